@@ -1,0 +1,1 @@
+"""The adapters that come with the autoscaler, each registered as an entry point like anybody else's."""

@@ -1,0 +1,1 @@
+"""The HorizontalPodAutoscaler's decision pipeline for targets outside Kubernetes."""

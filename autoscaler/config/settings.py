@@ -1,0 +1,84 @@
+"""A loaded configuration: typed, defaulted, cross-checked. Nothing here knows YAML."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from autoscaler.errors import Problem
+from autoscaler.model import Autoscaler
+
+
+@dataclass(frozen=True, slots=True)
+class BasicAuth:
+    """HTTP basic authentication; the password is read from its file at each use."""
+
+    username: str
+    password_file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """TLS towards a server, and our own certificate."""
+
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    server_name: str | None = None
+    insecure_skip_verify: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusSource:
+    """One Prometheus, or anything that speaks its HTTP API."""
+
+    url: str
+    timeout: timedelta = timedelta(seconds=5)
+    basic_auth: BasicAuth | None = None
+    bearer_token_file: Path | None = None
+    tls: Tls | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSection:
+    """One adapter connection: its type and that adapter's own validated `Settings`."""
+
+    type: str
+    settings: BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class StateSettings:
+    """Where recommendations, scale events and decisions are kept."""
+
+    url: str | None = None
+    """SQLAlchemy URL; None: SQLite in the state folder."""
+    retention: timedelta = timedelta(days=30)
+    """How long decisions are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """The daemon's own HTTP server."""
+
+    listen_address: str = "127.0.0.1:9797"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The whole file. Autoscalers carry the controller's options, sync period and dry run already."""
+
+    path: Path
+    prometheus: Mapping[str, PrometheusSource]
+    adapters: Mapping[str, AdapterSection]
+    autoscalers: tuple[Autoscaler, ...]
+    sync_period: timedelta = timedelta(seconds=15)
+    """The controller's; each autoscaler has its own already."""
+    state: StateSettings = StateSettings()
+    web: WebSettings = WebSettings()
+    warnings: tuple[Problem, ...] = ()
+    """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""

@@ -1,0 +1,38 @@
+"""One reconcile cycle, on one screen. Each stage takes frozen values and returns frozen values."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from autoscaler.decide import conclude, decide
+from autoscaler.model import Autoscaler, Call, Decision, History, Observation, Outcome
+
+
+class Ports(Protocol):
+    """What the cycle needs of the world. Mappings are keyed by the autoscaler's name and hold every one asked for."""
+
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
+        """One batch: every distinct query once, every target once. A failure is a value in the observation."""
+
+    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
+        """What each remembers. Raises StateError."""
+
+    def intend(self, decisions: Sequence[Decision]) -> None:
+        """Commit what is about to be written, in one transaction. Raises StateError: then nothing is written."""
+
+    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+        """Write each decision that has a change, or in a dry run propose it. Keys: those with a change."""
+
+    def record(self, observed: Mapping[str, Observation], decisions: Sequence[Decision]) -> None:
+        """Commit what came of it, in one transaction. Raises StateError."""
+
+
+def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Sequence[Decision]:
+    """The concluded decisions of one cycle, in the order of `scalers`. Raises StateError."""
+    observed = ports.observe(scalers, call)
+    history = ports.recall(scalers)
+    decisions = [decide(scaler, observed[scaler.name], history[scaler.name], call.now) for scaler in scalers]
+    ports.intend(decisions)  # committed before the first write
+    outcomes = ports.act(decisions, call)
+    concluded = [conclude(decision, outcomes.get(decision.name)) for decision in decisions]
+    ports.record(observed, concluded)
+    return concluded

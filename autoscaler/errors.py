@@ -1,0 +1,80 @@
+"""One tree of errors. Each class says what its catcher does next.
+
+Every message names the thing, what was expected, what was found and the remedy; none carries a secret.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class AutoscalerError(Exception):
+    """Root of everything this project raises on purpose."""
+
+
+class QuantityError(AutoscalerError, ValueError):
+    """A text is no quantity or duration, or does not fit; the message says which form was expected."""
+
+
+class MetricError(AutoscalerError):
+    """One metric has no value this cycle: HPA's rule for failed metrics applies, the next cycle asks again."""
+
+
+class TargetError(AutoscalerError):
+    """A target could not be read or written. Only its own autoscaler is concerned (AbleToScale=False)."""
+
+
+class TargetUnavailable(TargetError):
+    """The back end did not answer, throttled, or failed: try again next cycle."""
+
+
+class TargetForbidden(TargetError):
+    """The back end refused our credentials: surface it, a retry cannot help before they are changed."""
+
+
+class TargetNotFound(TargetError):
+    """The target does not exist (any more): surface it, a retry cannot help before it is created."""
+
+
+class TargetNotScalable(TargetError):
+    """The target exists and can never be scaled (a global service, a system job): surface it."""
+
+
+class TargetRefused(TargetError):
+    """The back end understood a write and refused it (a size outside its limits): surface it."""
+
+
+class AdapterError(AutoscalerError):
+    """An adapter cannot be loaded or built: the daemon does not start with it."""
+
+
+class StateError(AutoscalerError):
+    """The durable state cannot be read or written: nothing may be scaled without it."""
+
+
+class ServerError(AutoscalerError):
+    """A running daemon could not be asked over HTTP; the message names its address and the remedy."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing wrong with a configuration file. `line` and `column` count from 1."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    """Where in the document, as `autoscalers[1].maxReplicas`; empty for the file as a whole."""
+    message: str
+    """What is wrong, then `; `, then what to do."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}: "
+        return place + (f"{self.path}: {self.message}" if self.path else self.message)
+
+
+class ConfigError(AutoscalerError):
+    """A configuration does not load. `problems` holds every one found, sorted by place."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(map(str, self.problems)))

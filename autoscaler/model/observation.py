@@ -1,0 +1,55 @@
+"""What one cycle saw: a target's state and one reading for each metric."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from autoscaler.errors import MetricError, TargetError
+from autoscaler.model.target import TargetState
+from autoscaler.quantity import Milli
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One instance's value, in thousandths."""
+
+    value: Milli
+    timestamp: datetime
+    window: timedelta
+    """What the value averages over."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceReading:
+    """A Resource, ContainerResource or Pods metric: one sample for each instance that has one."""
+
+    samples: Mapping[str, Sample]
+    """Instance name -> sample. An instance without one counts as missing."""
+    requests: Mapping[str, Milli] = field(default_factory=dict)
+    """Instance name -> capacity that Utilization is set against; an instance without one fails the metric."""
+    unmatched: tuple[str, ...] = ()
+    """Samples that belong to no instance, or to more than one, each as `label="value"`; never summed in."""
+    dropped: tuple[str, ...] = ()
+    """Instances whose sample was unusable (NaN, too old, twice), each with why; they count as missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueReading:
+    """An Object (exactly one value) or External metric (the values are summed), in thousandths."""
+
+    values: tuple[Milli, ...]
+
+
+Reading: TypeAlias = InstanceReading | ValueReading
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything one decision is made from, apart from what is remembered."""
+
+    target: TargetState | TargetError
+    readings: tuple[Reading | MetricError, ...]
+    """One for each of the autoscaler's metrics, in their order."""
+    victims: tuple[str, ...] = ()
+    """Instances to remove first when scaling in, best victim first; empty: the back end chooses."""

@@ -1,0 +1,160 @@
+"""What a target looks like and what a write to it comes to: the values of the adapter contract."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from autoscaler.quantity import Milli
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRef:
+    """Names one scalable thing of one adapter connection. Hashable; the key of all batches."""
+
+    adapter: str
+    """Name of the connection in the configuration's `adapters`."""
+    name: str
+    """The back end's own name: a group, a service, `job/group` for Nomad, a pool."""
+    namespace: str | None = None
+    region: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.adapter}/{self.name}"
+
+
+class Phase(StrEnum):
+    """Life of an instance, in the words of a Kubernetes pod."""
+
+    PENDING = "Pending"
+    """Asked for, not running yet."""
+    RUNNING = "Running"
+    FAILED = "Failed"
+    """Ended without success and not counted any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One worker, task, allocation or machine: what a pod is to Kubernetes."""
+
+    name: str
+    """Unique in its target, and the same at every observation."""
+    phase: Phase
+    ready: bool | None
+    """None: the back end knows no health. A running instance then counts as ready."""
+    ready_transition: datetime | None = None
+    """When `ready` last changed. None: unknown; the daemon then uses when it first saw it."""
+    started_at: datetime | None = None
+    """When it was started. None: unknown; the daemon then uses when it first saw the instance."""
+    deleting: bool = False
+    """On its way out: its samples are ignored, as a terminating pod's are."""
+    identities: frozenset[str] = frozenset()
+    """Everything a sample's label may call it: id, addresses with and without port, names."""
+    requests: Mapping[str, Milli] = field(default_factory=dict)
+    """Its own reservation per resource: `memory` in bytes, `cpu` in cores (Nomad's: MHz), in thousandths."""
+    container_requests: Mapping[str, Mapping[str, Milli]] = field(default_factory=dict)
+    """The same for each container or task in it: container -> resource -> thousandths."""
+    weight: int = 1
+    """Units of size that it counts for (weighted AWS groups); at least 1."""
+    detail: str = ""
+    """Why it is pending or not ready, in the back end's words. Only shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on the size that the target itself has, apart from the autoscaler's."""
+
+    minimum: int = 0
+    maximum: int | None = None
+    source: str = "the target's own limits"
+    """Whose they are, for messages: "the group's MinSize and MaxSize"."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldReason:
+    """Why scaling in one direction must wait. `reason` is a CamelCase word for a condition."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """An operation under way that scaling must not disturb, per direction. None: free to scale."""
+
+    scale_out: HoldReason | None = None
+    scale_in: HoldReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """One target as the back end reports it in this cycle."""
+
+    replicas: int
+    """The size that is asked for (HPA's spec.replicas), in units."""
+    status_replicas: int
+    """The size that exists (HPA's status.replicas), in units; includes what is not ready."""
+    instances: tuple[Instance, ...]
+    limits: Limits = Limits()
+    hold: Hold = Hold()
+    revision: str | None = None
+    """Opaque; a write with it fails as a Conflict when the target changed since. None: no compare-and-set."""
+    warnings: tuple[str, ...] = ()
+    """What the operator should know: "a scaling policy on this group is another autoscaler at work"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What every call of an adapter is given. No call may last past `deadline`."""
+
+    now: datetime
+    """The cycle's one time, aware, UTC."""
+    deadline: float
+    """In seconds on the context's `clock.monotonic()`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleChange:
+    """One decision to write. Sizes are absolute and in units."""
+
+    id: str
+    """Unique to the decision: a repeated call with the same id never removes or adds twice."""
+    size: int
+    decided_from: int
+    """The size that the decision saw; another one found now is a Conflict."""
+    revision: str | None
+    reason: str
+    """One sentence for the back end's own records."""
+    victims: tuple[str, ...] = ()
+    """Instance names to remove first when scaling in, best victim first; empty: the back end chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The back end accepted the size."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The target already had the size; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Nothing was written: an operation began meanwhile that scaling must not disturb. No cooldown starts."""
+
+    hold: HoldReason
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Nothing was written: somebody changed the target since it was observed. The next cycle decides anew."""
+
+    message: str
+
+
+ScaleOutcome: TypeAlias = Written | Unchanged | Held | Conflict
+"""What `Adapter.scale` returns; failures are raised as TargetError."""

@@ -1,0 +1,116 @@
+"""Kubernetes quantities and Prometheus durations.
+
+All metric values are whole thousandths ("milli"), as Kubernetes' metrics adapters make them.
+Source: k8s.io/apimachinery `resource.Quantity`; prometheus.io/docs, "Time durations".
+"""
+
+import math
+import re
+from datetime import timedelta
+from typing import Final, TypeAlias
+
+from autoscaler.errors import QuantityError
+
+Milli: TypeAlias = int
+"""A value in whole thousandths of its unit: `Milli(1500)` is 1.5."""
+
+MAX_MILLI: Final = 2**63 - 1
+"""Kubernetes keeps a quantity's thousandths in 63 bits."""
+
+_SUFFIXES: Final[dict[str, tuple[int, int]]] = {  # suffix -> numerator, denominator of its multiplier
+    "n": (1, 10**9),
+    "u": (1, 10**6),
+    "m": (1, 10**3),
+    "": (1, 1),
+    "k": (10**3, 1),
+    "M": (10**6, 1),
+    "G": (10**9, 1),
+    "T": (10**12, 1),
+    "P": (10**15, 1),
+    "E": (10**18, 1),
+    "Ki": (2**10, 1),
+    "Mi": (2**20, 1),
+    "Gi": (2**30, 1),
+    "Ti": (2**40, 1),
+    "Pi": (2**50, 1),
+    "Ei": (2**60, 1),
+}
+_QUANTITY: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?")
+_FORM: Final = 'expected a quantity such as 2, 0.5, "500m" or "1Gi"'
+
+_DURATION: Final = re.compile(
+    r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?", re.ASCII
+)
+_DURATION_UNITS_MS: Final = (31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1)
+_DURATION_FORM: Final = 'expected a duration such as "15s", "1m30s", "5m" or "1h"'
+
+
+def parse_quantity(text: str | int | float) -> Milli:
+    """Thousandths of a Kubernetes quantity, rounded up as Kubernetes rounds what is finer.
+
+    Raises QuantityError for another form, or when the thousandths do not fit 63 bits.
+    """
+    source = repr(text) if isinstance(text, float) else str(text)
+    match = _QUANTITY.fullmatch(source.strip()) if source.isascii() else None
+    if match is None or isinstance(text, bool):
+        raise QuantityError(f"{source[:64]!r} is no quantity; {_FORM}")
+    sign, number, exponent, suffix = match.groups()
+    whole, _, fraction = number.partition(".")
+    numerator, denominator = _SUFFIXES[suffix or ""]
+    power = int(exponent or 0) - len(fraction) + 3
+    numerator *= int(whole + fraction or "0")
+    if power >= 0:
+        numerator *= 10**power
+    else:
+        denominator *= 10**-power
+    milli = -(-numerator // denominator)
+    if milli > MAX_MILLI:
+        raise QuantityError(f"{source[:64]!r} is too large: its thousandths do not fit 63 bits; use a smaller unit")
+    return -milli if sign == "-" else milli
+
+
+def format_quantity(milli: Milli) -> str:
+    """The quantity as kubectl writes it: `37500m`, or `63` when it is whole."""
+    whole, rest = divmod(milli, 1000)
+    return str(whole) if rest == 0 else f"{milli}m"
+
+
+def milli_from_float(value: float) -> Milli:
+    """A sample's value in thousandths, truncated toward zero as Kubernetes' metrics adapters do.
+
+    Raises QuantityError for NaN, infinities and what does not fit 63 bits.
+    """
+    if not math.isfinite(value):
+        raise QuantityError(f"{value} is not a number that can be scaled on; expected a finite value")
+    milli = int(value * 1000)
+    if abs(milli) > MAX_MILLI:
+        raise QuantityError(f"{value} is too large: its thousandths do not fit 63 bits; divide it in the query")
+    return milli
+
+
+def parse_duration(text: str) -> timedelta:
+    """A duration as Prometheus writes it (`1h30m`, `500ms`, `0`). Raises QuantityError for another form."""
+    match = _DURATION.fullmatch(text)
+    if text == "0":
+        return timedelta(0)
+    if not text or match is None:
+        raise QuantityError(f"{text[:64]!r} is no duration; {_DURATION_FORM}")
+    try:
+        parts = zip(match.groups(), _DURATION_UNITS_MS, strict=True)
+        return timedelta(milliseconds=sum(int(count) * unit for count, unit in parts if count))
+    except (OverflowError, ValueError):
+        raise QuantityError(f"{text[:64]!r} is too long a duration; {_DURATION_FORM}") from None
+
+
+def format_duration(duration: timedelta) -> str:
+    """The shortest Prometheus form that parses back to it, to the millisecond: `1m30s`."""
+    rest = round(duration / timedelta(milliseconds=1))
+    if rest == 0:
+        return "0s"
+    text = ""
+    for name, unit in zip(("y", "w", "d", "h", "m", "s", "ms"), _DURATION_UNITS_MS, strict=True):
+        if name in ("y", "w"):  # years and weeks read worse than days
+            continue
+        count, rest = divmod(rest, unit)
+        text += f"{count}{name}" if count else ""
+    return text

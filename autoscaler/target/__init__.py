@@ -1,0 +1,20 @@
+"""The adapter contract: protocol, settings fields, registry; `autoscaler.target.contract` is its test suite."""
+
+from autoscaler.target.fields import AdapterSettings, ConfigPath, Duration
+from autoscaler.target.protocol import Adapter, AdapterContext, AdapterType, Announces, Clock, Closes, Logger
+from autoscaler.target.registry import installed, load
+
+__all__ = [
+    "Adapter",
+    "AdapterContext",
+    "AdapterSettings",
+    "AdapterType",
+    "Announces",
+    "Clock",
+    "Closes",
+    "ConfigPath",
+    "Duration",
+    "Logger",
+    "installed",
+    "load",
+]

@@ -1,0 +1,114 @@
+"""The contract between the house and a back end: two verbs, batch first.
+
+An adapter is a class that `AdapterType` describes, registered under the entry point group `autoscaler.adapters`
+with its type's name. It imports `autoscaler.target`, `autoscaler.errors`, `autoscaler.model` and its own client
+library, nothing else of the house. `autoscaler.target.contract` is the suite that every adapter passes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel
+
+from autoscaler.errors import TargetError
+from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
+
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
+
+
+class Clock(Protocol):
+    """Time, handed in."""
+
+    def now(self) -> datetime:
+        """The wall clock, aware, UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds on a scale that never steps; only differences mean anything."""
+
+
+class Logger(Protocol):
+    """What an adapter logs with: an event word, then keys. Never a secret."""
+
+    def debug(self, event: str, **keys: Any) -> Any:
+        """For developers."""
+
+    def info(self, event: str, **keys: Any) -> Any:
+        """What an operator may want to know."""
+
+    def warning(self, event: str, **keys: Any) -> Any:
+        """What an operator should look at."""
+
+    def error(self, event: str, **keys: Any) -> Any:
+        """What needs an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterContext(Generic[SettingsT]):
+    """All that an adapter is handed when it is built."""
+
+    name: str
+    """The connection's name in the configuration's `adapters`."""
+    settings: SettingsT
+    """Its section of the configuration, validated by the adapter's own `Settings`."""
+    clock: Clock
+    logger: Logger
+    state_dir: Path
+    """A folder of this connection's own; it exists and survives restarts."""
+    dry_run: bool
+    """True: nothing outside `state_dir` may be started, stopped, changed or replaced."""
+
+
+class Adapter(Protocol):
+    """One connection to a back end. Called from one thread at a time."""
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """The state of every target asked for, or the error that concerns it alone.
+
+        Every target is a key of the answer. Read only: the same call twice changes nothing. Returns by
+        `call.deadline`. A TargetError that is raised concerns all targets of the call.
+        """
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Set the absolute size `change.size`, guarded by `change.revision` or `change.decided_from`.
+
+        Doing nothing is an outcome: Unchanged (already that size), Held (an operation has begun that scaling would
+        disturb), Conflict (changed by somebody else since it was observed). Raises TargetError when the write
+        failed; it is then unknown or certain that nothing changed, and the message says which.
+        """
+
+
+@runtime_checkable
+class Announces(Protocol):
+    """An adapter whose back end keeps a record of decisions that were not written (a failure, a dry run)."""
+
+    def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+        """Record `decision` with the back end. Raises TargetError; nothing depends on it."""
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """An adapter that holds threads or connections."""
+
+    def close(self) -> None:
+        """Let go of everything held, within a second; what runs at the back end goes on. Called once."""
+
+
+class AdapterType(Protocol):
+    """The class behind an entry point. Loading it imports no client library: `check` loads every type it meets."""
+
+    Settings: ClassVar[type[BaseModel]]
+    """Its section of the configuration: a subclass of `AdapterSettings`."""
+    target_keys: ClassVar[frozenset[str]]
+    """Which optional keys of scaleTargetRef it takes, of `namespace`, `region`, `victims`."""
+
+    def __call__(self, context: AdapterContext[Any]) -> Adapter:
+        """Build a connection. Must not connect: a back end that is down is `observe`'s TargetUnavailable.
+
+        Raises AdapterError for what can never work (a secret file that is absent).
+        """
+
+    def target_problem(self, target: TargetRef, settings: Any) -> str | None:
+        """What is wrong with a target's name, known offline ("name: expected JOB/GROUP; …"), or None."""

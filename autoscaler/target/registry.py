@@ -1,0 +1,37 @@
+"""Finds adapters by entry points, ours and a third party's alike."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, cast
+
+from autoscaler.errors import AdapterError
+from autoscaler.target.protocol import AdapterType
+
+GROUP: Final = "autoscaler.adapters"
+
+
+@cache
+def installed() -> Mapping[str, EntryPoint]:
+    """Every installed adapter type's name -> where it comes from. Nothing is imported."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+@cache
+def load(type_name: str) -> AdapterType:
+    """The adapter class of a type. Raises AdapterError that names the cause when there is none or it fails to load."""
+    entry = installed().get(type_name)
+    if entry is None:
+        known = ", ".join(sorted(installed())) or "none"
+        raise AdapterError(f"no adapter of type {type_name!r} is installed; installed: {known}")
+    try:
+        adapter = entry.load()
+    except Exception as error:  # an adapter is foreign code: whatever its import raises is the cause we name
+        raise AdapterError(
+            f"adapter {type_name!r} ({entry.value}) fails to load: {type(error).__name__}: {error}; "
+            "repair or uninstall the package that brings it"
+        ) from error
+    for attribute in ("Settings", "target_keys", "target_problem"):
+        if not hasattr(adapter, attribute):
+            raise AdapterError(f"adapter {type_name!r} ({entry.value}) has no {attribute}; see docs/adapters.md")
+    return cast("AdapterType", adapter)
