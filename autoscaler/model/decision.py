@@ -185,7 +185,10 @@ class Decision:
     recommendations: tuple[Slot[Recommendation], ...] = ()
     """To remember, in order."""
     scale_ups: tuple[Slot[ScaleEvent], ...] = ()
+    """To remember, in order. Before `conclude` the change's own is among them; it goes when nothing was written."""
     scale_downs: tuple[Slot[ScaleEvent], ...] = ()
+    scaled_to_zero: bool | None = None
+    """What the condition ScaledToZero becomes when the change is written; None: it stays as it is."""
     error: str | None = None
     """Why HPA's reconcile would have returned an error; a decision may still stand beside it."""
     outcome: Outcome | None = None

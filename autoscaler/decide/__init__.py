@@ -1,0 +1,6 @@
+"""The HorizontalPodAutoscaler's decision pipeline (Kubernetes 1.36): pure functions of frozen values and one `now`."""
+
+from autoscaler.decide.conclude import conclude, remember
+from autoscaler.decide.pipeline import decide
+
+__all__ = ["conclude", "decide", "remember"]

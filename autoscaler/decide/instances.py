@@ -1,0 +1,73 @@
+"""Sorts a target's instances by what their samples are worth.
+
+Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details: pods that are being deleted or
+have failed are set aside, pods that are not ready yet or have no sample are counted conservatively.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from autoscaler.model import Instance, Options, Phase, Sample
+
+_FAILED: Final = Phase.FAILED
+_PENDING: Final = Phase.PENDING
+
+
+class Groups(NamedTuple):
+    """One metric's instances, each in exactly one group."""
+
+    samples: dict[str, int]
+    """Instance name -> value in thousandths, of the instances whose samples count."""
+    ready: int
+    """Units (sum of weights) of those instances."""
+    not_ready: list[Instance]
+    missing: list[Instance]
+    """Running, and without a sample."""
+    ignored: list[Instance]
+    """Failed or on their way out."""
+
+
+def group(
+    instances: Sequence[Instance], samples: Mapping[str, Sample], options: Options, now: datetime, *, is_cpu: bool
+) -> Groups:
+    """Every instance in its group. Only a Resource metric named cpu (`is_cpu`) looks at readiness."""
+    values: dict[str, int] = {}
+    ready = passed_over = 0
+    not_ready: list[Instance] = []
+    missing: list[Instance] = []
+    ignored: list[Instance] = []
+    for instance in instances:
+        sample = samples.get(instance.name)
+        if instance.deleting or instance.phase is _FAILED:
+            ignored.append(instance)
+        elif instance.phase is _PENDING:
+            not_ready.append(instance)
+        elif sample is None:
+            missing.append(instance)
+        elif is_cpu and not _is_cpu_sample_usable(instance, sample, options, now):
+            not_ready.append(instance)
+        else:
+            ready += instance.weight
+            values[instance.name] = sample.value
+            continue
+        passed_over += sample is not None
+    if len(values) + passed_over < len(samples):  # HPA counts samples of pods that it does not know
+        known = {instance.name for instance in instances}
+        values |= {name: sample.value for name, sample in samples.items() if name not in known}
+    return Groups(values, ready, not_ready, missing, ignored)
+
+
+def _is_cpu_sample_usable(instance: Instance, sample: Sample, options: Options, now: datetime) -> bool:
+    """Whether a cpu sample shows load, and not the work of starting up."""
+    started, transition = instance.started_at, instance.ready_transition
+    if instance.ready is None or started is None or transition is None:
+        return False
+    if started + options.cpu_initialization_period > now:
+        return instance.ready and sample.timestamp >= transition + sample.window
+    return instance.ready or started + options.initial_readiness_delay <= transition
+
+
+def ready_units(instances: Sequence[Instance]) -> int:
+    """Units that run and are ready: what Object and External values are multiplied by."""
+    return sum([instance.weight for instance in instances if instance.ready and instance.phase is Phase.RUNNING])

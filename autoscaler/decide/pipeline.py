@@ -1,0 +1,287 @@
+"""`decide`: HPA's reconcile as one pure function, stage by stage."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from autoscaler.decide.conclude import apply
+from autoscaler.decide.conditions import MESSAGES, Conditions
+from autoscaler.decide.proposals import FAILURE_REASONS, propose, tolerances_of
+from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior, slot_for
+from autoscaler.decide.stabilization import stabilize, stabilize_down
+from autoscaler.errors import MetricError, TargetError
+from autoscaler.model import (
+    Autoscaler,
+    ConditionType,
+    Decision,
+    Event,
+    EventType,
+    History,
+    MetricOutcome,
+    MetricType,
+    Observation,
+    Reading,
+    Recommendation,
+    ScaleChange,
+    ScaleEvent,
+    Slot,
+    Status,
+    Step,
+    TargetState,
+    TargetType,
+)
+
+_ABLE: Final = ConditionType.ABLE_TO_SCALE
+_ACTIVE: Final = ConditionType.SCALING_ACTIVE
+_LIMITED: Final = ConditionType.SCALING_LIMITED
+_WAKING_METRICS: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
+"""The types that have a value while nothing runs."""
+
+
+def decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
+    """One autoscaler's decision, not yet written. Every failure is a condition of it; none is raised.
+
+    Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36, to which tests/conformance holds it.
+    """
+    draft = _Draft(scaler, history, now)
+    state = observed.target
+    if isinstance(state, TargetError):
+        return draft.unreadable(state)
+    draft.begin(state)
+    bounds = bounds_of(scaler, state.limits)
+    current = state.replicas
+    if bounds.minimum > bounds.maximum:
+        return draft.without_room(current, bounds)
+    if current == 0 and not draft.may_leave_zero():
+        return draft.disabled(current)
+    if current > bounds.maximum:
+        return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}")
+    if current < bounds.minimum:
+        return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}")
+    winner = draft.measure(observed.readings, state)
+    if winner is None or winner.proposal is None:
+        return draft.unmeasured(current)
+    desired = draft.normalize(winner.proposal, current, bounds)
+    if desired == current:
+        return draft.keep(current)
+    reason = f"{describe(winner)} above target" if winner.proposal > current else "All metrics below target"
+    return draft.finish(observed, state, desired, reason)
+
+
+_WORDS: Final = {
+    MetricType.RESOURCE: "resource",
+    MetricType.CONTAINER_RESOURCE: "container resource",
+    MetricType.PODS: "pods metric",
+    MetricType.OBJECT: "object metric",
+    MetricType.EXTERNAL: "external metric",
+}
+
+
+def describe(metric: MetricOutcome) -> str:
+    """A metric as messages name it: `cpu resource utilization (percentage of request)`, `pods metric inflight`."""
+    words = _WORDS[metric.type]
+    if metric.target.type is TargetType.UTILIZATION:
+        return f"{metric.name} {words} utilization (percentage of request)"
+    return f"{words} {metric.name}"
+
+
+class _Draft:
+    """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
+
+    __slots__ = (
+        "conditions", "error", "events", "history", "metrics", "now", "recommendations", "scale_downs", "scale_ups",
+        "scaler", "trace", "warnings",
+    )  # fmt: skip
+
+    def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
+        self.scaler, self.history, self.now = scaler, history, now
+        self.conditions = Conditions(history.conditions, now)
+        self.events: list[Event] = []
+        self.trace: list[Step] = []
+        self.metrics: tuple[MetricOutcome, ...] = ()
+        self.recommendations: list[Slot[Recommendation]] = []
+        self.scale_ups: list[Slot[ScaleEvent]] = []
+        self.scale_downs: list[Slot[ScaleEvent]] = []
+        self.error: str | None = None
+        self.warnings: tuple[str, ...] = ()
+
+    def begin(self, state: TargetState) -> None:
+        """The target was read: the first size is the first recommendation; an unfinished write is settled."""
+        self.conditions.set(_ABLE, True, "SucceededGetScale", f"the target's size is {state.replicas}")
+        self.warnings = state.warnings
+        if not self.history.recommendations:
+            self.recommendations.append(Slot(0, Recommendation(state.replicas, self.now)))
+        intent = self.history.unfinished
+        if intent is not None and state.replicas == intent.size:  # it was written before the daemon died
+            self.remember_change(intent.decided_from, intent.size, intent.at)
+            self.trace.append(Step("Settled", intent.decided_from, intent.size, f"written {intent.at.isoformat()}"))
+
+    def remember_change(self, before: int, after: int, at: datetime) -> None:
+        """A size change for the policies' periods. Without `behavior` none are kept."""
+        behavior = self.scaler.behavior
+        if behavior is None:
+            return
+        event = ScaleEvent(abs(after - before), at)
+        if after > before:
+            known = apply(self.history.scale_ups, self.scale_ups)
+            self.scale_ups.append(slot_for(event, known, behavior.scale_up, at))
+        else:
+            known = apply(self.history.scale_downs, self.scale_downs)
+            self.scale_downs.append(slot_for(event, known, behavior.scale_down, at))
+
+    def may_leave_zero(self) -> bool:
+        """Whether a target of size 0 is one that was scaled to zero, and not one that an operator switched off."""
+        return (
+            self.scaler.options.scale_to_zero
+            and self.conditions.is_true(ConditionType.SCALED_TO_ZERO)
+            and self._has_waking_metric()
+        )
+
+    def _has_waking_metric(self) -> bool:
+        return any(metric.type in _WAKING_METRICS for metric in self.scaler.metrics)
+
+    def measure(self, readings: Sequence[Reading | MetricError], state: TargetState) -> MetricOutcome | None:
+        """The metric that asks for most, or None when the metrics that failed decide."""
+        scaler, tolerances = self.scaler, tolerances_of(self.scaler)
+        self.metrics = tuple(
+            [
+                propose(metric, reading, state, scaler.options, tolerances, self.now)
+                for metric, reading in zip(scaler.metrics, readings, strict=True)
+            ]
+        )
+        winner: MetricOutcome | None = None
+        first_failed: MetricOutcome | None = None
+        failed = 0
+        for outcome in self.metrics:
+            if outcome.proposal is None:
+                failed += 1
+                first_failed = first_failed or outcome
+                self._warn(FAILURE_REASONS[outcome.type], f"{describe(outcome)}: {outcome.error}")
+            elif winner is None or winner.proposal is None or outcome.proposal > winner.proposal:
+                winner = outcome
+        if first_failed is not None:
+            self.error = (
+                f"{failed} of {len(self.metrics)} metrics failed, first {describe(first_failed)}: {first_failed.error}"
+            )
+            if winner is None or winner.proposal is None or winner.proposal < state.replicas:
+                self.conditions.set(_ACTIVE, False, FAILURE_REASONS[first_failed.type], self.error)
+                return None
+        if winner is not None and winner.proposal is not None:
+            described = describe(winner)
+            self.conditions.set(_ACTIVE, True, "ValidMetricFound", f"calculated from {described}")
+            self.trace.append(Step("ValidMetricFound", state.replicas, winner.proposal, described))
+        return winner
+
+    def normalize(self, proposal: int, current: int, bounds: Bounds) -> int:
+        """Stabilization, then rates and bounds; each a step and a condition."""
+        scaler, now, history = self.scaler, self.now, self.history
+        behavior, default_window = scaler.behavior, scaler.options.downscale_stabilization
+        known = apply(history.recommendations, self.recommendations)
+        if behavior is None:
+            stabilized, remembered = stabilize_down(proposal, known, default_window, now)
+            limited = limit_without_behavior(stabilized.after, current, bounds)
+        else:
+            up_window = behavior.scale_up.stabilization_window
+            down_window = behavior.scale_down.stabilization_window
+            stabilized, remembered = stabilize(
+                proposal,
+                current,
+                known,
+                timedelta(0) if up_window is None else up_window,
+                default_window if down_window is None else down_window,
+                now,
+            )
+            ups = apply(history.scale_ups, self.scale_ups)
+            downs = apply(history.scale_downs, self.scale_downs)
+            limited = limit(stabilized.after, current, bounds, behavior, ups, downs, now)
+        self.recommendations.append(remembered)
+        self.conditions.set(_ABLE, True, stabilized.reason, MESSAGES[stabilized.reason])
+        self.conditions.set(
+            _LIMITED, limited.before != limited.after, limited.reason, f"{MESSAGES[limited.reason]}: {limited.detail}"
+        )
+        self.trace += (stabilized, limited)
+        return limited.after
+
+    def unreadable(self, error: TargetError) -> Decision:
+        """The target could not be read: the last status stands."""
+        self.error = str(error)
+        self._warn("FailedGetScale", self.error)
+        self.conditions.set(_ABLE, False, "FailedGetScale", self.error)
+        return self._decision(None, None, self.history.status)
+
+    def without_room(self, current: int, bounds: Bounds) -> Decision:
+        """The autoscaler's bounds and the target's own have no size in common."""
+        self.error = (
+            f"no size is allowed: {bounds.minimum_of} is {bounds.minimum} and {bounds.maximum_of} is {bounds.maximum}; "
+            "change one of them"
+        )
+        self._warn("BoundsConflict", self.error)
+        self.conditions.set(_ABLE, False, "BoundsConflict", self.error)
+        return self._decision(current, None, Status(current, self.history.status.desired))
+
+    def disabled(self, current: int) -> Decision:
+        """Somebody set the size to zero: that switches scaling off."""
+        message = "the target's size is 0, which switches scaling off; set it to 1 or more to switch it on"
+        self.conditions.set(_ACTIVE, False, "ScalingDisabled", message)
+        self.trace.append(Step("ScalingDisabled", current, current, "the size is 0"))
+        return self.keep(current)
+
+    def unmeasured(self, current: int) -> Decision:
+        """The metrics came to nothing: the size stays, the desired size of before stands."""
+        self._warn("FailedComputeMetricsReplicas", self.error or "")
+        return self._decision(current, None, Status(current, self.history.status.desired, self.metrics))
+
+    def keep(self, current: int) -> Decision:
+        """The size is right as it is."""
+        return self._decision(current, current, Status(current, current, self.metrics))
+
+    def finish(self, observed: Observation, state: TargetState, desired: int, reason: str) -> Decision:
+        """Another size was decided: what is to be written, unless the target is held."""
+        current = state.replicas
+        held = state.hold.scale_out if desired > current else state.hold.scale_in
+        if held is not None:
+            self.conditions.set(_ABLE, False, held.reason, held.message)
+            self.trace.append(Step(held.reason, desired, current, held.message))
+            return self._decision(current, desired, Status(current, desired, self.metrics))
+        change = ScaleChange(
+            id=f"{self.scaler.name}@{self.now.isoformat()}",
+            size=desired,
+            decided_from=current,
+            revision=state.revision,
+            reason=reason,
+            victims=observed.victims if desired < current else (),
+        )
+        self.trace.append(Step("Rescale", current, desired, reason))
+        self.remember_change(current, desired, self.now)
+        return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
+
+    def _warn(self, reason: str, message: str) -> None:
+        self.events.append(Event(EventType.WARNING, reason, message))
+
+    def _decision(
+        self, current: int | None, desired: int | None, status: Status, change: ScaleChange | None = None
+    ) -> Decision:
+        scaler = self.scaler
+        scaled_to_zero = None
+        if change is not None and scaler.options.scale_to_zero:
+            scaled_to_zero = change.size == 0 and scaler.min_replicas == 0 and self._has_waking_metric()
+        return Decision(
+            name=scaler.name,
+            target=scaler.target,
+            now=self.now,
+            dry_run=scaler.dry_run,
+            current=current,
+            desired=desired,
+            change=change,
+            conditions=self.conditions.frozen(),
+            events=tuple(self.events),
+            metrics=self.metrics,
+            trace=tuple(self.trace),
+            status=status,
+            recommendations=tuple(self.recommendations),
+            scale_ups=tuple(self.scale_ups),
+            scale_downs=tuple(self.scale_downs),
+            scaled_to_zero=scaled_to_zero,
+            error=self.error,
+            warnings=self.warnings,
+        )

@@ -1,0 +1,149 @@
+"""One metric's proposal: reads its target's type and calls the calculator."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from autoscaler.decide import replica_calculator as calculator
+from autoscaler.decide.instances import group, ready_units
+from autoscaler.decide.replica_calculator import Tolerances
+from autoscaler.errors import MetricError
+from autoscaler.model import (
+    Autoscaler,
+    Instance,
+    InstanceReading,
+    MetricOutcome,
+    MetricSpec,
+    MetricType,
+    Options,
+    Reading,
+    TargetState,
+    TargetType,
+    ValueReading,
+)
+from autoscaler.quantity import Milli
+
+FAILURE_REASONS: Final[Mapping[MetricType, str]] = {
+    MetricType.RESOURCE: "FailedGetResourceMetric",
+    MetricType.CONTAINER_RESOURCE: "FailedGetContainerResourceMetric",
+    MetricType.PODS: "FailedGetPodsMetric",
+    MetricType.OBJECT: "FailedGetObjectMetric",
+    MetricType.EXTERNAL: "FailedGetExternalMetric",
+}
+"""HPA's reason words, for the condition ScalingActive and for events."""
+
+_NO_INSTANCES: Final = "the target has no instances to measure; look at the target"
+
+
+def tolerances_of(scaler: Autoscaler) -> Tolerances:
+    """The tolerance of each direction: the behavior's, else the controller's."""
+    default, behavior = scaler.options.tolerance, scaler.behavior
+    if behavior is None:
+        return Tolerances(default, default)
+    down, up = behavior.scale_down.tolerance, behavior.scale_up.tolerance
+    return Tolerances(default if down is None else down, default if up is None else up)
+
+
+def propose(
+    metric: MetricSpec,
+    reading: Reading | MetricError,
+    state: TargetState,
+    options: Options,
+    tolerances: Tolerances,
+    now: datetime,
+) -> MetricOutcome:
+    """What one metric asks for, or why it failed; never raises MetricError."""
+    try:
+        if isinstance(reading, MetricError):
+            raise reading
+        if isinstance(reading, InstanceReading):
+            return _per_instance(metric, reading, state, options, tolerances, now)
+        return _per_value(metric, reading, state, tolerances)
+    except MetricError as error:
+        return _failed(metric, reading, str(error))
+
+
+def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> MetricOutcome:
+    unmatched, dropped = (reading.unmatched, reading.dropped) if isinstance(reading, InstanceReading) else ((), ())
+    return MetricOutcome(metric.name, metric.type, metric.target, error=error, unmatched=unmatched, dropped=dropped)
+
+
+def _per_instance(
+    metric: MetricSpec,
+    reading: InstanceReading,
+    state: TargetState,
+    options: Options,
+    tolerances: Tolerances,
+    now: datetime,
+) -> MetricOutcome:
+    instances, target = state.instances, metric.target
+    if not instances:
+        raise MetricError(_NO_INSTANCES)
+    is_cpu = metric.name == "cpu" and metric.type is not MetricType.PODS
+    groups = group(instances, reading.samples, options, now, is_cpu=is_cpu)
+    weights = {instance.name: instance.weight for instance in instances if instance.weight != 1}
+    if target.type is TargetType.UTILIZATION:
+        requests = reading.requests
+        _require_requests(instances, requests, metric)
+        usage_of = calculator.usage_of_requests(requests, weights, target.value)
+        fallback = max(100, target.value)
+
+        def assumed(instance: Instance) -> Milli:
+            return requests[instance.name] * fallback // 100
+    else:
+        usage_of = calculator.usage_of_average(weights, target.value)
+
+        def assumed(instance: Instance) -> Milli:
+            return target.value * instance.weight
+
+    proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumed, tolerances)
+    usage = proposal.usage
+    return MetricOutcome(
+        metric.name,
+        metric.type,
+        target,
+        average_value=usage.average,
+        average_utilization=usage.utilization,
+        ratio=usage.ratio,
+        proposal=proposal.replicas,
+        detail=proposal.detail,
+        ready=groups.ready,
+        not_ready=tuple([instance.name for instance in groups.not_ready]),
+        missing=tuple([instance.name for instance in groups.missing]),
+        ignored=tuple([instance.name for instance in groups.ignored]),
+        unmatched=reading.unmatched,
+        dropped=reading.dropped,
+    )
+
+
+def _require_requests(instances: tuple[Instance, ...], requests: Mapping[str, Milli], metric: MetricSpec) -> None:
+    for instance in instances:
+        if instance.name not in requests:
+            raise MetricError(
+                f"instance {instance.name} has no {metric.name} request to set utilization against; "
+                "set `request` on the metric"
+            )
+
+
+def _per_value(metric: MetricSpec, reading: ValueReading, state: TargetState, tolerances: Tolerances) -> MetricOutcome:
+    value, target = sum(reading.values), metric.target
+    shared = target.type is TargetType.AVERAGE_VALUE
+    ready = 0
+    if shared:
+        proposal = calculator.shared_value(state.status_replicas, value, target.value, tolerances)
+    else:
+        ready = ready_units(state.instances)
+        if state.replicas != 0 and not state.instances and not tolerances.holds(value / target.value):
+            raise MetricError(_NO_INSTANCES)
+        proposal = calculator.whole_value(state.replicas, value, target.value, ready, tolerances)
+    return MetricOutcome(
+        metric.name,
+        metric.type,
+        target,
+        value=None if shared else value,
+        average_value=proposal.usage.average if shared else None,
+        ratio=proposal.usage.ratio,
+        proposal=proposal.replicas,
+        detail=proposal.detail,
+        ready=ready,
+    )

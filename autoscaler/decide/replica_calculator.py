@@ -1,0 +1,143 @@
+"""From usage to replicas: the ratio, the tolerance and the conservative second look.
+
+Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details. All values are thousandths;
+averages truncate to whole thousandths and utilization to whole percents before the ratio is taken.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from autoscaler.decide.instances import Groups
+from autoscaler.errors import MetricError
+from autoscaler.model import Instance
+from autoscaler.quantity import Milli
+
+
+class Tolerances(NamedTuple):
+    """How far the ratio may be from 1 in each direction without a change."""
+
+    down: float
+    up: float
+
+    def holds(self, ratio: float) -> bool:
+        """Whether a usage ratio is close enough to 1. NaN is not."""
+        return 1.0 - self.down <= ratio <= 1.0 + self.up
+
+
+class Usage(NamedTuple):
+    """What a set of samples comes to against the target."""
+
+    ratio: float
+    average: Milli | None
+    """Per unit; None: there is no unit to share it."""
+    utilization: int | None = None
+    """Whole percents of the requests."""
+
+
+class Proposal(NamedTuple):
+    """What one metric asks for."""
+
+    replicas: int
+    usage: Usage
+    """As measured, before missing and unready instances were assumed."""
+    detail: str
+
+
+def usage_of_average(weights: Mapping[str, int], target: Milli) -> Callable[[Mapping[str, int]], Usage]:
+    """Usage against an average value per unit. `weights`: instances that weigh more than 1."""
+
+    def usage(values: Mapping[str, int]) -> Usage:
+        average = sum(values.values()) // _units(values, weights)
+        return Usage(average / target, average)
+
+    return usage
+
+
+def usage_of_requests(
+    requests: Mapping[str, Milli], weights: Mapping[str, int], target_percent: int
+) -> Callable[[Mapping[str, int]], Usage]:
+    """Usage against a percentage of the requests. Its function raises MetricError when all requests are zero."""
+
+    def usage(values: Mapping[str, int]) -> Usage:
+        total = requested = units = 0
+        for name, value in values.items():
+            request = requests.get(name)
+            if request is not None:
+                total += value
+                requested += request
+                units += weights.get(name, 1)
+        if requested == 0:
+            raise MetricError("the requests of the measured instances add up to 0; set `request` above 0")
+        percent = total * 100 // requested
+        return Usage(percent / target_percent, total // units, percent)
+
+    return usage
+
+
+def _units(values: Mapping[str, int], weights: Mapping[str, int]) -> int:
+    return sum(weights.get(name, 1) for name in values) if weights else len(values)
+
+
+def per_instance(
+    current: int,
+    groups: Groups,
+    weights: Mapping[str, int],
+    usage_of: Callable[[Mapping[str, int]], Usage],
+    assumed: Callable[[Instance], Milli],
+    tolerances: Tolerances,
+) -> Proposal:
+    """Replicas for a metric with one sample per instance.
+
+    Missing instances are assumed at `assumed` when the others say scale in and at 0 when they say scale out;
+    unready ones at 0 when they say scale out. When those assumptions turn the direction, nothing changes.
+    Raises MetricError when no sample counts.
+    """
+    if not groups.samples:
+        raise MetricError("no sample of a ready instance; look at the instances' readiness and at the query")
+    usage = usage_of(groups.samples)
+    ratio = usage.ratio
+    unready_matter = bool(groups.not_ready) and ratio > 1.0
+    if not unready_matter and not groups.missing:
+        if tolerances.holds(ratio):
+            return Proposal(current, usage, f"ratio {ratio:.3f} is within tolerance")
+        return Proposal(math.ceil(ratio * groups.ready), usage, f"ratio {ratio:.3f} x {groups.ready} ready")
+
+    values = dict(groups.samples)
+    if ratio < 1.0:
+        values |= {instance.name: assumed(instance) for instance in groups.missing}
+    elif ratio > 1.0:
+        values |= dict.fromkeys((instance.name for instance in groups.missing), 0)
+    if unready_matter:
+        values |= dict.fromkeys((instance.name for instance in groups.not_ready), 0)
+    careful = usage_of(values).ratio
+    told = f"ratio {ratio:.3f}, {careful:.3f} with {len(groups.missing)} missing and {len(groups.not_ready)} not ready"
+    if tolerances.holds(careful) or (ratio < 1.0 < careful) or (careful < 1.0 < ratio):
+        return Proposal(current, usage, f"{told}: no change")
+    replicas = math.ceil(careful * _units(values, weights))
+    if (careful < 1.0 and replicas > current) or (careful > 1.0 and replicas < current):
+        return Proposal(current, usage, f"{told}: no change")
+    return Proposal(replicas, usage, f"{told}, over {_units(values, weights)}")
+
+
+def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerances: Tolerances) -> Proposal:
+    """Replicas for one value against `value`: it is multiplied by the ready units, except from zero."""
+    ratio = value / target
+    usage = Usage(ratio, value)
+    if current == 0:
+        return Proposal(math.ceil(ratio), usage, f"ratio {ratio:.3f}, from zero")
+    if tolerances.holds(ratio):
+        return Proposal(current, usage, f"ratio {ratio:.3f} is within tolerance")
+    return Proposal(math.ceil(ratio * ready), usage, f"ratio {ratio:.3f} x {ready} ready")
+
+
+def shared_value(status_replicas: int, value: Milli, target: Milli, tolerances: Tolerances) -> Proposal:
+    """Replicas for one value against `averageValue`: it is divided by the replicas that exist."""
+    if status_replicas == 0:
+        ratio = math.inf if value else math.nan
+        return Proposal(math.ceil(value / target), Usage(ratio, None), f"{value}m over {target}m each, from zero")
+    ratio = value / (target * status_replicas)
+    usage = Usage(ratio, math.ceil(value / status_replicas))
+    if tolerances.holds(ratio):
+        return Proposal(status_replicas, usage, f"ratio {ratio:.3f} is within tolerance")
+    return Proposal(math.ceil(value / target), usage, f"ratio {ratio:.3f}: {value}m over {target}m each")

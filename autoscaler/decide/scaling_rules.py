@@ -1,0 +1,142 @@
+"""Bounds and rates: how far one step may go.
+
+Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", scaling policies; autoscaling/v2 HPAScalingRules.
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Limits,
+    PolicyType,
+    ScaleEvent,
+    ScalingRules,
+    SelectPolicy,
+    Slot,
+    Step,
+)
+
+
+class Bounds(NamedTuple):
+    """The sizes allowed: where the autoscaler's own bounds and the target's meet. Empty when minimum > maximum."""
+
+    minimum: int
+    maximum: int
+    minimum_of: str
+    """Whose the minimum is, for messages."""
+    maximum_of: str
+
+    def too_few(self, desired: int) -> Step:
+        """Raised to the minimum."""
+        return Step("TooFewReplicas", desired, self.minimum, f"{self.minimum_of} is {self.minimum}")
+
+    def too_many(self, desired: int) -> Step:
+        """Cut to the maximum."""
+        return Step("TooManyReplicas", desired, self.maximum, f"{self.maximum_of} is {self.maximum}")
+
+    def within(self, desired: int) -> Step:
+        """Left alone."""
+        return Step("DesiredWithinRange", desired, desired, f"{self.minimum} to {self.maximum} is allowed")
+
+
+def bounds_of(scaler: Autoscaler, limits: Limits) -> Bounds:
+    """The bounds in force for an autoscaler on a target with limits of its own."""
+    minimum, maximum = scaler.min_replicas, scaler.max_replicas
+    minimum_of, maximum_of = "minReplicas", "maxReplicas"
+    if limits.minimum > minimum:
+        minimum, minimum_of = limits.minimum, f"the minimum of {limits.source}"
+    if limits.maximum is not None and limits.maximum < maximum:
+        maximum, maximum_of = limits.maximum, f"the maximum of {limits.source}"
+    return Bounds(minimum, maximum, minimum_of, maximum_of)
+
+
+def limit_without_behavior(desired: int, current: int, bounds: Bounds) -> Step:
+    """The algorithm without `behavior`: a rise to at most max(2 x current, 4) a step."""
+    if desired < bounds.minimum:
+        return bounds.too_few(desired)
+    rise = max(2 * current, 4)
+    if rise < bounds.maximum and desired > rise:
+        return Step("ScaleUpLimit", desired, rise, f"one step from {current} ends at {rise}")
+    return bounds.too_many(desired) if desired > bounds.maximum else bounds.within(desired)
+
+
+def limit(
+    desired: int,
+    current: int,
+    bounds: Bounds,
+    behavior: Behavior,
+    ups: Sequence[ScaleEvent],
+    downs: Sequence[ScaleEvent],
+    now: datetime,
+) -> Step:
+    """The algorithm with `behavior`: bounds, and what the policies still allow in their periods."""
+    if desired > current:
+        allowed = max(current, _scale_up_limit(current, behavior.scale_up, ups, downs, now))
+        if allowed < bounds.maximum and desired > allowed:
+            return Step("ScaleUpLimit", desired, allowed, f"the scaleUp policies allow {allowed} for now")
+        if desired > bounds.maximum:
+            return bounds.too_many(desired)
+    elif desired < current:
+        allowed = min(current, _scale_down_limit(current, behavior.scale_down, ups, downs, now))
+        if allowed > bounds.minimum and desired < allowed:
+            return Step("ScaleDownLimit", desired, allowed, f"the scaleDown policies allow {allowed} for now")
+        if desired < bounds.minimum:
+            return bounds.too_few(desired)
+    return bounds.within(desired)
+
+
+def _scale_up_limit(
+    current: int, rules: ScalingRules, ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], now: datetime
+) -> int:
+    if rules.select_policy is SelectPolicy.DISABLED:
+        return current
+    limits = []
+    for policy in rules.policies:
+        start = _period_start(current, ups, downs, now - policy.period)
+        if policy.type is PolicyType.PODS:
+            limits.append(start + policy.value)
+        else:  # in floating point, as Kubernetes computes it: 1.1 x 10 rounds up to 12
+            limits.append(math.ceil(start * (1 + policy.value / 100)))
+    return min(limits) if rules.select_policy is SelectPolicy.MIN else max(limits)
+
+
+def _scale_down_limit(
+    current: int, rules: ScalingRules, ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], now: datetime
+) -> int:
+    if rules.select_policy is SelectPolicy.DISABLED:
+        return current
+    limits = []
+    for policy in rules.policies:
+        start = _period_start(current, ups, downs, now - policy.period)
+        if policy.type is PolicyType.PODS:
+            limits.append(start - policy.value)
+        else:  # truncated, as Kubernetes does: 7.2 of 72 replicas leave as 8
+            limits.append(int(start * (1 - policy.value / 100)))
+    # Max is the policy with the most change: the lowest size
+    return max(limits) if rules.select_policy is SelectPolicy.MIN else min(limits)
+
+
+def _period_start(current: int, ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], cutoff: datetime) -> int:
+    """The size when the period began, from what was changed since."""
+    start = current
+    for event in ups:
+        if event.at > cutoff:
+            start -= event.change
+    for event in downs:
+        if event.at > cutoff:
+            start += event.change
+    return start
+
+
+def slot_for(event: ScaleEvent, events: Sequence[ScaleEvent], rules: ScalingRules, now: datetime) -> Slot[ScaleEvent]:
+    """Where to remember an event: in place of the last that is older than every policy's period, else at the end."""
+    cutoff = now - max((policy.period for policy in rules.policies), default=timedelta(0))
+    index = len(events)
+    for position, known in enumerate(events):
+        if known.at < cutoff:
+            index = position
+    return Slot(index, event)

@@ -1,0 +1,196 @@
+"""Reads scenario files: JSON lines, plain or gzipped, into the model's values."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.model import (
+    DEFAULT_SCALE_DOWN,
+    DEFAULT_SCALE_UP,
+    Autoscaler,
+    Behavior,
+    Instance,
+    InstanceReading,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Options,
+    Phase,
+    PolicyType,
+    Query,
+    Reading,
+    Sample,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
+)
+from autoscaler.quantity import parse_quantity
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+"""Second 0 of every scenario's clock."""
+
+_TARGET_KEYS = {
+    "averageUtilization": TargetType.UTILIZATION,
+    "value": TargetType.VALUE,
+    "averageValue": TargetType.AVERAGE_VALUE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One reconcile: what changes before it, what it sees and what the real controller answered."""
+
+    now: datetime
+    scale: tuple[int, int] | None
+    """replicas, statusReplicas set from outside; None: as the last step left them."""
+    scaler: Autoscaler
+    instances: tuple[Instance, ...]
+    readings: tuple[Reading | MetricError, ...]
+    get_scale_error: str | None
+    update_scale_error: str | None
+    expect: Mapping[str, Any]
+
+    def observation(self, replicas: int, status_replicas: int) -> Observation:
+        """What `decide` is given at this step."""
+        if self.get_scale_error is not None:
+            return Observation(TargetUnavailable(self.get_scale_error), self.readings)
+        return Observation(TargetState(replicas, status_replicas, self.instances), self.readings)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One autoscaler's life."""
+
+    id: str
+    steps: tuple[Step, ...]
+
+
+def read(path: Path) -> Iterator[Scenario]:
+    """The scenarios of one file."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+        for line in lines:
+            yield _scenario(json.loads(line))
+
+
+def _at(seconds: float) -> datetime:
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def _scenario(document: Mapping[str, Any]) -> Scenario:
+    scaler = _scaler(document)
+    steps = []
+    for step in document["steps"]:
+        scaler = replace(
+            scaler,
+            min_replicas=step.get("minReplicas", scaler.min_replicas),
+            max_replicas=step.get("maxReplicas", scaler.max_replicas),
+        )
+        steps.append(_step(step, scaler))
+    return Scenario(document["id"], tuple(steps))
+
+
+def _scaler(document: Mapping[str, Any]) -> Autoscaler:
+    spec, config = document["spec"], document["config"]
+    return Autoscaler(
+        name=document["id"],
+        target=TargetRef("conformance", document["id"]),
+        min_replicas=1 if spec.get("minReplicas") is None else spec["minReplicas"],
+        max_replicas=spec["maxReplicas"],
+        metrics=tuple(_metric(metric) for metric in spec["metrics"]),
+        behavior=None if spec.get("behavior") is None else _behavior(spec["behavior"]),
+        options=Options(
+            config["tolerance"],
+            timedelta(seconds=config["downscaleStabilizationSeconds"]),
+            timedelta(seconds=config["cpuInitializationPeriodSeconds"]),
+            timedelta(seconds=config["initialReadinessDelaySeconds"]),
+            config["scaleToZero"],
+        ),
+    )
+
+
+def _metric(metric: Mapping[str, Any]) -> MetricSpec:
+    key = next(key for key in _TARGET_KEYS if key in metric["target"])
+    target = MetricTarget(_TARGET_KEYS[key], metric["target"][key])
+    return MetricSpec(MetricType(metric["type"]), metric["name"], target, Query("vector(0)"))
+
+
+def _behavior(behavior: Mapping[str, Any]) -> Behavior:
+    return Behavior(
+        _rules(behavior.get("scaleUp"), DEFAULT_SCALE_UP), _rules(behavior.get("scaleDown"), DEFAULT_SCALE_DOWN)
+    )
+
+
+def _rules(rules: Mapping[str, Any] | None, default: ScalingRules) -> ScalingRules:
+    rules = rules or {}
+    window, policies, tolerance = (rules.get(key) for key in ("stabilizationWindowSeconds", "policies", "tolerance"))
+    return ScalingRules(
+        default.stabilization_window if window is None else timedelta(seconds=window),
+        SelectPolicy(rules.get("selectPolicy") or default.select_policy),
+        default.policies
+        if policies is None
+        else tuple(
+            ScalingPolicy(PolicyType(policy["type"]), policy["value"], timedelta(seconds=policy["periodSeconds"]))
+            for policy in policies
+        ),
+        None if tolerance is None else parse_quantity(tolerance) / 1000,
+    )
+
+
+def _step(step: Mapping[str, Any], scaler: Autoscaler) -> Step:
+    scale = step.get("scale")
+    instances = tuple(_instance(instance) for instance in step["instances"])
+    readings = tuple(
+        _reading(step["metrics"].get(str(index)), metric, instances) for index, metric in enumerate(scaler.metrics)
+    )
+    return Step(
+        now=_at(step["t"]),
+        scale=None if scale is None else (scale["replicas"], scale.get("statusReplicas", scale["replicas"])),
+        scaler=scaler,
+        instances=instances,
+        readings=readings,
+        get_scale_error=step.get("getScaleError"),
+        update_scale_error=step.get("updateScaleError"),
+        expect=step["expect"],
+    )
+
+
+def _instance(instance: Mapping[str, Any]) -> Instance:
+    transition, started = instance["readyTransition"], instance["started"]
+    return Instance(
+        instance["name"],
+        Phase(instance["phase"]),
+        instance["ready"],
+        None if transition is None else _at(transition),
+        None if started is None else _at(started),
+        deleting=instance["deleting"],
+        requests=instance["requests"],
+    )
+
+
+def _reading(
+    reading: Mapping[str, Any] | None, metric: MetricSpec, instances: tuple[Instance, ...]
+) -> Reading | MetricError:
+    if reading is None:
+        return MetricError("no reading")
+    if "error" in reading:
+        return MetricError(reading["error"])
+    if "samples" in reading:
+        samples = {
+            name: Sample(sample["value"], _at(sample["timestamp"]), timedelta(seconds=sample["window"]))
+            for name, sample in reading["samples"].items()
+        }
+        requests = {
+            instance.name: instance.requests[metric.name] for instance in instances if metric.name in instance.requests
+        }
+        return InstanceReading(samples, requests)
+    return ValueReading(tuple(reading["values"]) if "values" in reading else (reading["value"],))
