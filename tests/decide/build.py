@@ -1,0 +1,102 @@
+"""Short ways to say the values that decisions are made from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.errors import MetricError
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Decision,
+    History,
+    Instance,
+    InstanceReading,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Phase,
+    Query,
+    Reading,
+    Sample,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
+    Written,
+)
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(days=1)
+TARGET = TargetRef("fleet", "web")
+
+
+def metric(kind: MetricType, target: TargetType, value: int, name: str = "load") -> MetricSpec:
+    return MetricSpec(kind, name, MetricTarget(target, value), Query("vector(0)"))
+
+
+CPU_60 = metric(MetricType.RESOURCE, TargetType.UTILIZATION, 60, "cpu")
+QUEUE_15 = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 15_000, "queue")
+
+
+def scaler(*metrics: MetricSpec, minimum: int = 1, maximum: int = 100, behavior: Behavior | None = None) -> Autoscaler:
+    return Autoscaler("web", TARGET, minimum, maximum, metrics, behavior)
+
+
+def instances(count: int) -> tuple[Instance, ...]:
+    """`count` instances that have been running and ready for a day."""
+    return tuple(
+        Instance(f"i-{n}", Phase.RUNNING, ready=True, ready_transition=LONG_AGO, started_at=LONG_AGO)
+        for n in range(count)
+    )
+
+
+def state(count: int, workers: Sequence[Instance] | None = None) -> TargetState:
+    return TargetState(count, count, instances(count) if workers is None else tuple(workers))
+
+
+def samples(values: Mapping[str, int] | Sequence[int], now: datetime = NOW, request: int = 1000) -> InstanceReading:
+    """A sample in thousandths for each instance; each instance has the same request."""
+    named = values if isinstance(values, Mapping) else {f"i-{n}": value for n, value in enumerate(values)}
+    return InstanceReading(
+        {name: Sample(value, now, timedelta(seconds=60)) for name, value in named.items()},
+        dict.fromkeys(named, request),
+    )
+
+
+def value(*values: int) -> ValueReading:
+    return ValueReading(values)
+
+
+def first_decision(autoscaler: Autoscaler, target: TargetState, *readings: Reading | MetricError) -> Decision:
+    """The decision of an autoscaler that remembers nothing, before it is written."""
+    return decide(autoscaler, Observation(target, readings), History(), NOW)
+
+
+def proposals(decision: Decision) -> list[int | None]:
+    return [outcome.proposal for outcome in decision.metrics]
+
+
+class Life:
+    """An autoscaler on a virtual clock whose every write succeeds at once."""
+
+    def __init__(self, autoscaler: Autoscaler, size: int) -> None:
+        self.autoscaler, self.size, self.now = autoscaler, size, NOW
+        self.history = History()
+
+    def step(self, *readings: Reading | MetricError, after: float = 0) -> Decision:
+        """One cycle `after` seconds later."""
+        self.now += timedelta(seconds=after)
+        observed = Observation(state(self.size), readings)
+        decision = decide(self.autoscaler, observed, self.history, self.now)
+        if decision.change is not None:
+            self.size = decision.change.size
+            decision = conclude(decision, Written(self.size))
+        self.history = remember(self.history, decision)
+        return decision
+
+    def edit(self, **changes: int) -> None:
+        """Change the autoscaler's bounds."""
+        self.autoscaler = replace(self.autoscaler, **changes)  # type: ignore[arg-type]  # bounds alone are given

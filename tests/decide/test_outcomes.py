@@ -1,0 +1,177 @@
+"""What a write came to, and what is remembered of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.errors import TargetNotFound, TargetUnavailable
+from autoscaler.model import (
+    Behavior,
+    ConditionType,
+    Conflict,
+    Decision,
+    Held,
+    History,
+    Hold,
+    HoldReason,
+    Intent,
+    Limits,
+    Observation,
+    Outcome,
+    Proposed,
+    Status,
+    Unchanged,
+    Written,
+)
+from tests.decide.build import NOW, QUEUE_15, Life, first_decision, scaler, state, value
+
+UP = scaler(QUEUE_15, behavior=Behavior())
+DEPLOYING = HoldReason("DeploymentActive", "a deployment is under way")
+
+
+def rising() -> Decision:
+    """2 -> 4, about to be written."""
+    decision = first_decision(UP, state(2), value(60_000))
+    assert decision.change is not None
+    return decision
+
+
+def condition(decision: Decision, kind: ConditionType) -> tuple[bool, str]:
+    return next((known.status, known.reason) for known in decision.conditions if known.type is kind)
+
+
+def test_a_written_size_is_a_scale_event_and_a_condition() -> None:
+    decision = conclude(rising(), Written(4))
+    assert decision.written == 4
+    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (True, "SucceededRescale")
+    assert decision.status.desired == 4
+    assert [event.change for event in remember(History(), decision).scale_ups] == [2]
+
+
+@pytest.mark.parametrize(
+    "outcome", [Unchanged(), Held(DEPLOYING), Conflict("changed"), Proposed(4), TargetUnavailable("down")]
+)
+def test_what_was_not_written_starts_no_cooldown(outcome: Outcome) -> None:
+    """Only a size that was really changed counts against the policies; the recommendation stays either way."""
+    remembered = remember(History(), conclude(rising(), outcome))
+    assert remembered.scale_ups == ()
+    assert [known.replicas for known in remembered.recommendations] == [2, 4]
+
+
+def test_a_failed_write_keeps_the_desired_size_of_before() -> None:
+    history = History(status=Status(2, 2))
+    decision = conclude(decide(UP, Observation(state(2), (value(60_000),)), history, NOW), TargetUnavailable("down"))
+    assert decision.status == replace(decision.status, current=2, desired=2)
+    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedUpdateScale")
+    assert decision.events[-1].reason == "FailedRescale"
+    assert decision.error == "down"
+
+
+def test_a_conflict_says_that_the_next_cycle_decides_anew() -> None:
+    decision = conclude(rising(), Conflict("the size is 7 now, not 2"))
+    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedUpdateScale")
+    assert "the next cycle decides anew" in decision.events[-1].message
+
+
+def test_a_held_write_gives_its_own_reason_and_no_error() -> None:
+    decision = conclude(rising(), Held(DEPLOYING))
+    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "DeploymentActive")
+    assert decision.error is None
+    assert decision.events == ()
+
+
+def test_a_held_direction_is_not_even_written() -> None:
+    held = replace(state(2), hold=Hold(scale_out=DEPLOYING))
+    decision = first_decision(UP, held, value(60_000))
+    assert decision.change is None
+    assert decision.desired == 4
+    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "DeploymentActive")
+
+
+def test_a_hold_leaves_the_other_direction_free() -> None:
+    held = replace(state(2), hold=Hold(scale_in=DEPLOYING))
+    assert first_decision(UP, held, value(60_000)).change is not None
+
+
+def test_a_dry_run_keeps_its_trace_and_writes_nothing() -> None:
+    decision = conclude(replace(rising(), dry_run=True), Proposed(4))
+    assert decision.written is None
+    assert decision.desired == 4
+    assert decision.trace[-1].reason == "DryRun"
+
+
+def test_an_unreadable_target_keeps_the_last_status() -> None:
+    status = Status(5, 6)
+    decision = decide(UP, Observation(TargetNotFound("no such group"), ()), History(status=status), NOW)
+    assert decision.status == status
+    assert (decision.current, decision.desired) == (None, None)
+    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedGetScale")
+
+
+def test_the_targets_own_limits_narrow_the_bounds_and_are_named() -> None:
+    limited = replace(state(2), limits=Limits(1, 3, "the group's MinSize and MaxSize"))
+    decision = first_decision(UP, limited, value(600_000))
+    assert decision.desired == 3
+    assert condition(decision, ConditionType.SCALING_LIMITED) == (True, "TooManyReplicas")
+    assert any("the group's MinSize and MaxSize" in step.detail for step in decision.trace)
+
+
+def test_bounds_without_a_size_in_common_are_a_condition() -> None:
+    limited = replace(state(2), limits=Limits(200, 300, "the group's MinSize and MaxSize"))
+    decision = first_decision(UP, limited, value(60_000))
+    assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "BoundsConflict")
+    assert decision.change is None
+
+
+def test_a_write_cut_off_by_a_crash_still_counts_against_the_policies() -> None:
+    """The daemon died between the write and its record: the size it finds tells that the write arrived."""
+    intent = Intent(size=4, decided_from=2, at=NOW - timedelta(seconds=5))
+    observed = Observation(state(4), (value(600_000),))
+    settled = decide(UP, observed, History(unfinished=intent), NOW)
+    assert settled.trace[0].reason == "Settled"
+    assert settled.desired == 6, "4 pods every 15 s, 2 of which were used up before the crash"
+    remembered = remember(History(unfinished=intent), conclude(settled, Written(6)))
+    assert [event.change for event in remembered.scale_ups] == [2, 2]
+    assert remembered.unfinished is None
+
+
+def test_a_write_that_never_arrived_counts_for_nothing() -> None:
+    intent = Intent(size=4, decided_from=2, at=NOW - timedelta(seconds=5))
+    decision = decide(UP, Observation(state(2), (value(60_000),)), History(unfinished=intent), NOW)
+    assert [slot.entry.at for slot in decision.scale_ups] == [NOW]
+
+
+def test_an_unfinished_write_stays_so_while_the_target_cannot_be_read() -> None:
+    history = History(unfinished=Intent(4, 2, NOW))
+    decision = decide(UP, Observation(TargetUnavailable("down"), ()), history, NOW)
+    assert remember(history, decision).unfinished == history.unfinished
+
+
+def test_scaling_to_zero_and_back_is_remembered_as_ours() -> None:
+    """A size of 0 that we wrote is left again when there is load; one that somebody else wrote is not."""
+    life = Life(scaler(QUEUE_15, minimum=0, behavior=Behavior()), 1)
+    life.step(value(0))
+    slept = life.step(value(0), after=600)
+    assert life.size == 0
+    assert condition(slept, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
+    woken = life.step(value(30_000), after=15)
+    assert life.size == 2
+    assert condition(woken, ConditionType.SCALED_TO_ZERO) == (False, "NotScaledToZero")
+
+
+def test_a_size_of_zero_that_somebody_else_wrote_switches_scaling_off() -> None:
+    decision = first_decision(scaler(QUEUE_15, minimum=0), state(0), value(30_000))
+    assert decision.change is None
+    assert condition(decision, ConditionType.SCALING_ACTIVE) == (False, "ScalingDisabled")
+
+
+def test_a_raised_minimum_wakes_what_we_put_to_sleep() -> None:
+    """MinReplicas 0 -> 2 while the size is ours and 0: the bounds put it back (KEP-2021)."""
+    life = Life(scaler(QUEUE_15, minimum=0, behavior=Behavior()), 1)
+    life.step(value(0))
+    life.step(value(0), after=600)
+    life.edit(min_replicas=2)
+    life.step(value(0), after=15)
+    assert life.size == 2

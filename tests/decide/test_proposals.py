@@ -1,0 +1,141 @@
+"""What one metric asks for: the numbers that anybody can check by hand."""
+
+from dataclasses import replace
+
+from autoscaler.errors import MetricError
+from autoscaler.model import ConditionType, Instance, MetricType, Phase, TargetType
+from tests.decide.build import (
+    CPU_60,
+    LONG_AGO,
+    NOW,
+    QUEUE_15,
+    first_decision,
+    instances,
+    metric,
+    proposals,
+    samples,
+    scaler,
+    state,
+    value,
+)
+
+PODS_100M = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100)
+
+
+def test_three_replicas_at_100_percent_against_60_ask_for_five() -> None:
+    """ceil(3 x 100/60) = 5: the formula of Kubernetes' documentation."""
+    assert proposals(first_decision(scaler(CPU_60), state(3), samples([1000] * 3))) == [5]
+
+
+def test_an_object_at_80_against_15_with_3_ready_asks_for_16() -> None:
+    """ceil(80/15 x 3) = 16: a Value is multiplied by the ready instances."""
+    objects = metric(MetricType.OBJECT, TargetType.VALUE, 15_000)
+    assert proposals(first_decision(scaler(objects), state(3), value(80_000))) == [16]
+
+
+def test_200m_against_100m_doubles() -> None:
+    assert proposals(first_decision(scaler(PODS_100M), state(4), samples([200] * 4))) == [8]
+
+
+def test_50m_against_100m_halves() -> None:
+    assert proposals(first_decision(scaler(PODS_100M), state(4), samples([50] * 4))) == [2]
+
+
+def test_the_largest_of_several_proposals_wins() -> None:
+    """Cpu wants 5 and the queue 3: 5 it is, and the decision names cpu."""
+    decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([1000] * 3), value(40_000))
+    assert proposals(decision) == [5, 3]
+    assert decision.desired == 5
+    assert decision.change is not None
+    assert decision.change.reason == "cpu resource utilization (percentage of request) above target"
+
+
+def test_a_missing_request_changes_nothing_and_says_which() -> None:
+    """Utilization of an unknown capacity is no number: the size stays and the operator reads what to set."""
+    reading = samples([1000] * 3)
+    decision = first_decision(scaler(CPU_60), state(3), replace(reading, requests={"i-0": 1000, "i-2": 1000}))
+    assert decision.change is None
+    active = next(condition for condition in decision.conditions if condition.type is ConditionType.SCALING_ACTIVE)
+    assert (active.status, active.reason) == (False, "FailedGetResourceMetric")
+    assert "instance i-1 has no cpu request" in active.message
+    assert "set `request`" in active.message
+
+
+def test_a_failed_metric_beside_one_that_wants_more_does_not_stop_a_rise() -> None:
+    decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([1000] * 3), MetricError("down"))
+    assert decision.desired == 5
+    assert decision.error is not None
+
+
+def test_a_failed_metric_beside_one_that_wants_less_keeps_the_size() -> None:
+    """An outage must never look like zero load."""
+    decision = first_decision(scaler(CPU_60, QUEUE_15), state(3), samples([100] * 3), MetricError("down"))
+    assert decision.change is None
+    assert decision.desired is None
+
+
+def test_the_first_of_equal_proposals_is_named() -> None:
+    decision = first_decision(scaler(QUEUE_15, CPU_60), state(3), value(75_000), samples([1000] * 3))
+    assert proposals(decision) == [5, 5]
+    assert decision.change is not None
+    assert decision.change.reason == "external metric queue above target"
+
+
+def test_missing_instances_are_assumed_busy_when_the_others_say_scale_in() -> None:
+    """Two of four report 30 % against 60; with the other two at 100 % nobody leaves."""
+    reading = samples({"i-0": 300, "i-1": 300})
+    reading = replace(reading, requests={f"i-{n}": 1000 for n in range(4)})
+    decision = first_decision(scaler(CPU_60), state(4), reading)
+    assert proposals(decision) == [4]
+    assert decision.metrics[0].missing == ("i-2", "i-3")
+
+
+def test_a_starting_instance_counts_as_idle_when_the_others_say_scale_out() -> None:
+    """Three at 100 % against 60 ask for 5; with a fourth on its way in, 3 x 100 / 4 = 75 % still asks for 5."""
+    starting = Instance("i-3", Phase.PENDING, ready=False)
+    decision = first_decision(scaler(CPU_60), state(4, [*instances(3), starting]), samples([1000] * 4))
+    assert decision.metrics[0].not_ready == ("i-3",)
+    assert proposals(decision) == [5]
+
+
+def test_a_busy_instance_that_only_just_started_is_not_load() -> None:
+    """Cpu burnt by starting up within the initialization period is left out; other metrics count at once."""
+    young = Instance("i-0", Phase.RUNNING, ready=False, ready_transition=NOW, started_at=NOW)
+    workers = [young, *instances(3)[1:]]
+    cpu = first_decision(scaler(CPU_60), state(3, workers), samples([1000, 600, 600]))
+    memory = first_decision(scaler(replace(CPU_60, name="memory")), state(3, workers), samples([1000, 600, 600]))
+    assert cpu.metrics[0].not_ready == ("i-0",)
+    assert memory.metrics[0].not_ready == ()
+
+
+def test_an_instance_on_its_way_out_is_ignored() -> None:
+    leaving = replace(instances(1)[0], name="i-9", deleting=True)
+    reading = samples({"i-0": 600, "i-1": 600, "i-9": 1000})
+    decision = first_decision(scaler(CPU_60), state(2, [*instances(2), leaving]), reading)
+    assert decision.metrics[0].ignored == ("i-9",)
+    assert decision.metrics[0].average_utilization == 60
+
+
+def test_a_container_resource_is_set_against_the_readiness_of_its_instance() -> None:
+    """ContainerResource cpu follows the cpu readiness rule, as Resource cpu does."""
+    young = Instance("i-0", Phase.RUNNING, ready=True, ready_transition=NOW, started_at=NOW)
+    container = replace(CPU_60, type=MetricType.CONTAINER_RESOURCE, container="web")
+    decision = first_decision(scaler(container), state(2, [young, instances(2)[1]]), samples([1000, 600]))
+    assert decision.metrics[0].not_ready == ("i-0",)
+
+
+def test_weighted_instances_count_units() -> None:
+    """Two machines of 3 and 1 units carry 8 against 1 a unit: the average is 2 and the size, in units, doubles."""
+    big, small = instances(2)
+    workers = [replace(big, weight=3), small]
+    per_unit = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1000)
+    decision = first_decision(scaler(per_unit), state(4, workers), samples([6000, 2000]))
+    assert decision.metrics[0].average_value == 2000
+    assert proposals(decision) == [8]
+
+
+def test_readiness_without_any_transition_time_is_not_trusted_for_cpu() -> None:
+    """HPA cannot tell start-up from load without the times; `observe` fills them in for back ends without."""
+    unknown = Instance("i-0", Phase.RUNNING, ready=True, ready_transition=None, started_at=LONG_AGO)
+    decision = first_decision(scaler(CPU_60), state(1, [unknown]), samples([1000]))
+    assert decision.metrics[0].failed
