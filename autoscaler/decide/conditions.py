@@ -21,25 +21,29 @@ MESSAGES: Final = {
 class Conditions:
     """An autoscaler's conditions, changed in order. Private to one decision."""
 
-    __slots__ = ("_by_type", "_now")
+    __slots__ = ("_known", "_now", "_set")
 
     def __init__(self, known: Iterable[Condition], now: datetime) -> None:
-        self._by_type = {condition.type: condition for condition in known}
+        self._known = {condition.type: condition for condition in known}
+        self._set: dict[ConditionType, tuple[bool, str, str]] = {}
         self._now = now
 
     def set(self, kind: ConditionType, status: bool, reason: str, message: str) -> None:
-        """Replace one, keeping the time of its last transition while its status stays."""
-        known = self._by_type.get(kind)
-        if known is None or known.status != status:
-            self._by_type[kind] = Condition(kind, status, reason, message, self._now)
-        elif known.message != message or known.reason != reason:
-            self._by_type[kind] = Condition(kind, status, reason, message, known.last_transition)
+        """Replace one. A later stage may replace it again: the last word counts."""
+        self._set[kind] = (status, reason, message)
 
     def is_true(self, kind: ConditionType) -> bool:
-        """Whether it is known and true."""
-        known = self._by_type.get(kind)
+        """Whether it was true before this decision."""
+        known = self._known.get(kind)
         return known is not None and known.status
 
     def frozen(self) -> tuple[Condition, ...]:
-        """All of them, in the order in which they were first set."""
-        return tuple(self._by_type.values())
+        """All of them, in the order in which they were first set. A status that stays keeps its transition's time."""
+        conditions = self._known
+        for kind, (status, reason, message) in self._set.items():
+            known = conditions.get(kind)
+            if known is None or known.status != status:
+                conditions[kind] = Condition(kind, status, reason, message, self._now)
+            elif known.reason != reason or known.message != message:
+                conditions[kind] = Condition(kind, status, reason, message, known.last_transition)
+        return tuple(conditions.values())

@@ -81,7 +81,7 @@ def _per_instance(
         raise MetricError(_NO_INSTANCES)
     is_cpu = metric.name == "cpu" and metric.type is not MetricType.PODS
     groups = group(instances, reading.samples, options, now, is_cpu=is_cpu)
-    weights = {instance.name: instance.weight for instance in instances if instance.weight != 1}
+    weights = {instance.name: instance.weight for instance in instances if instance.weight > 1}
     if target.type is TargetType.UTILIZATION:
         requests = reading.requests
         _require_requests(instances, requests, metric)

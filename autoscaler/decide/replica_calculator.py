@@ -6,12 +6,14 @@ averages truncate to whole thousandths and utilization to whole percents before 
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from autoscaler.decide.instances import Groups
 from autoscaler.errors import MetricError
 from autoscaler.model import Instance
 from autoscaler.quantity import Milli
+
+WITHIN_TOLERANCE: Final = "ratio within tolerance"
 
 
 class Tolerances(NamedTuple):
@@ -42,6 +44,7 @@ class Proposal(NamedTuple):
     usage: Usage
     """As measured, before missing and unready instances were assumed."""
     detail: str
+    """The arithmetic, in words: "ratio x 3 ready"."""
 
 
 def usage_of_average(weights: Mapping[str, int], target: Milli) -> Callable[[Mapping[str, int]], Usage]:
@@ -100,8 +103,8 @@ def per_instance(
     unready_matter = bool(groups.not_ready) and ratio > 1.0
     if not unready_matter and not groups.missing:
         if tolerances.holds(ratio):
-            return Proposal(current, usage, f"ratio {ratio:.3f} is within tolerance")
-        return Proposal(math.ceil(ratio * groups.ready), usage, f"ratio {ratio:.3f} x {groups.ready} ready")
+            return Proposal(current, usage, WITHIN_TOLERANCE)
+        return Proposal(math.ceil(ratio * groups.ready), usage, f"ratio x {groups.ready} ready")
 
     values = dict(groups.samples)
     if ratio < 1.0:
@@ -111,13 +114,13 @@ def per_instance(
     if unready_matter:
         values |= dict.fromkeys((instance.name for instance in groups.not_ready), 0)
     careful = usage_of(values).ratio
-    told = f"ratio {ratio:.3f}, {careful:.3f} with {len(groups.missing)} missing and {len(groups.not_ready)} not ready"
+    told = f"ratio {careful:.3f} with {len(groups.missing)} missing and {len(groups.not_ready)} not ready assumed"
     if tolerances.holds(careful) or (ratio < 1.0 < careful) or (careful < 1.0 < ratio):
         return Proposal(current, usage, f"{told}: no change")
     replicas = math.ceil(careful * _units(values, weights))
     if (careful < 1.0 and replicas > current) or (careful > 1.0 and replicas < current):
         return Proposal(current, usage, f"{told}: no change")
-    return Proposal(replicas, usage, f"{told}, over {_units(values, weights)}")
+    return Proposal(replicas, usage, f"{told}, x {_units(values, weights)}")
 
 
 def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerances: Tolerances) -> Proposal:
@@ -125,19 +128,19 @@ def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerance
     ratio = value / target
     usage = Usage(ratio, value)
     if current == 0:
-        return Proposal(math.ceil(ratio), usage, f"ratio {ratio:.3f}, from zero")
+        return Proposal(math.ceil(ratio), usage, "ratio, from zero")
     if tolerances.holds(ratio):
-        return Proposal(current, usage, f"ratio {ratio:.3f} is within tolerance")
-    return Proposal(math.ceil(ratio * ready), usage, f"ratio {ratio:.3f} x {ready} ready")
+        return Proposal(current, usage, WITHIN_TOLERANCE)
+    return Proposal(math.ceil(ratio * ready), usage, f"ratio x {ready} ready")
 
 
 def shared_value(status_replicas: int, value: Milli, target: Milli, tolerances: Tolerances) -> Proposal:
     """Replicas for one value against `averageValue`: it is divided by the replicas that exist."""
     if status_replicas == 0:
         ratio = math.inf if value else math.nan
-        return Proposal(math.ceil(value / target), Usage(ratio, None), f"{value}m over {target}m each, from zero")
+        return Proposal(math.ceil(value / target), Usage(ratio, None), "value / target, from zero")
     ratio = value / (target * status_replicas)
     usage = Usage(ratio, math.ceil(value / status_replicas))
     if tolerances.holds(ratio):
-        return Proposal(status_replicas, usage, f"ratio {ratio:.3f} is within tolerance")
-    return Proposal(math.ceil(value / target), usage, f"ratio {ratio:.3f}: {value}m over {target}m each")
+        return Proposal(status_replicas, usage, WITHIN_TOLERANCE)
+    return Proposal(math.ceil(value / target), usage, "value / target")

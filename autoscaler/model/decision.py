@@ -79,7 +79,7 @@ class MetricOutcome:
     """Replicas that this metric alone asks for; None when it failed."""
     error: str | None = None
     detail: str = ""
-    """How the proposal came about: "2 ready at 63% against 60%, within tolerance 0.1"."""
+    """How the proposal came about: "ratio x 3 ready", "ratio within tolerance"."""
     ready: int = 0
     """Units whose samples counted."""
     not_ready: tuple[str, ...] = ()
