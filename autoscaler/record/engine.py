@@ -1,0 +1,159 @@
+"""Connections to the state: where it is, how safely it is kept, and what its failures mean.
+
+SQLite runs with a write-ahead log and synchronous=FULL: a commit is on the disk before it returns, so an intent
+survives kill -9 and, where the disk honours fsync, a loss of power. A cycle commits twice at most, so that the price is
+two flushes a cycle. NORMAL would survive kill -9 as well, and could forget the last commits when the power fails.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from autoscaler.errors import StateError
+
+_FORMS: Final = "expected sqlite:////a/file.db or postgresql://user@host/database"
+_BUSY_SECONDS: Final = 5.0
+"""How long another process may hold SQLite's write lock before a cycle gives up."""
+_POSTGRESQL_LIMITS: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
+"""Seconds to connect, and milliseconds until a silent server counts as gone: libpq's own default is for ever."""
+_LOG_LIMIT_BYTES: Final = 64 * 2**20
+"""What SQLite's write-ahead log is cut back to once it has been written into the database."""
+
+_SQLITE_REMEDIES: Final = {
+    "SQLITE_FULL": "the disk is full; free some space, or shorten state.retention",
+    "SQLITE_BUSY": "another process holds it locked; end that process",
+    "SQLITE_LOCKED": "another process holds it locked; end that process",
+    "SQLITE_NOTADB": "it is no SQLite database; move it away, or correct state.url",
+    "SQLITE_CORRUPT": "the file is damaged; restore a backup, or move it away to start without a memory",
+    "SQLITE_CANTOPEN": "it cannot be opened; check that the folder exists and that this user may write there",
+    "SQLITE_PERM": "this user may not access it; correct the owner or the mode of the file and its folder",
+    "SQLITE_AUTH": "this user may not access it; correct the owner or the mode of the file and its folder",
+    "SQLITE_READONLY": "it is read-only; correct the owner or the mode of the file and its folder",
+    "SQLITE_IOERR": "the disk failed to read or write it; check the system's log",
+}
+
+
+def locate(url: str | None, state_dir: Path) -> URL:
+    """The database's address; None: `state.db` in `state_dir`. Raises StateError; no message shows a password."""
+    if url is None:
+        return URL.create("sqlite", database=str((state_dir / "state.db").absolute()))
+    try:
+        found = make_url(url)
+    except (ArgumentError, ValueError):
+        raise StateError(f"state.url is no database address; {_FORMS}") from None
+    kind = found.get_backend_name()
+    if kind == "sqlite" and found.database in (None, "", ":memory:"):
+        raise StateError("state.url names no file, and what is remembered must outlive the daemon; name a file")
+    if kind == "sqlite":
+        return URL.create("sqlite", database=str(Path(str(found.database)).absolute()))
+    if kind == "postgresql":
+        return found.set(drivername="postgresql+psycopg")
+    raise StateError(f"state.url is of the kind {kind!r}; {_FORMS}")
+
+
+def place(url: URL) -> str:
+    """How messages call it: the file, or the address without its password."""
+    if url.get_backend_name() == "sqlite":
+        return f"state {url.database}"
+    return f"state {url.set(drivername='postgresql', query={}).render_as_string(hide_password=True)}"
+
+
+def connect(url: URL, *, read_only: bool = False) -> Engine:
+    """A pool of connections; connects at first use. Raises StateError."""
+    try:
+        if url.get_backend_name() != "sqlite":
+            limits = {name: value for name, value in _POSTGRESQL_LIMITS.items() if name not in url.query}
+            return create_engine(url, pool_pre_ping=True, connect_args=limits)
+        engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})
+    except (ImportError, NoSuchModuleError):
+        raise StateError(
+            f"{place(url)} needs a driver that is not installed; pip install 'prometheus-autoscaler[postgresql]'"
+        ) from None
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # sqlite3 would begin transactions by itself, and late
+        if not read_only:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA journal_size_limit={_LOG_LIMIT_BYTES}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
+    path = Path(str(url.database))
+    if not read_only:
+        return url
+    if not path.exists():
+        raise StateError(f"{place(url)} does not exist; has the daemon run with this configuration?")
+    # quoted by as_uri; `uri=true` makes sqlite3 read the parameters
+    return URL.create("sqlite", database=f"{path.as_uri()}", query={"mode": "ro", "uri": "true"})
+
+
+@contextmanager
+def explained(url: URL) -> Iterator[None]:
+    """Turn the database's failures into a StateError that names the state, the cause and the remedy."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise StateError(f"{place(url)}: {_cause(error)}") from error
+    except SQLAlchemyError as error:
+        raise StateError(f"{place(url)}: {type(error).__name__}: {_first_line(error)}") from error
+
+
+def _cause(error: DBAPIError) -> str:
+    name = getattr(error.orig, "sqlite_errorname", None)
+    if name is None:
+        return f"the database failed: {_first_line(error.orig)}"
+    known = (remedy for prefix, remedy in _SQLITE_REMEDIES.items() if name.startswith(prefix))
+    return next(known, f"the database failed: {_first_line(error.orig)} ({name})")
+
+
+def _first_line(error: object) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+class FileLock:
+    """Keeps a second daemon off one SQLite file: two would each scale the same targets.
+
+    The kernel lets go of it however the process ends. PostgreSQL has no such lock yet: one daemon a database.
+    """
+
+    def __init__(self, url: URL) -> None:
+        path = Path(f"{url.database}.lock")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file: TextIO = path.open("a+", encoding="ascii")
+        except OSError as error:
+            raise StateError(
+                f"{place(url)}: {path.parent} cannot be used: {error.strerror}; name a folder that this user may "
+                "write to ($STATE_DIRECTORY or state.url)"
+            ) from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            owner = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise StateError(
+                f"{place(url)} is in use by another daemon (pid {owner}); stop that one, or give this one a state of "
+                "its own (state.url)"
+            ) from None
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let another daemon have it."""
+        self._file.close()

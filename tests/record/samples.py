@@ -1,0 +1,106 @@
+"""Plain values to record."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from autoscaler.decide import conclude
+from autoscaler.model import (
+    Autoscaler,
+    Condition,
+    ConditionType,
+    Decision,
+    Event,
+    EventType,
+    Instance,
+    InstanceReading,
+    Limits,
+    MetricOutcome,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Phase,
+    Query,
+    Recommendation,
+    Sample,
+    ScaleChange,
+    ScaleEvent,
+    Slot,
+    Status,
+    Step,
+    TargetRef,
+    TargetState,
+    TargetType,
+    Written,
+)
+from autoscaler.record import Store
+
+START = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
+CPU = MetricTarget(TargetType.UTILIZATION, 60)
+
+
+def at(seconds: float) -> datetime:
+    """A time of the test's own clock."""
+    return START + timedelta(seconds=seconds)
+
+
+def scaler(name: str = "web", target: str = "web-asg", maximum: int = 20) -> Autoscaler:
+    metric = MetricSpec(MetricType.RESOURCE, "cpu", CPU, Query("rate(cpu[2m])"), request=4000)
+    return Autoscaler(name, TargetRef("fleet", target), 1, maximum, (metric,))
+
+
+def observation(replicas: int = 5, busy: int = 2500) -> Observation:
+    names = [f"i-{k}" for k in range(replicas)]
+    instances = tuple(
+        Instance(name, Phase.RUNNING, ready=True, started_at=START, identities=frozenset({name, f"{name}:9100"}))
+        for name in names
+    )
+    sample = Sample(busy, START, timedelta(minutes=2))
+    reading = InstanceReading(dict.fromkeys(names, sample), dict.fromkeys(names, 4000))
+    return Observation(TargetState(replicas, replicas, instances, Limits(1, 50)), (reading,))
+
+
+def decision(
+    seconds: float = 0, name: str = "web", target: str = "web-asg", size: int = 5, events: Sequence[Event] = ()
+) -> Decision:
+    """One that changes nothing and keeps its recommendation in slot 0."""
+    now = at(seconds)
+    metric = MetricOutcome("cpu", MetricType.RESOURCE, CPU, average_utilization=60 + size, ratio=1.05, proposal=size)
+    return Decision(
+        name=name,
+        target=TargetRef("fleet", target),
+        now=now,
+        dry_run=False,
+        current=5,
+        desired=size,
+        change=None,
+        conditions=(Condition(ConditionType.ABLE_TO_SCALE, True, "ReadyForNewScale", "fine", now),),
+        events=tuple(events),
+        metrics=(metric,),
+        trace=(Step("DesiredWithinRange", 5, size, "inside the bounds"),),
+        status=Status(5, size, (metric,)),
+        recommendations=(Slot(0, Recommendation(size, now)),),
+    )
+
+
+def rising(seconds: float = 0, size: int = 8, name: str = "web") -> Decision:
+    """One that wants to write a larger size."""
+    plain = decision(seconds, name, size=size)
+    change = ScaleChange(f"{plain.name}-{seconds}", size, 5, None, "cpu above target")
+    return replace(plain, change=change, scale_ups=(Slot(0, ScaleEvent(size - 5, plain.now)),))
+
+
+def written(made: Decision) -> Decision:
+    assert made.change is not None
+    return conclude(made, Written(made.change.size))
+
+
+def event(reason: str = "SuccessfulRescale", message: str = "New size: 8") -> Event:
+    return Event(EventType.NORMAL, reason, message)
+
+
+def keep(store: Store, *decisions: Decision, scalers: Sequence[Autoscaler] = ()) -> None:
+    """One cycle's half that ends in `record`, for decisions about autoscalers as `scaler` makes them."""
+    store.recall(scalers or [scaler(made.name, made.target.name) for made in decisions])
+    store.record({made.name: observation() for made in decisions}, decisions)
