@@ -111,6 +111,7 @@ def remember(history: History, decision: Decision) -> History:
         conditions=decision.conditions,
         status=decision.status,
         unfinished=history.unfinished if decision.current is None else None,
+        steering=history.steering,
     )
 
 

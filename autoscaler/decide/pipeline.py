@@ -14,9 +14,11 @@ from autoscaler.model import (
     Autoscaler,
     ConditionType,
     Decision,
+    Direction,
     Event,
     EventType,
     History,
+    HoldReason,
     MetricOutcome,
     MetricType,
     Observation,
@@ -48,7 +50,7 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     if isinstance(state, TargetError):
         return draft.unreadable(state)
     draft.begin(state)
-    bounds = bounds_of(scaler, state.limits)
+    bounds = draft.bound(state)
     current = state.replicas
     if bounds.minimum > bounds.maximum:
         return draft.without_room(current, bounds)
@@ -89,8 +91,8 @@ class _Draft:
     """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
 
     __slots__ = (
-        "conditions", "error", "events", "history", "metrics", "now", "recommendations", "scale_downs", "scale_ups",
-        "scaler", "trace", "warnings",
+        "bounds", "conditions", "error", "events", "history", "metrics", "now", "recommendations", "scale_downs",
+        "scale_ups", "scaler", "steering", "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -104,6 +106,8 @@ class _Draft:
         self.scale_downs: list[Slot[ScaleEvent]] = []
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
+        self.bounds: Bounds | None = None
+        self.steering = history.steering.at(now)
 
     def begin(self, state: TargetState) -> None:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
@@ -115,6 +119,11 @@ class _Draft:
         if intent is not None and state.replicas == intent.size:  # it was written before the daemon died
             self.remember_change(intent.decided_from, intent.size, intent.at)
             self.trace.append(Step("Settled", intent.decided_from, intent.size, f"written {intent.at.isoformat()}"))
+
+    def bound(self, state: TargetState) -> Bounds:
+        """The bounds in force."""
+        self.bounds = bounds_of(self.scaler, self.steering.override, state.limits)
+        return self.bounds
 
     def remember_change(self, before: int, after: int, at: datetime) -> None:
         """A size change for the policies' periods. Without `behavior` none are kept."""
@@ -236,9 +245,10 @@ class _Draft:
         return self._decision(current, current, Status(current, current, self.metrics))
 
     def finish(self, observed: Observation, state: TargetState, desired: int, reason: str) -> Decision:
-        """Another size was decided: what is to be written, unless the target is held."""
+        """Another size was decided: what is to be written, unless an operator or the target holds it."""
         current = state.replicas
-        held = state.hold.scale_out if desired > current else state.hold.scale_in
+        out = desired > current
+        held = self._paused(out=out) or (state.hold.scale_out if out else state.hold.scale_in)
         if held is not None:
             self.conditions.set(_ABLE, False, held.reason, held.message)
             self.trace.append(Step(held.reason, desired, current, held.message))
@@ -255,6 +265,13 @@ class _Draft:
         self.remember_change(current, desired, self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
 
+    def _paused(self, *, out: bool) -> HoldReason | None:
+        pause = self.steering.pause
+        if pause is None or pause.direction is (Direction.IN if out else Direction.OUT):
+            return None
+        until = "until it is resumed" if pause.until is None else f"until {pause.until.isoformat(timespec='seconds')}"
+        return HoldReason("Paused", f"paused by {pause.by} {until}: {pause.reason or 'no reason given'}")
+
     def _warn(self, reason: str, message: str) -> None:
         self.events.append(Event(EventType.WARNING, reason, message))
 
@@ -264,7 +281,9 @@ class _Draft:
         scaler = self.scaler
         scaled_to_zero = None
         if change is not None and scaler.options.scale_to_zero:
-            scaled_to_zero = change.size == 0 and scaler.min_replicas == 0 and self._has_waking_metric()
+            scaled_to_zero = (
+                change.size == 0 and self.bounds is not None and self.bounds.minimum == 0 and self._has_waking_metric()
+            )
         return Decision(
             name=scaler.name,
             target=scaler.target,
@@ -284,4 +303,7 @@ class _Draft:
             scaled_to_zero=scaled_to_zero,
             error=self.error,
             warnings=self.warnings,
+            minimum=None if self.bounds is None else self.bounds.minimum,
+            maximum=None if self.bounds is None else self.bounds.maximum,
+            steering=self.steering,
         )

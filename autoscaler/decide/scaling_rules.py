@@ -12,6 +12,7 @@ from autoscaler.model import (
     Autoscaler,
     Behavior,
     Limits,
+    Override,
     PolicyType,
     ScaleEvent,
     ScalingRules,
@@ -43,10 +44,14 @@ class Bounds(NamedTuple):
         return Step("DesiredWithinRange", desired, desired, f"{self.minimum} to {self.maximum} is allowed")
 
 
-def bounds_of(scaler: Autoscaler, limits: Limits) -> Bounds:
-    """The bounds in force for an autoscaler on a target with limits of its own."""
+def bounds_of(scaler: Autoscaler, override: Override | None, limits: Limits) -> Bounds:
+    """The bounds in force for an autoscaler, perhaps with others for a time, on a target with limits of its own."""
     minimum, maximum = scaler.min_replicas, scaler.max_replicas
     minimum_of, maximum_of = "minReplicas", "maxReplicas"
+    if override is not None and override.minimum is not None:
+        minimum, minimum_of = override.minimum, f"the minimum set by {override.by}"
+    if override is not None and override.maximum is not None:
+        maximum, maximum_of = override.maximum, f"the maximum set by {override.by}"
     if limits.minimum > minimum:
         minimum, minimum_of = limits.minimum, f"the minimum of {limits.source}"
     if limits.maximum is not None and limits.maximum < maximum:

@@ -36,6 +36,7 @@ from autoscaler.model.spec import (
     VictimOrder,
     VictimRule,
 )
+from autoscaler.model.steering import Direction, Override, Pause, Steering
 from autoscaler.model.target import (
     Call,
     Conflict,
@@ -63,6 +64,7 @@ __all__ = [
     "ConditionType",
     "Conflict",
     "Decision",
+    "Direction",
     "Event",
     "EventType",
     "Held",
@@ -80,6 +82,8 @@ __all__ = [
     "Observation",
     "Options",
     "Outcome",
+    "Override",
+    "Pause",
     "Phase",
     "PolicyType",
     "Proposed",
@@ -95,6 +99,7 @@ __all__ = [
     "SelectPolicy",
     "Slot",
     "Status",
+    "Steering",
     "Step",
     "TargetRef",
     "TargetState",

@@ -7,6 +7,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from autoscaler.errors import TargetError
 from autoscaler.model.spec import MetricTarget, MetricType
+from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 from autoscaler.quantity import Milli
 
@@ -150,6 +151,7 @@ class History:
     conditions: tuple[Condition, ...] = ()
     status: Status = Status()
     unfinished: Intent | None = None
+    steering: Steering = Steering()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,11 @@ class Decision:
     """None: nothing was to be written."""
     warnings: tuple[str, ...] = field(default=())
     """The target's own, for the operator."""
+    minimum: int | None = None
+    """The bounds in force: where the configuration's, an operator's and the target's own meet."""
+    maximum: int | None = None
+    steering: Steering = Steering()
+    """What operators have asked for, as far as it was in force."""
 
     @property
     def written(self) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from sqlalchemy import URL, Connection, Engine, Row, Select, and_, func, or_, select, text
 
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, EventType
+from autoscaler.model import Autoscaler, Decision, EventType, Steering
 from autoscaler.record import engine as engines
 from autoscaler.record import schema
 from autoscaler.record.codec import Codec, from_micros, to_micros, unpack
@@ -16,6 +16,7 @@ from autoscaler.record.values import EventRow, MetricPoint, Record, Seen, Series
 
 SEEN: Final = Codec(Seen)
 SCALER: Final = Codec(Autoscaler)
+STEERING: Final = Codec(Steering)
 POINTS: Final = Codec[tuple[MetricPoint, ...]](tuple[MetricPoint, ...])
 
 _BASIS: Final = schema.decision.alias("basis")
@@ -146,6 +147,10 @@ class Archive:
             )
             for row in self._rows(_between(query, table.c.at, since, until))
         ]
+
+    def steering(self) -> Mapping[str, Steering]:
+        """What operators asked for, by the autoscaler's name, expired or not."""
+        return {row.name: STEERING.load(row.body) for row in self._rows(select(schema.steering))}
 
     def size(self) -> StateSize:
         """Bytes on disk and rows of each table."""

@@ -113,6 +113,13 @@ sighting = Table(
     Column("body", LargeBinary, nullable=False),  # instance -> sighting
 )
 
+steering = Table(
+    "steering",  # what operators asked of an autoscaler, until it expires or they take it back
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),  # model.Steering
+)
+
 Migration: TypeAlias = Callable[[Connection], None]
 MIGRATIONS: Sequence[Migration] = ()
 """In order; the first takes a database from version 1 to version 2. A new database starts at the newest version."""

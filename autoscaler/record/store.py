@@ -14,10 +14,10 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, bindparam, delete, insert, select, update
 
-from autoscaler.model import Autoscaler, Decision, History, Intent, Observation
+from autoscaler.model import Autoscaler, Decision, History, Intent, Observation, Steering
 from autoscaler.record import engine as engines
 from autoscaler.record import schema
-from autoscaler.record.archive import Archive
+from autoscaler.record.archive import STEERING, Archive
 from autoscaler.record.codec import to_micros
 from autoscaler.record.memory import Entry, Key, key_of, load
 from autoscaler.record.retention import Retention
@@ -39,6 +39,8 @@ class Store(Archive):
         self._scalers: dict[Key, Autoscaler] = {}
         """As the last `recall` named them: a decision is recorded with what it was asked for."""
         self._latest: dict[str, Decision] | None = None
+        self._steering: dict[str, Steering] | None = None
+        """None: not read yet, or in doubt since a transaction failed."""
 
     @classmethod
     def open(cls, url: str | None, state_dir: Path, retention: timedelta) -> "Store":
@@ -69,14 +71,40 @@ class Store(Archive):
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers; an empty history for one never decided about. Raises StateError."""
         with self._lock:
-            entries = self._loaded()
+            entries, steering = self._loaded(), self._steered()
             histories = {}
             for scaler in scalers:
                 key = key_of(scaler.name, scaler.target)
                 self._scalers[key] = scaler
                 entry = entries.get(key)
-                histories[scaler.name] = History() if entry is None else entry.history
+                history = History() if entry is None else entry.history
+                steered = steering.get(scaler.name)
+                histories[scaler.name] = history if steered is None else replace(history, steering=steered)
             return histories
+
+    def steer(self, name: str, steering: Steering) -> None:
+        """Keep what operators ask of an autoscaler from its next cycle on; an empty one is taken back.
+
+        Raises StateError.
+        """
+        with self._lock, self._transaction() as connection:
+            known = self._steered()
+            if steering == Steering():
+                connection.execute(delete(schema.steering).where(schema.steering.c.name == name))
+                known.pop(name, None)
+            else:
+                schema.upsert(connection, schema.steering, [{"name": name, "body": STEERING.dump(steering)}])
+                known[name] = steering
+
+    def steering(self) -> Mapping[str, Steering]:
+        """As `Archive.steering`, from memory after the first call."""
+        with self._lock:
+            return dict(self._steered())
+
+    def _steered(self) -> dict[str, Steering]:
+        if self._steering is None:
+            self._steering = dict(super().steering())
+        return self._steering
 
     def intend(self, decisions: Sequence[Decision]) -> None:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written."""
@@ -149,7 +177,7 @@ class Store(Archive):
             with engines.explained(self._url), self._engine.begin() as connection:
                 yield connection
         except BaseException:
-            self._entries = self._latest = None
+            self._entries = self._latest = self._steering = None
             raise
 
     def _owners(self, connection: Connection, decisions: Sequence[Decision]) -> list[Entry]:

@@ -12,6 +12,7 @@ from autoscaler.model import (
     ConditionType,
     Conflict,
     Decision,
+    Direction,
     Held,
     History,
     Hold,
@@ -20,8 +21,11 @@ from autoscaler.model import (
     Limits,
     Observation,
     Outcome,
+    Override,
+    Pause,
     Proposed,
     Status,
+    Steering,
     Unchanged,
     Written,
 )
@@ -175,3 +179,37 @@ def test_a_raised_minimum_wakes_what_we_put_to_sleep() -> None:
     life.edit(min_replicas=2)
     life.step(value(0), after=15)
     assert life.size == 2
+
+
+def paused(direction: Direction, until: timedelta | None = None) -> History:
+    ends = None if until is None else NOW + until
+    return History(steering=Steering(Pause(direction, "ann", "load test", NOW, ends)))
+
+
+@pytest.mark.parametrize(
+    ("direction", "written"), [(Direction.OUT, False), (Direction.BOTH, False), (Direction.IN, True)]
+)
+def test_a_pause_holds_its_direction_and_says_who_and_why(direction: Direction, written: bool) -> None:
+    decision = decide(UP, Observation(state(2), (value(60_000),)), paused(direction), NOW)
+    assert (decision.change is not None) == written
+    if not written:
+        assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "Paused")
+        assert any("paused by ann until it is resumed: load test" in step.detail for step in decision.trace)
+        assert decision.desired == 4
+
+
+def test_a_pause_ends_by_itself() -> None:
+    history = paused(Direction.BOTH, until=timedelta(hours=2))
+    observed = Observation(state(2), (value(60_000),))
+    assert decide(UP, observed, history, NOW + timedelta(hours=1)).change is None
+    assert decide(UP, observed, history, NOW + timedelta(hours=2)).change is not None
+
+
+def test_overridden_bounds_take_the_place_of_the_configured_ones() -> None:
+    steering = Steering(override=Override(5, 6, "ann", "sale", NOW, None))
+    decision = decide(UP, Observation(state(2), (value(0),)), History(steering=steering), NOW)
+    assert decision.desired == 5
+    assert (decision.minimum, decision.maximum) == (5, 6)
+    assert decision.change is not None
+    assert decision.change.reason == "the size is below the minimum set by ann"
+    assert decision.steering == steering

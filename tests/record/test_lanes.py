@@ -44,7 +44,7 @@ def test_histories_are_loaded_with_a_handful_of_queries(opener: Opener) -> None:
     event.listen(store._engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
     scalers = [scaler(f"s{k}") for k in range(300)]
     assert len(store.recall(scalers)) == 300
-    assert len([statement for statement in statements if statement.startswith("SELECT")]) == 4
+    assert len([statement for statement in statements if statement.startswith("SELECT")]) == 5
     statements.clear()
     store.intend([rising(1, name=one.name) for one in scalers])
     keep(store, *(written(rising(1, name=one.name)) for one in scalers))

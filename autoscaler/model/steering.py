@@ -1,0 +1,54 @@
+"""What operators do to an autoscaler while it runs: hold it in a direction, or give it other bounds for a time."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Direction(StrEnum):
+    """Which way a size may not move."""
+
+    OUT = "out"
+    IN = "in"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing is written in a direction; decisions are still made and shown."""
+
+    direction: Direction
+    by: str
+    """Who asked for it."""
+    reason: str
+    since: datetime
+    until: datetime | None
+    """When it ends by itself; None: only by `resume`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Bounds in place of the configuration's; None: the configuration's own."""
+
+    minimum: int | None
+    maximum: int | None
+    by: str
+    reason: str
+    since: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """All that operators have asked of one autoscaler."""
+
+    pause: Pause | None = None
+    override: Override | None = None
+
+    def at(self, now: datetime) -> "Steering":
+        """What of it is in force."""
+        pause, override = self.pause, self.override
+        return Steering(
+            pause if pause is not None and (pause.until is None or now < pause.until) else None,
+            override if override is not None and (override.until is None or now < override.until) else None,
+        )
