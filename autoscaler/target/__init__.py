@@ -1,6 +1,6 @@
 """The adapter contract: protocol, settings fields, registry; `autoscaler.target.contract` is its test suite."""
 
-from autoscaler.target.fields import AdapterSettings, ConfigPath, Duration
+from autoscaler.target.fields import AdapterSettings, ConfigPath, Duration, ExistingFile, ExistingPath
 from autoscaler.target.protocol import Adapter, AdapterContext, AdapterType, Announces, Clock, Closes, Logger
 from autoscaler.target.registry import installed, load
 
@@ -14,6 +14,8 @@ __all__ = [
     "Closes",
     "ConfigPath",
     "Duration",
+    "ExistingFile",
+    "ExistingPath",
     "Logger",
     "installed",
     "load",

@@ -1,7 +1,7 @@
 """Types of configuration fields that adapters and the core share."""
 
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
@@ -50,3 +50,18 @@ def _resolve(path: Path, info: ValidationInfo) -> Path:
 
 ConfigPath: TypeAlias = Annotated[Path, AfterValidator(_resolve)]
 """A path, relative to the folder of the file it stands in (validation context `folder`)."""
+
+
+class ExistingFile(PosixPath):
+    """The value of an `ExistingPath`: a path by all means, told from others by its type."""
+
+
+def _existing(path: Path) -> Path:
+    return ExistingFile(path)
+
+
+ExistingPath: TypeAlias = Annotated[ConfigPath, AfterValidator(_existing)]
+"""A ConfigPath to a file that must be readable where the daemon runs: a secret, a certificate.
+
+`check` only warns when it is not there, for it may run elsewhere; `run` refuses to start.
+"""

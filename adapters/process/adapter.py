@@ -1,0 +1,134 @@
+"""The two verbs of the contract, for pools of local workers."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from adapters.process import procfs
+from adapters.process.keeper import Keeper
+from adapters.process.records import Pool, Worker
+from adapters.process.settings import PoolSettings, ProcessSettings, unknown_pool
+from adapters.process.upkeep import Upkeep
+from autoscaler.errors import AdapterError, TargetError, TargetNotFound, TargetRefused
+from autoscaler.model import (
+    Call,
+    Conflict,
+    Held,
+    Hold,
+    HoldReason,
+    Instance,
+    Limits,
+    Phase,
+    ScaleChange,
+    ScaleOutcome,
+    TargetRef,
+    TargetState,
+    Unchanged,
+    Written,
+)
+from autoscaler.target import AdapterContext
+
+
+class Process:
+    """Pools of worker processes on this machine. The workers outlive the connection and are found again."""
+
+    Settings: ClassVar = ProcessSettings
+    target_keys: ClassVar[frozenset[str]] = frozenset()
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: ProcessSettings) -> str | None:
+        """A pool that is not configured, with the nearest one that is."""
+        problem = unknown_pool(target.name, settings)
+        return None if problem is None else f"name: {problem}"
+
+    def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
+        if not procfs.available():
+            raise AdapterError(f"adapter {context.name}: /proc is missing, by which workers are known; run it on Linux")
+        self._context = context
+        self._settings = context.settings
+        self._keeper = Keeper(context)
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """What the keeper knows: at most half a second old, a worker's readiness a second. Raises TargetUnavailable."""
+        with self._keeper.pools(call) as pools:
+            return {target: self._state(target, pools) for target in targets}
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Durable when it returns; the keeper starts and stops workers from then on. Raises TargetError.
+
+        A change that was made before is not made again, by its id, also after a restart.
+        """
+        with self._keeper.pools(call) as pools:
+            if (problem := unknown_pool(target.name, self._settings)) is not None:
+                raise TargetNotFound(f"{target}: {problem}")
+            pool, settings = pools[target.name], self._settings.pools[target.name]
+            if change.id in pool.changes and change.size == pool.size:
+                return Written(change.size)
+            if change.decided_from != pool.size or change.revision not in (None, str(pool.revision)):
+                return Conflict(
+                    f"{target} has the size {pool.size} at revision {pool.revision} by now; the decision saw "
+                    f"{change.decided_from} at revision {change.revision}"
+                )
+            if change.size == pool.size:
+                return Unchanged()
+            hold = _hold(target.name, settings, self._keeper.upkeep(target.name)).scale_out
+            if hold is not None and change.size > pool.size:
+                return Held(hold)
+            self._refuse(target, change, settings)
+            self._keeper.commit(target.name, pool.resized(change.size, change.id, change.victims))
+            return Written(change.size)
+
+    def close(self) -> None:
+        """Let go of the pools; the workers go on."""
+        self._keeper.close()
+
+    def _refuse(self, target: TargetRef, change: ScaleChange, settings: PoolSettings) -> None:
+        if self._context.dry_run:
+            raise TargetRefused(f"{target}: this connection is a dry run's and changes nothing")
+        maximum = _limits(settings).maximum
+        if maximum is not None and change.size > maximum:
+            raise TargetRefused(
+                f"{target}: {change.size} workers need as many ports, and there are {maximum}; widen `ports`"
+            )
+
+    def _state(self, target: TargetRef, pools: Mapping[str, Pool]) -> TargetState | TargetError:
+        if (problem := unknown_pool(target.name, self._settings)) is not None:
+            return TargetNotFound(f"{target}: {problem}")
+        pool, settings, upkeep = pools[target.name], self._settings.pools[target.name], self._keeper.upkeep(target.name)
+        workers = [worker for worker in pool.workers if worker.identity is not None]
+        return TargetState(
+            replicas=pool.size,
+            status_replicas=len(workers),
+            instances=tuple(map(_instance, workers)),
+            limits=_limits(settings),
+            hold=_hold(target.name, settings, upkeep),
+            revision=str(pool.revision),
+            warnings=(upkeep.backoff.cause,) if upkeep.backoff.cause else (),
+        )
+
+
+def _instance(worker: Worker) -> Instance:
+    addresses = set() if worker.port is None else {f"127.0.0.1:{worker.port}", f"localhost:{worker.port}"}
+    pid = set() if worker.identity is None else {str(worker.identity.pid)}
+    return Instance(
+        name=worker.name,
+        phase=Phase.RUNNING,
+        ready=worker.ready,
+        ready_transition=worker.ready_since,
+        started_at=worker.started_at,
+        deleting=worker.stopping,
+        identities=frozenset({worker.name} | addresses | pid),
+    )
+
+
+def _limits(settings: PoolSettings) -> Limits:
+    if settings.ports is None:
+        return Limits()
+    return Limits(maximum=len(settings.ports), source=f"the pool's ports {settings.ports[0]}-{settings.ports[-1]}")
+
+
+def _hold(name: str, settings: PoolSettings, upkeep: Upkeep) -> Hold:
+    if not upkeep.no_free_port:
+        return Hold()
+    span = f"{settings.ports[0]}-{settings.ports[-1]}" if settings.ports else ""
+    message = f"no port of {span} is free for another worker of pool {name}; widen `ports`, or end what uses them"
+    return Hold(scale_out=HoldReason("PortsExhausted", message))

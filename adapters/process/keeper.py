@@ -1,0 +1,197 @@
+"""Keeps every pool of a connection at its size, in a thread of its own.
+
+The order of writes is what makes it safe to be killed at any moment: a worker is recorded, with a token of its own,
+before it is started, and carries the token in its environment. A record without a process is completed from /proc
+after a restart, or dropped when nobody carries its token. So no worker is lost, and none is started twice.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from adapters.process import logs, targets_file
+from adapters.process.probe import probe
+from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError, write_atomically
+from adapters.process.settings import ProcessSettings, log_folder
+from adapters.process.upkeep import Upkeep, present
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Call
+from autoscaler.target import AdapterContext
+
+TICK_SECONDS = 0.5
+"""How soon a dead worker is seen, at the latest."""
+PROBE_SECONDS = 1.0
+"""Between two questions whether a worker is ready."""
+
+
+class Keeper:
+    """The pools of one connection. In a dry run it keeps nothing, and reads what another keeper has written."""
+
+    def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
+        self._name, self._dry_run = context.name, context.dry_run
+        self._clock, self._logger = context.clock, context.logger
+        self._settings = context.settings.pools
+        self._file = StateFile(context.state_dir)
+        self._logs = log_folder(context.state_dir)
+        self._upkeep = {
+            name: Upkeep(name, pool, self._logs, self._clock, self._logger) for name, pool in self._settings.items()
+        }
+        self._lock = threading.Lock()  # guards all that follows
+        self._pools: dict[str, Pool] | None = None
+        self._published: dict[Path, str] = {}
+        self._troubles: dict[str, str] = {}
+        self._probe_at = float("-inf")
+        self._closed = False
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"keeper-{self._name}", daemon=True)
+        if not self._dry_run:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop keeping; the workers go on."""
+        with self._lock:
+            self._closed = True
+            self._file.unlock()
+        self._wake.set()
+        if not self._dry_run:
+            self._thread.join(0.5)  # longer only during a probe, and what that finds is dropped
+
+    @contextlib.contextmanager
+    def pools(self, call: Call) -> Iterator[Mapping[str, Pool]]:
+        """The pools, which stand still meanwhile. Raises TargetUnavailable when they cannot be had in time."""
+        left = call.deadline - self._clock.monotonic()
+        if left <= 0 or not self._lock.acquire(timeout=left):
+            raise TargetUnavailable(f"{self._name}: no time left before the cycle's deadline; the next one asks again")
+        try:
+            if self._closed:
+                raise TargetUnavailable(f"{self._name}: the connection is closed; a new one has taken its place")
+            yield self._open()
+        except (RecordsError, OSError) as error:
+            raise TargetUnavailable(f"{self._name}: {error}") from error
+        finally:
+            self._lock.release()
+
+    def commit(self, name: str, pool: Pool) -> None:
+        """Make a pool's new size durable and see to it soon; within `pools`. Raises RecordsError: nothing changed."""
+        self._save({**self._open(), name: pool})
+        self._wake.set()
+
+    def upkeep(self, name: str) -> Upkeep:
+        """What is known of a configured pool's troubles; within `pools`."""
+        return self._upkeep[name]
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._wake.clear()
+            with self._trouble("pools_not_kept"):
+                self._tick()
+            self._wake.wait(TICK_SECONDS)
+
+    @contextlib.contextmanager
+    def _trouble(self, event: str) -> Iterator[None]:
+        """Say what goes wrong inside, once for as long as it lasts, and go on: nobody else may suffer from it."""
+        error = ""
+        try:
+            yield
+        except StillKeptError as caught:
+            self._logger.debug(event, adapter=self._name, error=str(caught))  # the next tick takes over
+        except (RecordsError, OSError) as caught:
+            error = str(caught)
+        except Exception as caught:  # noqa: BLE001 - a keeper that ended would leave all its pools alone for good
+            error = f"{type(caught).__name__}: {caught}"
+        if error and error != self._troubles.get(event):
+            self._logger.error(event, adapter=self._name, error=error)
+        self._troubles[event] = error
+
+    def _tick(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._open()
+            for name, upkeep in self._upkeep.items():
+                with self._trouble(f"pool_{name}_not_kept"):
+                    self._keep(name, upkeep)
+                with self._trouble(f"targets_file_of_{name}_not_written"):
+                    self._publish(name)
+            questions = self._questions()
+        answers = probe(questions)  # up to a second, so nobody is kept waiting for it
+        with self._lock:
+            if answers and not self._closed:
+                self._note_readiness(answers)
+
+    def _keep(self, name: str, upkeep: Upkeep) -> None:
+        pools = self._open()
+        taken = {worker.port for pool in pools.values() for worker in pool.workers if worker.port is not None}
+        left = upkeep.bury(pools[name])
+        upkeep.stop(left)
+        planned = upkeep.plan(left, taken, self._clock.now())
+        self._change(name, planned)  # durable before anything is started
+        launched = upkeep.launch(planned)
+        if launched != planned:
+            self._pools = {**self._open(), name: launched}  # it runs: known here even if it cannot be written now
+            self._save(self._pools)
+        logs.bound(self._logs, [worker.name for worker in launched.workers])
+        if launched != pools[name]:
+            logs.forget(self._logs, {worker.name for pool in self._open().values() for worker in pool.workers})
+
+    def _publish(self, name: str) -> None:
+        file, text = self._settings[name].targets_file, targets_file.render(name, self._open()[name])
+        if file is None or (self._published.get(file) == text and file.exists()):
+            return
+        try:
+            write_atomically(file, text, mode=0o644)  # Prometheus runs as another user
+        except OSError as error:
+            raise RecordsError(f"{file}: {error.strerror}; make its folder, writable for the daemon") from None
+        self._published[file] = text
+
+    def _questions(self) -> dict[str, tuple[int, str]]:
+        now = self._clock.monotonic()
+        if now < self._probe_at:
+            return {}
+        self._probe_at = now + PROBE_SECONDS
+        pools = self._open()
+        return {w: where for name, upkeep in self._upkeep.items() for w, where in upkeep.to_probe(pools[name]).items()}
+
+    def _note_readiness(self, answers: Mapping[str, bool]) -> None:
+        for name, upkeep in self._upkeep.items():
+            self._change(name, upkeep.note_readiness(self._open()[name], answers, self._clock.now()))
+
+    def _open(self) -> dict[str, Pool]:
+        """The records: read once, by a dry run each time. Raises RecordsError."""
+        if self._pools is not None:
+            return self._pools
+        if not self._dry_run:
+            self._file.lock()
+            self._logs.mkdir(exist_ok=True)
+        pools = {name: _as_found(pool) for name, pool in self._file.load().items()}
+        for name, settings in self._settings.items():
+            pools.setdefault(name, Pool(settings.initial_replicas))
+        if not self._dry_run:
+            self._save(pools)
+            self._tell_what_was_found(pools)
+        return pools
+
+    def _change(self, name: str, pool: Pool) -> None:
+        if self._open()[name] != pool:
+            self._save({**self._open(), name: pool})
+
+    def _save(self, pools: dict[str, Pool]) -> None:
+        self._file.save(pools)
+        self._pools = pools
+
+    def _tell_what_was_found(self, pools: Mapping[str, Pool]) -> None:
+        for name, pool in pools.items():
+            names = [worker.name for worker in pool.workers]
+            if name not in self._settings and names:
+                remedy = "they are left alone; put the pool back, or end them"
+                self._logger.warning("pool_not_configured", adapter=self._name, pool=name, workers=names, remedy=remedy)
+            elif names:
+                self._logger.info("workers_found_again", adapter=self._name, pool=name, workers=names)
+
+
+def _as_found(pool: Pool) -> Pool:
+    """Without the workers that have ended while nobody kept the pool."""
+    found = (present(worker) for worker in pool.workers)
+    return replace(pool, workers=tuple(worker for worker in found if worker is not None))

@@ -1,0 +1,170 @@
+"""What a connection remembers on disk: each pool's size, and its workers."""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from adapters.process.procfs import Identity
+
+KEPT_CHANGES = 20
+"""How many ids of past changes a pool remembers, to know a repeated one."""
+
+
+class RecordsError(Exception):
+    """The state folder cannot be used now; the message says why and what to do."""
+
+
+class StillKeptError(RecordsError):
+    """The connection that a reload replaces has not let go yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker, from before it is started until nothing of it is left."""
+
+    name: str
+    token: str
+    port: int | None
+    started_at: datetime
+    identity: Identity | None = None
+    """None: about to be started. A crash in between leaves it so, and the token tells whether it runs."""
+    stopping: bool = False
+    ready: bool | None = None
+    ready_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One pool: what was asked for, and what there is, oldest first."""
+
+    size: int
+    revision: int = 0
+    """Counts the changes of `size`."""
+    started: int = 0
+    """Workers ever started: numbers their names, so that no name comes twice."""
+    changes: tuple[str, ...] = ()
+    """Ids of the last changes."""
+    workers: tuple[Worker, ...] = ()
+
+    @property
+    def staying(self) -> tuple[Worker, ...]:
+        """Those that are not on their way out."""
+        return tuple(worker for worker in self.workers if not worker.stopping)
+
+    def resized(self, size: int, change: str, victims: tuple[str, ...]) -> "Pool":
+        """The pool after a decision: what is too much is marked to stop, victims first, then the newest."""
+        staying = [worker.name for worker in self.staying]
+        named = [name for name in dict.fromkeys(victims) if name in staying]
+        order = named + [name for name in reversed(staying) if name not in named]
+        leaving = frozenset(order[: max(0, len(staying) - size)])
+        changes = (*self.changes, change)[-KEPT_CHANGES:]
+        return replace(self.stopped(leaving), size=size, revision=self.revision + 1, changes=changes)
+
+    def stopped(self, names: frozenset[str]) -> "Pool":
+        """With these workers marked to stop."""
+        return replace(self, workers=tuple(replace(w, stopping=w.stopping or w.name in names) for w in self.workers))
+
+
+@dataclass(slots=True)
+class StateFile:
+    """The records' file, replaced in one step; and the lock that makes us its only keeper."""
+
+    folder: Path
+    _lock: IO[str] | None = field(default=None, init=False)
+
+    def lock(self) -> None:
+        """Become the only keeper. Raises RecordsError when another is it."""
+        if self._lock is not None:
+            return
+        file = self.folder / "lock"
+        try:
+            with contextlib.ExitStack() as undo:
+                handle = undo.enter_context(file.open("a+", encoding="ascii"))
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                handle.truncate(0)
+                handle.write(str(os.getpid()))
+                handle.flush()
+                undo.pop_all()  # it stays open, and with it the lock ours, until `unlock`
+                self._lock = handle
+        except BlockingIOError:
+            holder = file.read_text(encoding="ascii")
+            if holder == str(os.getpid()):
+                raise StillKeptError(f"{self.folder}: the connection before this one has not let go yet") from None
+            raise RecordsError(
+                f"{self.folder}: its workers are kept by another daemon already (pid {holder}); stop that "
+                "one, or use another state folder"
+            ) from None
+        except OSError as error:
+            raise RecordsError(f"{file}: {error.strerror}; make the folder writable") from None
+
+    def unlock(self) -> None:
+        """Let another be the keeper."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def load(self) -> dict[str, Pool]:
+        """The records; empty when there are none yet. Raises RecordsError for what cannot be read.
+
+        A file that is damaged is never taken for an empty one: its workers would be started a second time.
+        """
+        file = self.folder / "workers.json"
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            return {name: _pool(pool) for name, pool in content["pools"].items()}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise RecordsError(f"{file}: {error.strerror}; make it readable") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RecordsError(
+                f"{file} is damaged ({type(error).__name__}: {error}); restore it, or end its workers and remove it"
+            ) from None
+
+    def save(self, pools: Mapping[str, Pool]) -> None:
+        """Durable when it returns. Raises RecordsError; the old records stay then."""
+        file = self.folder / "workers.json"
+        content = {"pools": {name: asdict(pool) for name, pool in pools.items()}}
+        try:
+            write_atomically(file, json.dumps(content, default=datetime.isoformat, indent=1))
+        except OSError as error:
+            raise RecordsError(f"{file}: {error.strerror}; make room, or make the folder writable") from None
+
+
+def write_atomically(file: Path, text: str, *, mode: int = 0o600) -> None:
+    """Whoever reads it finds the old content or the new one, also after a power cut. Raises OSError."""
+    draft = file.with_name(f".{file.name}.new")
+    try:
+        with draft.open("w", encoding="utf-8") as handle:
+            os.fchmod(handle.fileno(), mode)
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+        draft.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+
+
+def _pool(content: dict[str, Any]) -> Pool:
+    workers = tuple(_worker(worker) for worker in content["workers"])
+    return Pool(**{**content, "changes": tuple(content["changes"]), "workers": workers})
+
+
+def _worker(content: dict[str, Any]) -> Worker:
+    identity, since = content["identity"], content["ready_since"]
+    return Worker(
+        **{
+            **content,
+            "started_at": datetime.fromisoformat(content["started_at"]),
+            "identity": identity and Identity(**identity),
+            "ready_since": since and datetime.fromisoformat(since),
+        }
+    )

@@ -1,0 +1,136 @@
+"""The section of a connection of type process, and what can be wrong with it offline."""
+
+import difflib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeAlias
+
+from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints, WithJsonSchema, model_validator
+
+from autoscaler.target import AdapterSettings, ConfigPath, Duration
+
+PORT_MARK = "{port}"
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            value = shlex.split(value)
+        except ValueError as error:
+            raise ValueError(f"{error}; quote it as a shell would, or write a list of words") from None
+    if isinstance(value, list | tuple) and (not value or value[0] == ""):
+        raise ValueError("it is empty; name the program that a worker runs")
+    return value
+
+
+def _port_range(value: Any) -> Any:
+    if isinstance(value, range):
+        return value
+    match = re.fullmatch(r"(\d{1,5})-(\d{1,5})", value) if isinstance(value, str) else None
+    first, last = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= first <= last <= 65535:
+        raise ValueError(f'{value!r} is no range of ports; expected two of 1 to 65535, as in "20000-20999"')
+    return range(first, last + 1)
+
+
+def _write_range(ports: range) -> str:
+    return f"{ports[0]}-{ports[-1]}"
+
+
+Command: TypeAlias = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_words),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+"""Words as a list, or one string that is split as a shell splits it; no shell runs."""
+
+Ports: TypeAlias = Annotated[
+    Any,
+    BeforeValidator(_port_range),
+    PlainSerializer(_write_range, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,5}-[0-9]{1,5}$", "examples": ["20000-20999"]}),
+]
+"""A `range` of ports, written `20000-20999`, both included."""
+
+PoolName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
+"""Names workers and log files too, so it is a plain word."""
+
+
+class Readiness(AdapterSettings):
+    """How a worker says that it can take load."""
+
+    path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")]
+    """Asked by HTTP GET on the worker's port every second; 2xx is ready, three failures in a row are not."""
+
+
+class PoolSettings(AdapterSettings):
+    """One pool of equal workers."""
+
+    command: Command
+    """What a worker runs; `{port}` in it is the worker's port."""
+    cwd: ConfigPath | None = None
+    """Its working directory; default: the daemon's."""
+    env: Mapping[str, str] = Field(default_factory=dict)
+    """Added to the few variables that a worker inherits; `{port}` in a value is the worker's port."""
+    ports: Ports | None = None
+    """One for each worker, also as $PORT; none: workers get no port."""
+    readiness: Readiness | None = None
+    """None: a worker that runs counts as ready."""
+    grace_period: Duration = timedelta(seconds=10)
+    """Between SIGTERM and SIGKILL."""
+    initial_replicas: Annotated[int, Field(ge=0)] = 1
+    """The size of a pool that has never run."""
+    targets_file: ConfigPath | None = None
+    """A Prometheus file_sd file of the workers' addresses, kept up to date."""
+
+    @model_validator(mode="after")
+    def _ports_are_there_for_whom_needs_them(self) -> Self:
+        if self.ports is not None:
+            if self.initial_replicas > len(self.ports):
+                raise ValueError(
+                    f"initialReplicas {self.initial_replicas} is more than the {len(self.ports)} ports; widen `ports`"
+                )
+            return self
+        needs = {
+            "readiness": self.readiness is not None,
+            "targetsFile": self.targets_file is not None,
+            f"{PORT_MARK} in command": any(PORT_MARK in word for word in self.command),
+            f"{PORT_MARK} in env": any(PORT_MARK in value for value in self.env.values()),
+        }
+        for what, needed in needs.items():
+            if needed:
+                raise ValueError(f'{what} needs a port for each worker; add `ports`, as in "20000-20999"')
+        return self
+
+
+class ProcessSettings(AdapterSettings):
+    """`adapters.NAME` of type process."""
+
+    pools: Annotated[Mapping[PoolName, PoolSettings], Field(min_length=1)]
+    """Each is a target; scaleTargetRef.name is its name."""
+
+    @model_validator(mode="after")
+    def _each_targets_file_has_one_pool(self) -> Self:
+        files = Counter(pool.targets_file for pool in self.pools.values() if pool.targets_file is not None)
+        shared = next((file for file, uses in files.items() if uses > 1), None)
+        if shared is not None:
+            raise ValueError(f"targetsFile {shared} is written by more than one pool; give each pool its own")
+        return self
+
+
+def unknown_pool(name: str, settings: ProcessSettings) -> str | None:
+    """What to say of a pool that is not configured, with the nearest name; None when it is."""
+    if name in settings.pools:
+        return None
+    near = difflib.get_close_matches(name, settings.pools, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else f"known pools: {', '.join(sorted(settings.pools))}"
+    return f"no pool {name!r} is configured; {remedy}"
+
+
+def log_folder(state_dir: Path) -> Path:
+    """Where workers' output goes, a file each."""
+    return state_dir / "logs"

@@ -1,0 +1,168 @@
+"""What one pool needs: burying the dead, stopping what is too much, starting what is missing.
+
+Each step takes the pool's record and returns the next one; `Keeper` makes them durable in between.
+"""
+
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from signal import SIGKILL, SIGTERM, Signals
+
+from adapters.process import procfs
+from adapters.process.backoff import STEADY_SECONDS, Backoff
+from adapters.process.records import Pool, Worker
+from adapters.process.settings import PoolSettings
+from adapters.process.spawn import free_port, start
+from autoscaler.target import Clock, Logger
+
+FAILURES_TO_UNREADY = 3
+"""As Kubernetes' probes: failureThreshold 3, successThreshold 1."""
+
+KILL_AGAIN_SECONDS = 10.0
+"""Until SIGKILL is repeated for one that the kernel does not let go yet."""
+
+
+def present(worker: Worker) -> Worker | None:
+    """The worker as /proc shows it: who it is, stopping when it ended but left processes behind, None when gone."""
+    identity = worker.identity or procfs.leader(worker.token)
+    if identity is not None and procfs.runs(identity):
+        return replace(worker, identity=identity)
+    if procfs.carriers(worker.token):
+        return replace(worker, stopping=True)
+    return None
+
+
+class Upkeep:
+    """One configured pool. What it remembers between steps may be lost at a restart without harm."""
+
+    def __init__(self, name: str, settings: PoolSettings, logs: Path, clock: Clock, logger: Logger) -> None:
+        self.settings = settings
+        self.no_free_port = False
+        """The last attempt to start a worker found none."""
+        self.backoff = Backoff()
+        self._name, self._logs, self._clock, self._logger = name, logs, clock, logger
+        self._kill_at: dict[str, float] = {}
+        """Name of a stopping worker -> when its grace period is over."""
+        self._failed_probes: dict[str, int] = {}
+        """Worker's name -> how many in a row."""
+
+    def bury(self, pool: Pool) -> Pool:
+        """Without the workers of which nothing is left."""
+        left = []
+        for worker in pool.workers:
+            found = present(worker)
+            if not worker.stopping and (found is None or found.stopping):
+                self._note_death(worker)
+            if found is not None:
+                left.append(found)
+                continue
+            self._logger.info("worker_gone", pool=self._name, worker=worker.name)
+            self._kill_at.pop(worker.name, None)
+            self._failed_probes.pop(worker.name, None)
+        return replace(pool, workers=tuple(left))
+
+    def stop(self, pool: Pool) -> None:
+        """SIGTERM once to each worker that stops, SIGKILL when its grace period is over."""
+        now = self._clock.monotonic()
+        for worker in pool.workers:
+            if not worker.stopping:
+                continue
+            if worker.name not in self._kill_at:
+                self._kill_at[worker.name] = now + self.settings.grace_period.total_seconds()
+                self._logger.info("worker_stopping", pool=self._name, worker=worker.name)
+                self._signal(worker, SIGTERM)
+            elif now >= self._kill_at[worker.name]:
+                self._kill_at[worker.name] = now + KILL_AGAIN_SECONDS
+                self._logger.warning(
+                    "worker_killed", pool=self._name, worker=worker.name, why="its gracePeriod is over"
+                )
+                self._signal(worker, SIGKILL)
+
+    def plan(self, pool: Pool, taken: Collection[int], now: datetime) -> Pool:
+        """With a record for each missing worker, as far as there are ports; to be made durable before `launch`."""
+        missing, seconds = pool.size - len(pool.staying), self._clock.monotonic()
+        self.no_free_port = False
+        if missing <= 0:
+            self.backoff.settle(seconds)
+        if missing <= 0 or seconds < self.backoff.until:
+            return pool
+        ports, used, planned = self.settings.ports, set(taken), list(pool.workers)
+        for number in range(pool.started + 1, pool.started + missing + 1):
+            port = None if ports is None else free_port(ports, used, number)
+            if ports is not None and port is None:
+                self.no_free_port = True
+                break
+            used |= {port} if port is not None else set()
+            planned.append(self._planned(number, port, now))
+        return replace(pool, started=pool.started + len(planned) - len(pool.workers), workers=tuple(planned))
+
+    def launch(self, pool: Pool) -> Pool:
+        """With every planned worker started; one that cannot be is taken out again."""
+        workers = []
+        for worker in pool.workers:
+            if worker.identity is not None or worker.stopping:
+                workers.append(worker)
+                continue
+            try:
+                identity = start(worker, self.settings, self._log(worker))
+            except (OSError, ValueError) as error:  # ValueError: a NUL byte in a word
+                self._cannot_start(worker, error)
+            else:
+                self._logger.info(
+                    "worker_started", pool=self._name, worker=worker.name, pid=identity.pid, port=worker.port
+                )
+                workers.append(replace(worker, identity=identity))
+        return replace(pool, workers=tuple(workers))
+
+    def to_probe(self, pool: Pool) -> dict[str, tuple[int, str]]:
+        """Name -> port and path of each worker whose readiness is to be asked."""
+        path = None if self.settings.readiness is None else self.settings.readiness.path
+        return {w.name: (w.port, path) for w in pool.staying if w.port is not None and path is not None}
+
+    def note_readiness(self, pool: Pool, answers: Mapping[str, bool], now: datetime) -> Pool:
+        """With what the probes found: ready by one success, not ready by three failures in a row."""
+        workers = []
+        for worker in pool.workers:
+            ready = worker.ready
+            if worker.name in answers:
+                ready = self._is_ready(worker, answered=answers[worker.name])
+            workers.append(worker if ready == worker.ready else replace(worker, ready=ready, ready_since=now))
+        return replace(pool, workers=tuple(workers))
+
+    def _is_ready(self, worker: Worker, *, answered: bool) -> bool:
+        failed = 0 if answered else self._failed_probes.get(worker.name, 0) + 1
+        self._failed_probes[worker.name] = failed
+        return answered or (worker.ready is True and failed < FAILURES_TO_UNREADY)
+
+    def _planned(self, number: int, port: int | None, now: datetime) -> Worker:
+        token = secrets.token_hex(16)
+        if self.settings.readiness is None:
+            return Worker(f"{self._name}-{number}", token, port, now)
+        return Worker(f"{self._name}-{number}", token, port, now, ready=False, ready_since=now)
+
+    def _note_death(self, worker: Worker) -> None:
+        age = (self._clock.now() - worker.started_at).total_seconds()
+        self._logger.warning(
+            "worker_died", pool=self._name, worker=worker.name, age_seconds=round(age, 1), log=str(self._log(worker))
+        )
+        if age < STEADY_SECONDS:
+            cause = f"worker {worker.name} ended {age:.1f} s after its start; its output is in {self._log(worker)}"
+            self.backoff.failed(cause, self._clock.monotonic())
+
+    def _cannot_start(self, worker: Worker, error: Exception) -> None:
+        cause = f"worker {worker.name} cannot be started: {error}; correct the pool's command or cwd"
+        self._logger.error("worker_not_started", pool=self._name, worker=worker.name, error=str(error))
+        self.backoff.failed(cause, self._clock.monotonic())
+
+    def _log(self, worker: Worker) -> Path:
+        return self._logs / f"{worker.name}.log"
+
+    def _signal(self, worker: Worker, number: Signals) -> None:
+        try:
+            if worker.identity is None or not procfs.signal_group(worker.identity, number):
+                procfs.signal_carriers(worker.token, number)  # it ended, and what it had started has not
+        except PermissionError:
+            why = f"it changed its user, and {number.name} is not permitted; end it yourself"
+            self._logger.warning("worker_not_signalled", pool=self._name, worker=worker.name, why=why)

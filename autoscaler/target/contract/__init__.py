@@ -1,0 +1,13 @@
+"""The test suite that every adapter passes; needs pytest.
+
+    class TestNomad(AdapterContract):
+        @pytest.fixture
+        def harness(self, tmp_path: Path) -> Iterator[Harness]: ...
+
+`Harness` says what the suite needs of a back end, docs/adapters.md shows one in full.
+"""
+
+from autoscaler.target.contract.harness import Harness, RecordingLogger, make_context
+from autoscaler.target.contract.suite import AdapterContract
+
+__all__ = ["AdapterContract", "Harness", "RecordingLogger", "make_context"]

@@ -1,0 +1,300 @@
+"""The promises of the adapter contract, one a test.
+
+Nothing here depends on how fast a back end is: whatever takes time is waited for, up to the harness's patience.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, timedelta
+from typing import Any
+
+import pytest
+
+from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetUnavailable
+from autoscaler.model import Call, Conflict, Phase, ScaleChange, TargetRef, TargetState, Unchanged, Written
+from autoscaler.target.contract.harness import Harness, live_weight
+from autoscaler.target.protocol import Adapter, Closes
+
+_PROMPT_SECONDS = 2.0
+"""What "promptly" may last on a busy machine."""
+
+
+class AdapterContract:
+    """Subclass as `Test…`, supply the fixture `harness`; every test is a promise of `autoscaler.target.protocol`."""
+
+    def test_observe_answers_for_exactly_the_targets_asked_for(self, harness: Harness) -> None:
+        """The house looks up every target of the batch, and pays for no other."""
+        for asked in ([], [harness.target], [harness.missing, harness.target]):
+            answer = harness.adapter.observe(asked, harness.call())
+            _promise(set(answer) == set(asked), f"observe({_names(asked)}) answers for {_names(list(answer))}")
+
+    def test_a_missing_target_is_not_found_and_disturbs_no_other(self, harness: Harness) -> None:
+        """One group deleted by hand must not stop the scaling of all others on its connection."""
+        answer = harness.adapter.observe([harness.missing, harness.target], harness.call())
+        _promise_error(answer[harness.missing], TargetNotFound, f"observe of {harness.missing}, which does not exist,")
+        seen = answer[harness.target]
+        _promise(isinstance(seen, TargetState), f"{harness.target}, asked with a missing one, is an error: {seen!r}")
+
+    def test_scaling_a_missing_target_is_not_found(self, harness: Harness) -> None:
+        """Deleted between observe and scale: the condition must say so."""
+        change = ScaleChange("contract-missing", harness.large, harness.small, None, "the contract suite says so")
+        error = _scale_error(harness.adapter, harness.missing, change, harness.call())
+        _promise_error(error, TargetNotFound, f"scale of {harness.missing}, which does not exist,")
+
+    def test_observing_twice_changes_nothing(self, harness: Harness) -> None:
+        """Observe is read only: a dry run rests on it."""
+        first = harness.start_at(harness.small)
+        again = harness.observe()
+        _promise_same(first, again, "a second observation")
+
+    def test_a_dry_run_observes_the_same_and_changes_nothing(self, harness: Harness) -> None:
+        """A dry run is believed because it sees what a live one sees, and because nothing moves."""
+        live = harness.start_at(harness.small)
+        harness.rebuild(dry_run=True)
+        _promise_same(live, harness.observe(), "a dry run's observation")
+        harness.rebuild()
+        _promise_same(live, harness.observe(), "the observation after a dry run")
+
+    def test_a_rebuilt_adapter_sees_the_same(self, harness: Harness) -> None:
+        """The daemon restarts, the back end does not."""
+        before = harness.start_at(harness.small)
+        harness.rebuild()
+        _promise_same(before, harness.observe(), "the observation after a restart")
+
+    def test_instances_can_be_told_apart(self, harness: Harness) -> None:
+        """A sample must find its one instance: by a name that stays and an identity that no other has."""
+        instances = harness.start_at(harness.large).instances
+        names = Counter(one.name for one in instances)
+        identities = Counter(identity for one in instances for identity in one.identities)
+        _promise(max(names.values()) == 1, f"instance names should be unique, are {dict(names)}")
+        for one in instances:
+            own = [identity for identity in one.identities if identities[identity] == 1]
+            _promise(bool(own), f"{one.name} should have an identity of its own, has {sorted(one.identities)}")
+            _promise("" not in one.identities, f"{one.name} has an empty identity")
+
+    def test_instances_are_well_formed(self, harness: Harness) -> None:
+        """Readiness rules compare their times with `now`; sizes are sums of their weights."""
+        now = harness.clock.now()
+        for one in harness.start_at(harness.small).instances:
+            _promise(one.weight >= 1, f"{one.name}.weight should be at least 1, is {one.weight}")
+            for name in ("started_at", "ready_transition"):
+                at = getattr(one, name)
+                utc = at is None or at.utcoffset() == UTC.utcoffset(None)
+                _promise(utc, f"{one.name}.{name} should be aware and UTC, is {at!r}")
+                late = at is not None and utc and at > now + timedelta(minutes=5)
+                _promise(not late, f"{one.name}.{name} should not lie in the future, is {at!r} at {now!r}")
+
+    def test_the_sizes_count_units(self, harness: Harness) -> None:
+        """HPA's arithmetic needs three numbers that agree at rest: asked for, existing, running."""
+        for size in (harness.large, harness.small):
+            state = harness.start_at(size)
+            seen = (state.replicas, state.status_replicas, live_weight(state))
+            _promise(seen == (size,) * 3, f"asked for, existing, running should all be {size} at rest, are {seen}")
+            within = state.limits.minimum <= size <= (size if state.limits.maximum is None else state.limits.maximum)
+            _promise(within, f"{size} is the target's size, and outside its own limits {state.limits}")
+
+    def test_scale_out_is_written_and_comes_to_pass(self, harness: Harness) -> None:
+        """The size is absolute, and the next observation already asks for it."""
+        self._scale_and_settle(harness, harness.small, harness.large)
+
+    def test_scale_in_is_written_and_comes_to_pass(self, harness: Harness) -> None:
+        """What stays is what was there: a scale-in replaces nobody."""
+        before, after = self._scale_and_settle(harness, harness.large, harness.small)
+        fresh = _live(after) - _live(before)
+        _promise(not fresh, f"a scale-in should keep instances that were there, but {sorted(fresh)} are new")
+
+    def test_scale_out_keeps_the_instances_that_run(self, harness: Harness) -> None:
+        """Scaling must never restart the workers that carry the load."""
+        before, after = self._scale_and_settle(harness, harness.small, harness.large)
+        gone = _live(before) - _live(after)
+        _promise(not gone, f"a scale-out should keep what runs, but {sorted(gone)} are gone")
+
+    def test_the_same_size_is_unchanged(self, harness: Harness) -> None:
+        """Doing nothing is an outcome: no event, no cooldown, no new revision."""
+        state = harness.start_at(harness.small)
+        outcome = harness.adapter.scale(harness.target, harness.change(state, harness.small), harness.call())
+        _promise(isinstance(outcome, Unchanged), f"scale to the size it has should be Unchanged, is {outcome}")
+        _promise_same(state, harness.observe(), "the observation after an unchanged size")
+
+    def test_an_outside_change_since_the_observation_wins(self, harness: Harness) -> None:
+        """Somebody else was faster: we decide anew from what they did, and overwrite nothing."""
+        stale = harness.start_at(harness.small)
+        harness.set_size_outside(harness.large)
+        harness.settle(harness.large)
+        middle = (harness.small + harness.large) // 2
+        outcome = harness.adapter.scale(harness.target, harness.change(stale, middle), harness.call())
+        _promise(isinstance(outcome, Conflict), f"scale by a stale observation should be a Conflict, is {outcome}")
+        _promise(bool(getattr(outcome, "message", "")), "a Conflict should say what was found")
+        now = harness.settle(harness.large)
+        _promise(
+            now.replicas == harness.large, f"after a Conflict the size should be {harness.large}, is {now.replicas}"
+        )
+
+    def test_a_size_decided_from_another_one_is_a_conflict(self, harness: Harness) -> None:
+        """Without a revision the size that the decision saw is the guard."""
+        state = harness.start_at(harness.small)
+        change = ScaleChange(
+            "contract-no-revision", harness.large, harness.large + 1, None, "the contract suite says so"
+        )
+        outcome = harness.adapter.scale(harness.target, change, harness.call())
+        _promise(isinstance(outcome, Conflict), f"scale decided from another size should be a Conflict, is {outcome}")
+        _promise_same(state, harness.observe(), "the observation after a Conflict")
+
+    def test_one_decision_repeated_never_removes_twice(self, harness: Harness) -> None:
+        """A write whose answer was lost is tried again, also after a restart."""
+        state = harness.start_at(harness.large)
+        middle = (harness.small + harness.large) // 2
+        change = harness.change(state, middle)
+        outcome = harness.adapter.scale(harness.target, change, harness.call())
+        _promise(outcome == Written(middle), f"scale to {middle} should be Written, is {outcome}")
+        harness.adapter.scale(harness.target, change, harness.call())
+        before = harness.settle(middle)
+        for when in ("again", "again after a restart"):
+            harness.adapter.scale(harness.target, change, harness.call())
+            _promise_same(before, harness.settle(middle), f"the observation after the same change {when}")
+            harness.rebuild()
+
+    def test_named_victims_leave_first(self, harness: Harness) -> None:
+        """Whoever names victims has measured them: the least loaded goes, not the newest."""
+        if not harness.chooses_victims:
+            pytest.skip("this adapter leaves the choice of victims to the back end")
+        state = harness.start_at(harness.large)
+        victim = min(_live(state))
+        middle = (harness.small + harness.large) // 2
+        change = harness.change(state, middle, victims=(victim,))
+        outcome = harness.adapter.scale(harness.target, change, harness.call())
+        _promise(outcome == Written(middle), f"scale to {middle} should be Written, is {outcome}")
+        stayed = _live(harness.settle(middle))
+        _promise(victim not in stayed, f"{victim} was named as victim and is still there, beside {sorted(stayed)}")
+
+    def test_scaling_to_zero_and_back(self, harness: Harness) -> None:
+        """HPAScaleToZero: an idle queue costs nothing, and work brings the workers back."""
+        if not harness.scales_to_zero:
+            pytest.skip("this back end cannot have the size 0")
+        self._scale_and_settle(harness, harness.small, 0)
+        self._scale_and_settle(harness, 0, harness.small)
+
+    def test_what_cannot_be_scaled_says_so(self, harness: Harness) -> None:
+        """A daemon service, a system job: its own autoscaler fails with the reason, the others go on."""
+        if harness.unscalable is None:
+            pytest.skip("this back end knows nothing that exists and cannot be scaled")
+        answer = harness.adapter.observe([harness.unscalable, harness.target], harness.call())
+        _promise_error(answer[harness.unscalable], TargetNotScalable, f"observe of {harness.unscalable}")
+        _promise(isinstance(answer[harness.target], TargetState), f"{harness.target} should not be disturbed by it")
+        change = ScaleChange("contract-unscalable", harness.large, harness.small, None, "the contract suite says so")
+        error = _scale_error(harness.adapter, harness.unscalable, change, harness.call())
+        _promise_error(error, TargetNotScalable, f"scale of {harness.unscalable}")
+
+    def test_a_passed_deadline_is_unavailable_at_once(self, harness: Harness) -> None:
+        """A late answer helps nobody, a late write harms: it would act on what is no longer true."""
+        state = harness.start_at(harness.small)
+        change = harness.change(state, harness.large)
+        began = time.monotonic()
+        answer = _observe(harness.adapter, [harness.target], harness.call(-1))
+        error = _scale_error(harness.adapter, harness.target, change, harness.call(-1))
+        _promise_prompt(began, _PROMPT_SECONDS, "calls whose deadline has passed")
+        _promise_error(answer[harness.target], TargetUnavailable, "observe after its deadline")
+        _promise_error(error, TargetUnavailable, "scale after its deadline")
+        _promise_same(state, harness.observe(), "the observation after calls that were too late")
+
+    def test_a_back_end_that_does_not_answer_is_unavailable(self, harness: Harness) -> None:
+        """An outage is neither a missing target nor a size of zero, and is over by the deadline."""
+        adapter = harness.unreachable()
+        if isinstance(adapter, str):
+            pytest.skip(adapter)
+        change = ScaleChange("contract-outage", harness.large, harness.small, None, "the contract suite says so")
+        seconds = 2.0
+        began = time.monotonic()
+        answer = _observe(adapter, [harness.target], harness.call(seconds))
+        _promise_prompt(began, seconds + _PROMPT_SECONDS, f"observe with {seconds:g} s to its deadline")
+        began = time.monotonic()
+        error = _scale_error(adapter, harness.target, change, harness.call(seconds))
+        _promise_prompt(began, seconds + _PROMPT_SECONDS, f"scale with {seconds:g} s to its deadline")
+        _close(adapter)
+        _promise_error(answer[harness.target], TargetUnavailable, "observe during an outage")
+        _promise_error(error, TargetUnavailable, "scale during an outage")
+
+    def test_closing_is_quick_and_leaves_the_target_alone(self, harness: Harness) -> None:
+        """A daemon that stops takes no worker with it and keeps nobody waiting."""
+        before = harness.start_at(harness.small)
+        began = time.monotonic()
+        harness.rebuild()
+        _promise_prompt(began, _PROMPT_SECONDS, "close() and building anew")
+        _promise_same(before, harness.observe(), "the observation after close()")
+
+    def _scale_and_settle(self, harness: Harness, start: int, size: int) -> tuple[TargetState, TargetState]:
+        """The states at rest before and after."""
+        before = harness.start_at(start)
+        outcome = harness.adapter.scale(harness.target, harness.change(before, size), harness.call())
+        _promise(outcome == Written(size), f"scale from {start} to {size} should be Written(size={size}), is {outcome}")
+        harness.wait_for(lambda state: state.replicas == size, f"to ask for the {size} just written")
+        return before, harness.settle(size)
+
+
+def _promise(kept: bool, broken: str) -> None:
+    if not kept:
+        pytest.fail(broken)
+
+
+def _promise_error(found: object, wanted: type[TargetError], what: str) -> None:
+    _promise(isinstance(found, wanted), f"{what} should be {wanted.__name__}, is {found!r}")
+    _promise(bool(str(found)), f"{what}: {wanted.__name__} should carry a message that names the target and the remedy")
+
+
+def _promise_same(first: TargetState, second: TargetState, what: str) -> None:
+    _promise(
+        _lasting(first) == _lasting(second), f"{what} differs:\n  before {_lasting(first)}\n  now    {_lasting(second)}"
+    )
+
+
+def _promise_prompt(began: float, seconds: float, what: str) -> None:
+    took = time.monotonic() - began
+    _promise(took <= seconds, f"{what} should last at most {seconds:g} s, took {took:.1f} s")
+
+
+def _lasting(state: TargetState) -> dict[str, Any]:
+    """What two observations at rest share; readiness may still come, and what has ended may be forgotten."""
+    instances = {
+        one.name: (one.phase, one.started_at, sorted(one.identities), one.weight, one.requests)
+        for one in state.instances
+        if not one.deleting and one.phase is not Phase.FAILED
+    }
+    return {
+        "replicas": state.replicas,
+        "status_replicas": state.status_replicas,
+        "revision": state.revision,
+        "limits": state.limits,
+        "instances": instances,
+    }
+
+
+def _live(state: TargetState) -> set[str]:
+    return {one.name for one in state.instances if one.phase is Phase.RUNNING and not one.deleting}
+
+
+def _names(targets: Sequence[TargetRef]) -> str:
+    return ", ".join(map(str, targets)) or "nothing"
+
+
+def _observe(
+    adapter: Adapter, targets: Sequence[TargetRef], call: Call
+) -> Mapping[TargetRef, TargetState | TargetError]:
+    """The answer; an error that is raised concerns all targets."""
+    try:
+        return adapter.observe(targets, call)
+    except TargetError as error:
+        return dict.fromkeys(targets, error)
+
+
+def _scale_error(adapter: Adapter, target: TargetRef, change: ScaleChange, call: Call) -> object:
+    """The TargetError that scale raises, or what it wrongly returned."""
+    try:
+        return adapter.scale(target, change, call)
+    except TargetError as error:
+        return error
+
+
+def _close(adapter: Adapter) -> None:
+    if isinstance(adapter, Closes):
+        adapter.close()

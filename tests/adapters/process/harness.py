@@ -1,0 +1,113 @@
+"""Pools of real processes for tests; whatever is started is ended by the fixture that made the harness."""
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from adapters.process import Process
+from adapters.process.procfs import Identity, carriers, runs, signal_carriers
+from adapters.process.records import StateFile, Worker
+from adapters.process.settings import ProcessSettings
+from autoscaler.model import ScaleChange, TargetRef
+from autoscaler.target import Adapter
+from autoscaler.target.contract import Harness, RecordingLogger, make_context
+
+HTTP_WORKER = [sys.executable, "-S", str(Path(__file__).with_name("http_worker.py")), "{port}"]
+
+
+class ProcessHarness(Harness):
+    """One connection with the pool `web`, of processes that sleep unless said otherwise."""
+
+    target = TargetRef("local", "web")
+    missing = TargetRef("local", "wep")
+    chooses_victims = True
+    poll_seconds = 0.02
+
+    def __init__(
+        self, folder: Path, *, dry_run: bool = False, others: dict[str, Any] | None = None, **pool: Any
+    ) -> None:
+        pools = {"web": {"command": "sleep 1000", "gracePeriod": "2s", **pool}, **(others or {})}
+        self.settings = ProcessSettings.model_validate({"pools": pools})
+        self.state_dir = folder / "state"
+        self.logger = RecordingLogger()
+        self.process = self._build(dry_run=dry_run)
+        self.adapter: Adapter = self.process
+
+    def rebuild(self, *, dry_run: bool = False) -> Adapter:
+        self.process.close()
+        self.process = self._build(dry_run=dry_run)
+        self.adapter = self.process
+        return self.adapter
+
+    def set_size_outside(self, size: int) -> None:
+        """What another user of the same pool would do between our observation and our write."""
+        state = self.observe()
+        self.process.scale(
+            self.target, ScaleChange(f"outside-{time.monotonic_ns()}", size, state.replicas, None, ""), self.call()
+        )
+
+    def unreachable(self) -> Adapter | str:
+        """A second keeper of the same folder."""
+        self.observe()  # now the first one keeps it
+        return self._build(dry_run=False)
+
+    def workers(self) -> tuple[Worker, ...]:
+        """As the state file has them."""
+        pool = StateFile(self.state_dir).load().get("web")
+        return pool.workers if pool else ()
+
+    def identities(self) -> list[Identity]:
+        return [worker.identity for worker in self.workers() if worker.identity is not None]
+
+    def log(self, worker: str) -> str:
+        """What it has written so far."""
+        file = self.state_dir / "logs" / f"{worker}.log"
+        return file.read_text() if file.exists() else ""
+
+    def finish(self) -> None:
+        """Close, and end every process that a worker is or has started."""
+        self.process.close()
+        for pool in StateFile(self.state_dir).load().values():
+            for worker in pool.workers:
+                _end(worker)
+
+    def _build(self, *, dry_run: bool) -> Process:
+        return Process(make_context(self.settings, self.state_dir, name="local", dry_run=dry_run, logger=self.logger))
+
+
+def poll(wanted: Callable[[], object], what: str, seconds: float = 30) -> None:
+    """Wait until `wanted` is true; fails loudly instead of hanging."""
+    give_up = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < give_up, f"waited {seconds} s for {what}"
+        time.sleep(0.02)
+
+
+def _end(worker: Worker) -> None:
+    signal_carriers(worker.token, signal.SIGKILL)
+    poll(lambda: not carriers(worker.token), f"{worker.name} to end")
+
+
+def wait_for_end(identity: Identity) -> None:
+    poll(lambda: not runs(identity), f"process {identity.pid} to end")
+
+
+def free_ports(count: int) -> str:
+    """A range of so many ports that nobody has now, as the configuration writes it."""
+    for first in range(21000 + os.getpid() % 1000 * 20, 60000, count):
+        probes = [socket.socket() for _ in range(count)]
+        try:
+            for offset, probe in enumerate(probes):
+                probe.bind(("", first + offset))
+        except OSError:
+            continue
+        finally:
+            for probe in probes:
+                probe.close()
+        return f"{first}-{first + count - 1}"
+    raise AssertionError("no range of free ports")

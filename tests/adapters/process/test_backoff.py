@@ -1,0 +1,34 @@
+"""Pauses before workers that die at once are started again."""
+
+from adapters.process.backoff import LONGEST_PAUSE_SECONDS, Backoff
+
+
+def test_pauses_double_up_to_a_minute() -> None:
+    """Soon at first, bounded at last: 0.5, 1, 2, 4 s and so on."""
+    backoff, now, pauses = Backoff(), 0.0, []
+    for _ in range(30):
+        backoff.failed("web-1 ended", now)
+        pauses.append(backoff.until - now)
+        now = backoff.until
+    assert pauses[:4] == [0.5, 1, 2, 4]
+    assert pauses[-1] == LONGEST_PAUSE_SECONDS
+
+
+def test_workers_that_die_together_count_once() -> None:
+    """A pool of a hundred must not wait a hundred times as long."""
+    backoff = Backoff()
+    for _ in range(100):
+        backoff.failed("web-1 ended", 0)
+    assert backoff.until == 0.5
+
+
+def test_it_is_forgotten_after_a_steady_while() -> None:
+    """Ten seconds without a failure; before that the cause stays to be read."""
+    backoff = Backoff()
+    backoff.failed("web-1 ended", 0)
+    backoff.settle(10)
+    assert backoff.cause == "web-1 ended"
+    backoff.settle(10.5)
+    assert backoff.cause == ""
+    backoff.failed("web-2 ended", 20)
+    assert backoff.until == 20.5

@@ -1,0 +1,14 @@
+"""The process adapter keeps every promise of the adapter contract, with real processes."""
+
+import pytest
+
+from autoscaler.target.contract import AdapterContract, Harness
+from tests.adapters.process.conftest import Build
+
+pytestmark = pytest.mark.slow
+
+
+class TestProcess(AdapterContract):
+    @pytest.fixture
+    def harness(self, build: Build) -> Harness:
+        return build()

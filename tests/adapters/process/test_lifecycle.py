@@ -1,0 +1,165 @@
+"""Workers are started, replaced and stopped for real."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from adapters.process import procfs
+from adapters.process.procfs import Identity, carriers, runs
+from adapters.process.records import Pool
+from adapters.process.upkeep import Upkeep
+from autoscaler.model import Written
+from tests.adapters.process.conftest import Build
+from tests.adapters.process.harness import poll, wait_for_end
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_fresh_pool_starts_its_initial_replicas(build: Build) -> None:
+    """A size of zero would mean that scaling is disabled."""
+    harness = build(initialReplicas=2)
+    assert len(harness.settle(2).instances) == 2
+
+
+def test_a_worker_that_is_killed_is_replaced_under_a_new_name(build: Build) -> None:
+    """Keeping a pool at its size is the pool's own work; a name that came twice would inherit another's history."""
+    harness = build(initialReplicas=2)
+    harness.settle(2)
+    victim, other = harness.identities()
+    os.killpg(victim.pid, signal.SIGKILL)
+    harness.wait_for(lambda state: "web-3" in {one.name for one in state.instances}, "to have a replacement")
+    assert {one.name for one in harness.settle(2).instances} == {"web-2", "web-3"}
+    assert runs(other)
+
+
+def test_a_dead_worker_leaves_no_zombie(build: Build) -> None:
+    """A daemon that runs for months must not fill the process table."""
+    harness = build()
+    harness.settle(1)
+    pid = harness.identities()[0].pid
+    os.killpg(pid, signal.SIGKILL)
+    poll(lambda: not Path(f"/proc/{pid}").exists(), "the dead worker to be reaped")
+
+
+def test_workers_that_die_at_once_are_started_with_growing_pauses(build: Build) -> None:
+    """A broken command must not turn into a fork bomb, and the operator must learn where its output is."""
+    harness = build(command="false")
+    state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
+    assert "after its start; its output is in" in state.warnings[0]
+    poll(lambda: sum(event == "worker_died" for _, event, _ in harness.logger.lines) >= 2, "a second death")
+    assert sum(event == "worker_started" for _, event, _ in harness.logger.lines) <= 3
+
+
+def test_a_command_that_does_not_exist_is_a_warning_that_names_it(build: Build) -> None:
+    """The target stays observable; what is missing says why."""
+    harness = build(command="/nowhere/worker --port 1")
+    state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
+    assert "/nowhere/worker" in state.warnings[0]
+    assert (state.replicas, state.status_replicas) == (1, 0)
+
+
+def test_a_worker_that_ignores_sigterm_is_killed_after_the_grace_period(build: Build) -> None:
+    """Scaling in must come to an end."""
+    harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="1s")
+    poll(lambda: "armed" in harness.log("web-1"), "the worker to ignore SIGTERM")
+    identity = harness.identities()[0]
+    harness.set_size_outside(0)
+    state = harness.wait_for(lambda state: any(one.deleting for one in state.instances), "to be deleting")
+    assert state.status_replicas == 1, "a worker that is on its way out still exists"
+    harness.settle(0)
+    assert not runs(identity)
+    assert [keys["worker"] for _, event, keys in harness.logger.lines if event == "worker_killed"] == ["web-1"]
+
+
+def test_a_worker_that_ends_on_sigterm_is_not_killed(build: Build) -> None:
+    """The grace period is an upper bound, not a pause."""
+    harness = build(gracePeriod="1h")
+    harness.settle(1)
+    harness.set_size_outside(0)
+    harness.settle(0)
+    assert "worker_killed" not in {event for _, event, _ in harness.logger.lines}
+
+
+def test_what_a_worker_has_started_ends_with_it(build: Build) -> None:
+    """A child that is left behind would hold the port and carry load that nobody counts."""
+    harness = build(command=["sh", "-c", "setsid sleep 1000 & exec sleep 1000"])
+    harness.settle(1)
+    (worker,) = harness.workers()
+    poll(lambda: len(carriers(worker.token)) == 2, "the worker's own child")
+    child = next(pid for pid in carriers(worker.token) if worker.identity and pid != worker.identity.pid)
+    os.kill(harness.identities()[0].pid, signal.SIGKILL)
+    poll(lambda: not carriers(worker.token), f"the child {child} to end too")
+
+
+def test_without_victims_the_newest_leave_first(build: Build) -> None:
+    """The oldest have the warmest caches."""
+    harness = build(initialReplicas=3)
+    state = harness.settle(3)
+    assert harness.adapter.scale(harness.target, harness.change(state, 1), harness.call()) == Written(1)
+    assert [one.name for one in harness.settle(1).instances] == ["web-1"]
+
+
+def test_scale_in_stops_the_surplus_while_replacements_wait(build: Build) -> None:
+    """A worker that stops is not counted among those that stay: nothing is started in its place."""
+    harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="1s", initialReplicas=2)
+    harness.settle(2)
+    harness.set_size_outside(1)
+    harness.settle(1)
+    assert [one.name for one in harness.observe().instances] == ["web-1"]
+
+
+def test_closing_leaves_the_workers_running(build: Build) -> None:
+    """They outlive the daemon."""
+    harness = build()
+    harness.settle(1)
+    (identity,) = harness.identities()
+    harness.process.close()
+    assert runs(identity)
+    os.killpg(identity.pid, signal.SIGKILL)
+    wait_for_end(identity)
+
+
+_STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("armed", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_the_keeper_survives_itself(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that ended would leave every pool alone; what it could not do is said once, and tried again."""
+    bury, api = Upkeep.bury, {"command": "sleep 1000", "env": {"POOL": "api"}}
+
+    def fail_for_api(upkeep: Upkeep, pool: Pool) -> Pool:
+        if broken and upkeep.settings.env:
+            raise ZeroDivisionError("by a bug")
+        return bury(upkeep, pool)
+
+    broken = True
+    monkeypatch.setattr(Upkeep, "bury", fail_for_api)
+    harness = build(others={"api": api})
+    harness.settle(1)
+    harness.set_size_outside(2)
+    harness.settle(2)
+    errors = [(event, keys["error"]) for level, event, keys in harness.logger.lines if level == "error"]
+    assert errors == [("pool_api_not_kept", "ZeroDivisionError: by a bug")]
+    broken = False
+    poll(lambda: "api-1" in {keys.get("worker") for _, _, keys in harness.logger.lines}, "the other pool to start")
+
+
+def test_a_worker_that_may_not_be_signalled_is_said(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that changed its user stays until somebody ends it; nobody else suffers."""
+
+    def refuse(identity: Identity, number: signal.Signals) -> bool:
+        raise PermissionError
+
+    harness = build()
+    harness.settle(1)
+    monkeypatch.setattr(procfs, "signal_group", refuse)
+    harness.set_size_outside(0)
+    poll(lambda: "worker_not_signalled" in {event for _, event, _ in harness.logger.lines}, "a warning")
+    assert [one.deleting for one in harness.observe().instances] == [True]

@@ -1,0 +1,90 @@
+"""Workers say over HTTP whether they are ready."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.process.probe import probe
+from autoscaler.model import Instance
+from tests.adapters.process.conftest import Build
+from tests.adapters.process.harness import HTTP_WORKER, ProcessHarness, free_ports, poll
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def status(tmp_path: Path) -> Path:
+    """What the workers answer."""
+    file = tmp_path / "status"
+    file.write_text("200")
+    return file
+
+
+@pytest.fixture
+def harness(build: Build, tmp_path: Path, status: Path) -> ProcessHarness:
+    return build(command=HTTP_WORKER, cwd=str(tmp_path), ports=free_ports(2), readiness={"path": "/healthz"})
+
+
+def _only(harness: ProcessHarness) -> Instance:
+    return harness.settle(1).instances[0]
+
+
+def test_a_worker_is_not_ready_before_its_first_answer(build: Build) -> None:
+    """Started is not ready: HPA leaves such a one out of the average."""
+    harness = build(ports=free_ports(1), readiness={"path": "/healthz"})
+    one = _only(harness)
+    assert one.ready is False
+    assert one.ready_transition == one.started_at
+
+
+def test_an_answer_of_2xx_makes_it_ready(harness: ProcessHarness) -> None:
+    """And the time of the change is kept, as a pod's condition keeps it."""
+    poll(lambda: _only(harness).ready, "the worker to be ready")
+    one = _only(harness)
+    assert one.started_at is not None
+    assert one.ready_transition is not None
+    assert one.ready_transition > one.started_at
+
+
+def test_failing_answers_make_it_not_ready_again(harness: ProcessHarness, status: Path) -> None:
+    """Readiness is a state, not a milestone."""
+    poll(lambda: _only(harness).ready, "the worker to be ready")
+    before = _only(harness).ready_transition
+    status.write_text("503")
+    poll(lambda: _only(harness).ready is False, "the worker to be not ready")
+    assert _only(harness).ready_transition != before
+
+
+def test_readiness_is_known_at_once_after_a_restart(harness: ProcessHarness) -> None:
+    """A restarted daemon must not see a pool of unready workers and scale by it."""
+    poll(lambda: _only(harness).ready, "the worker to be ready")
+    before = harness.observe()
+    harness.rebuild()
+    assert harness.observe() == before
+
+
+def test_without_a_path_readiness_is_unknown(build: Build) -> None:
+    """None, which the house takes for ready as soon as the worker runs."""
+    one = _only(build())
+    assert (one.ready, one.ready_transition) == (None, None)
+
+
+@pytest.fixture
+def mute() -> Iterator[int]:
+    """The port of a server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_worker_that_does_not_answer_keeps_no_other_waiting(mute: int) -> None:
+    """Probes run side by side and end within their time: a hundred mute workers cost one second, not a hundred."""
+    answers = probe({f"web-{number}": (mute, "/") for number in range(50)})
+    assert set(answers.values()) == {False}
+
+
+def test_refused_connections_are_not_ready() -> None:
+    """A worker that has not opened its port yet."""
+    port = int(free_ports(1).split("-")[0])
+    assert probe({"web-1": (port, "/healthz")}) == {"web-1": False}

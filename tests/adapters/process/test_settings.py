@@ -1,0 +1,126 @@
+"""The section of a process connection, and what is wrong with it offline."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adapters.process import Process, procfs
+from adapters.process.settings import PoolSettings, ProcessSettings
+from autoscaler.errors import AdapterError
+from autoscaler.model import TargetRef
+from autoscaler.target import load
+from autoscaler.target.contract import make_context
+
+
+def _settings(**pool: Any) -> ProcessSettings:
+    return ProcessSettings.model_validate(
+        {"pools": {"web": {"command": "worker", **pool}}}, context={"folder": "/etc/x"}
+    )
+
+
+def test_it_is_found_by_its_entry_point() -> None:
+    """Like anybody else's adapter."""
+    assert load("process") is Process
+
+
+def test_the_whole_section_loads() -> None:
+    """Every key of the design, with paths relative to the file."""
+    settings = _settings(
+        command="worker --listen '{port} x'",
+        cwd="run",
+        env={"A": "b"},
+        ports="20000-20999",
+        readiness={"path": "/healthz"},
+        gracePeriod="1m",
+        initialReplicas=2,
+        targetsFile="targets/web.json",
+    )
+    pool = settings.pools["web"]
+    assert pool.command == ("worker", "--listen", "{port} x")
+    assert pool.ports == range(20000, 21000)
+    assert pool.grace_period == timedelta(minutes=1)
+    assert (pool.cwd, pool.targets_file) == (Path("/etc/x/run"), Path("/etc/x/targets/web.json"))
+
+
+def test_only_the_command_is_needed() -> None:
+    """Defaults: 10 s of grace, one worker to begin with."""
+    pool = _settings().pools["web"]
+    assert (pool.grace_period, pool.initial_replicas, pool.ports) == (timedelta(seconds=10), 1, None)
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        ({"command": ""}, "it is empty; name the program"),
+        ({"command": []}, "it is empty; name the program"),
+        ({"command": "sh -c 'x"}, "No closing quotation; quote it"),
+        ({"command": 5}, "valid tuple"),
+        ({"ports": "20000"}, "is no range of ports"),
+        ({"ports": 20000}, "is no range of ports"),
+        ({"ports": "2-1"}, "is no range of ports"),
+        ({"ports": "0-10"}, "is no range of ports"),
+        ({"ports": "1-65536"}, "is no range of ports"),
+        ({"command": "x {port}"}, "{port} in command needs a port"),
+        ({"env": {"A": ":{port}"}}, "{port} in env needs a port"),
+        ({"readiness": {"path": "/"}}, "readiness needs a port"),
+        ({"targetsFile": "x"}, "targetsFile needs a port"),
+        ({"ports": "1-2", "readiness": {"path": "healthz"}}, "pattern"),
+        ({"ports": "1-2", "readiness": {"path": "/a b"}}, "pattern"),
+        ({"ports": "1-2", "initialReplicas": 3}, "more than the 2 ports"),
+        ({"initialReplicas": -1}, "greater than or equal to 0"),
+        ({"gracePeriod": 10}, "is no duration"),
+        ({"comand": "x"}, "Extra inputs"),
+    ],
+)
+def test_what_cannot_work_is_said_offline(pool: dict[str, Any], message: str) -> None:
+    """`check` finds it, not the first scale-out at night."""
+    with pytest.raises(ValidationError) as error:
+        _settings(**pool)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../a", ".a", "a b", "a" * 64])
+def test_a_pools_name_is_a_plain_word(name: str) -> None:
+    """It names files."""
+    with pytest.raises(ValidationError, match="pools"):
+        ProcessSettings.model_validate({"pools": {name: {"command": "x"}}})
+
+
+def test_pools_do_not_share_a_targets_file() -> None:
+    """Each would overwrite the other's workers."""
+    pool = {"command": "x", "ports": "1-2", "targetsFile": "same.json"}
+    with pytest.raises(ValidationError, match=r"same\.json is written by more than one pool"):
+        ProcessSettings.model_validate({"pools": {"a": pool, "b": pool}})
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("web", None),
+        ("wep", "name: no pool 'wep' is configured; did you mean 'web'?"),
+        ("queue", "name: no pool 'queue' is configured; known pools: web"),
+    ],
+)
+def test_an_unknown_pool_names_the_nearest(name: str, problem: str | None) -> None:
+    """A slip of the pen is told with its remedy."""
+    assert Process.target_problem(TargetRef("local", name), _settings()) == problem
+
+
+def test_a_system_without_proc_is_told_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers could be started there, and never be known again."""
+    monkeypatch.setattr(procfs, "_PROC", tmp_path)
+    with pytest.raises(AdapterError, match="run it on Linux"):
+        Process(make_context(_settings(), tmp_path))
+
+
+def test_the_settings_have_a_json_schema_and_write_back() -> None:
+    """Editors complete the section by it; a loaded pool writes as it was read."""
+    schema = ProcessSettings.model_json_schema()
+    pool = schema["$defs"]["PoolSettings"]["properties"]
+    assert pool["ports"]["anyOf"][0]["pattern"] == "^[0-9]{1,5}-[0-9]{1,5}$"
+    assert {"command", "gracePeriod", "targetsFile"} <= set(pool)
+    written = PoolSettings(command=("x",), ports="1-9").model_dump(by_alias=True, mode="json")
+    assert (written["ports"], written["gracePeriod"]) == ("1-9", "10s")

@@ -1,0 +1,70 @@
+"""Types of settings that adapters share."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from autoscaler.target import AdapterSettings, ConfigPath, Duration, ExistingFile, ExistingPath
+
+
+class Section(AdapterSettings):
+    grace_period: Duration = timedelta(seconds=10)
+    token_file: ConfigPath | None = None
+
+
+def test_keys_are_camel_case_as_in_the_file() -> None:
+    """One case throughout; Python's own names work for Python."""
+    assert Section.model_validate({"gracePeriod": "1m30s"}).grace_period == timedelta(seconds=90)
+    assert Section(grace_period=timedelta(seconds=1)).grace_period == timedelta(seconds=1)
+
+
+def test_unknown_keys_are_errors() -> None:
+    """A slip must not become a default."""
+    with pytest.raises(ValidationError, match="gracePeriods"):
+        Section.model_validate({"gracePeriods": "1s"})
+
+
+def test_settings_never_change_after_loading() -> None:
+    """A reload makes new ones."""
+    with pytest.raises(ValidationError, match="frozen"):
+        Section().grace_period = timedelta(0)  # type: ignore[misc]  # the very thing that is refused
+
+
+@pytest.mark.parametrize("value", [10, 1.5, True, None, "10", "ten", "", "1s1m", "-1s"])
+def test_a_duration_has_a_unit(value: Any) -> None:
+    """Seconds or milliseconds? The file must say."""
+    with pytest.raises(ValidationError, match="gracePeriod"):
+        Section.model_validate({"gracePeriod": value})
+
+
+def test_a_duration_is_written_as_it_is_read() -> None:
+    """Shown settings can be pasted back."""
+    section = Section.model_validate({"gracePeriod": "1m30s"})
+    assert section.model_dump(mode="json", by_alias=True)["gracePeriod"] == "1m30s"
+    assert Section.model_json_schema()["properties"]["gracePeriod"]["type"] == "string"
+
+
+@pytest.mark.parametrize(("written", "found"), [("token", "/etc/x/token"), ("../t", "/etc/x/../t"), ("/t", "/t")])
+def test_a_path_is_relative_to_the_file_it_stands_in(written: str, found: str) -> None:
+    """Where the daemon was started from must not matter."""
+    section = Section.model_validate({"tokenFile": written}, context={"folder": "/etc/x"})
+    assert section.token_file == Path(found)
+
+
+def test_a_path_without_a_file_stays_as_it_is() -> None:
+    """Settings that Python built, in tests and tools."""
+    assert Section.model_validate({"tokenFile": "token"}).token_file == Path("token")
+
+
+def test_a_file_that_must_exist_is_told_from_others_by_its_type() -> None:
+    """`check` warns of a secret that is absent; it must find out which paths are secrets."""
+
+    class Secret(AdapterSettings):
+        token_file: ExistingPath
+
+    path = Secret.model_validate({"tokenFile": "token"}, context={"folder": "/etc/x"}).token_file
+    assert isinstance(path, ExistingFile)
+    assert path == Path("/etc/x/token")

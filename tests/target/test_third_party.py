@@ -1,0 +1,109 @@
+"""An adapter of somebody else's, installed by an entry point, is found like ours."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from autoscaler.errors import AdapterError
+from autoscaler.model import Call, TargetRef
+from autoscaler.target import installed, load
+from autoscaler.target.contract import make_context
+
+Install = Callable[[str, str], None]
+
+ADAPTER = """
+from autoscaler.model import TargetState
+from autoscaler.target import AdapterSettings
+
+class Lighthouse:
+    class Settings(AdapterSettings):
+        lamps: int
+
+    target_keys = frozenset()
+
+    @staticmethod
+    def target_problem(target, settings):
+        return None
+
+    def __init__(self, context):
+        self.lamps = context.settings.lamps
+
+    def observe(self, targets, call):
+        return {target: TargetState(self.lamps, self.lamps, ()) for target in targets}
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Installs a distribution as pip does: a module and its dist-info on the path."""
+
+    def put(entry: str, source: str) -> None:
+        info = tmp_path / "acme_lighthouse-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-lighthouse\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[autoscaler.adapters]\n{entry}\n")
+        (tmp_path / "acme_lighthouse.py").write_text(source)
+        monkeypatch.syspath_prepend(tmp_path)
+        _forget()
+
+    yield put
+    sys.modules.pop("acme_lighthouse", None)
+    _forget()
+
+
+def _forget() -> None:
+    importlib.invalidate_caches()
+    installed.cache_clear()
+    load.cache_clear()
+
+
+def test_it_loads_and_works(install: Install, tmp_path: Path) -> None:
+    """No list of ours knows it; its settings, its class and its answers are its own."""
+    install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
+    adapter_type = load("lighthouse")
+    settings = adapter_type.Settings.model_validate({"lamps": 4})
+    adapter = adapter_type(make_context(settings, tmp_path / "state"))
+    target = TargetRef("shore", "north")
+    state = adapter.observe([target], Call(make_context(settings, tmp_path).clock.now(), float("inf")))[target]
+    assert (state.replicas, state.status_replicas) == (4, 4)  # type: ignore[union-attr]  # an error would fail here
+
+
+def test_ours_are_found_beside_it(install: Install) -> None:
+    """By the same way: there is no other."""
+    install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
+    assert {"lighthouse", "process"} <= set(installed())
+
+
+def test_nothing_is_imported_before_it_is_asked_for(install: Install) -> None:
+    """An adapter that is installed and not configured costs nothing."""
+    install("lighthouse = acme_lighthouse:Lighthouse", "raise SystemError('imported')")
+    assert "lighthouse" in installed()
+    assert "acme_lighthouse" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("entry", "source", "cause"),
+    [
+        ("lighthouse = acme_lighthouse:Lighthouse", "import no_such_client", "No module named 'no_such_client'"),
+        ("lighthouse = acme_lighthouse:Lighthouse", "1 / 0", "ZeroDivisionError"),
+        ("lighthouse = acme_lighthouse:Lighthouse", "", "has no attribute 'Lighthouse'"),
+        ("lighthouse = acme_lighthouse:Lighthouse", "class Lighthouse: pass", "has no Settings"),
+    ],
+)
+def test_one_that_fails_to_load_names_the_cause(install: Install, entry: str, source: str, cause: str) -> None:
+    """A plugin that silently vanished would leave its targets alone."""
+    install(entry, source)
+    with pytest.raises(AdapterError) as error:
+        load("lighthouse")
+    assert cause in str(error.value)
+    assert "acme_lighthouse:Lighthouse" in str(error.value)
+
+
+def test_a_type_that_nobody_brings_names_those_that_are(install: Install) -> None:
+    """Told before the daemon starts."""
+    install("lighthouse = acme_lighthouse:Lighthouse", ADAPTER)
+    with pytest.raises(AdapterError, match=r"no adapter of type 'lighthose' is installed; installed: .*lighthouse"):
+        load("lighthose")
