@@ -1,0 +1,7 @@
+"""Observes: Prometheus' answers and the targets' states, joined into one observation for each autoscaler."""
+
+from autoscaler.observe.ask import Meter
+from autoscaler.observe.observer import Observer
+from autoscaler.observe.readiness import MemorySightings, Sighting, Sightings
+
+__all__ = ["MemorySightings", "Meter", "Observer", "Sighting", "Sightings"]

@@ -1,0 +1,75 @@
+"""Which instance a sample belongs to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from autoscaler.model import Instance, Query
+from autoscaler.observe.result import Point
+
+INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", "instance")
+"""Labels that name an instance when the query says none; the first that a sample carries counts."""
+CONTAINER_LABELS: Final = ("task", "container")
+"""The same for a container or task of an instance."""
+_MOST_NAMED: Final = 20
+"""Unmatched samples that are named one by one: a shared query may hold a whole fleet's."""
+
+
+class Joined(NamedTuple):
+    """Points by the instance they belong to."""
+
+    points: Mapping[str, Sequence[Point]]
+    """Instance name -> its points; more than one is for the caller to judge."""
+    unmatched: tuple[str, ...]
+    """Points that belong to no instance, or to more than one, as `label="value"`."""
+
+
+def matching(points: Iterable[Point], query: Query) -> Sequence[Point]:
+    """The points that carry every label of the query's `match`."""
+    wanted = dict(query.match).items()
+    return [point for point in points if wanted <= point.labels.items()]
+
+
+def of_container(points: Iterable[Point], container: str, label: str | None) -> Sequence[Point]:
+    """The points of one container or task."""
+    labels = (label,) if label else CONTAINER_LABELS
+    return [point for point in points if _first(point.labels, labels)[1] == container]
+
+
+def join(points: Iterable[Point], instances: Iterable[Instance], label: str | None) -> Joined:
+    """Every point with its instance, by identity: the label's value as it is, then without its `:port`."""
+    owners: dict[str, list[str]] = {}
+    for instance in instances:
+        for identity in instance.identities:
+            owners.setdefault(identity, []).append(instance.name)
+    found: dict[str, list[Point]] = {}
+    unmatched = []
+    labels = (label,) if label else INSTANCE_LABELS
+    for point in points:
+        name, value = _first(point.labels, labels)
+        names = owners.get(value) or owners.get(_without_port(value)) or ()
+        if len(names) == 1:
+            found.setdefault(names[0], []).append(point)
+        else:
+            unmatched.append(f'{name}="{value}"' if value else f"no {' or '.join(labels)}: {point}")
+    return Joined(found, _named(unmatched))
+
+
+def _first(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
+    """Name and value of the first of these labels that is there; Prometheus takes an empty one for absent."""
+    return next(((name, labels[name]) for name in names if labels.get(name)), ("", ""))
+
+
+def _without_port(address: str) -> str:
+    """The host of `host:port` or `[v6]:port`; other texts as they are."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        return address
+    if host.startswith("[") and host.endswith("]"):
+        return host[1:-1]
+    return address if ":" in host else host
+
+
+def _named(unmatched: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(sorted(set(unmatched)))
+    more = len(names) - _MOST_NAMED
+    return names if more <= 0 else (*names[:_MOST_NAMED], f"and {more} more")

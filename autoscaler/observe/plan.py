@@ -1,0 +1,53 @@
+"""Which questions a batch of autoscalers asks, each once."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from autoscaler.model import Autoscaler, MetricSpec, Query, TargetType
+
+
+class Question(NamedTuple):
+    """One expression for one Prometheus."""
+
+    prometheus: str
+    expr: str
+
+
+def question(query: Query) -> Question:
+    """What is asked for its values."""
+    return Question(query.prometheus, query.expr)
+
+
+def age_question(query: Query) -> Question:
+    """What is asked for the time of each of those values: an instant answer carries the time of evaluation.
+
+    The line break ends a comment that the expression may end with.
+    """
+    return Question(query.prometheus, f"timestamp({query.expr}\n)")
+
+
+def questions(scalers: Sequence[Autoscaler]) -> Sequence[Question]:
+    """Every distinct question, in the order in which the autoscalers first need it."""
+    found: dict[Question, None] = {}
+    for query in _queries(scalers):
+        found[question(query)] = None
+        if query.max_age is not None:
+            found[age_question(query)] = None
+    return tuple(found)
+
+
+def request_query(metric: MetricSpec) -> Query | None:
+    """Where the capacity comes from when a query says it and the target is a Utilization, which alone needs it."""
+    if metric.target.type is TargetType.UTILIZATION and isinstance(metric.request, Query):
+        return metric.request
+    return None
+
+
+def _queries(scalers: Iterable[Autoscaler]) -> Iterator[Query]:
+    for scaler in scalers:
+        for metric in scaler.metrics:
+            yield metric.query
+            if request := request_query(metric):
+                yield request
+        if scaler.victims and scaler.victims.query:
+            yield scaler.victims.query

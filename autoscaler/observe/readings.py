@@ -1,0 +1,171 @@
+"""One metric's reading from the answers to its questions. What each answer comes to: docs/queries.md."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from autoscaler.errors import MetricError
+from autoscaler.model import Instance, InstanceReading, MetricSpec, MetricType, Query, Reading, Sample, ValueReading
+from autoscaler.observe.ask import Answers
+from autoscaler.observe.join import join, matching, of_container
+from autoscaler.observe.plan import Question, age_question, question, request_query
+from autoscaler.observe.result import Point, QueryResult, ResultType, milli
+from autoscaler.quantity import Milli, format_duration
+
+_REMEDY: Final = {
+    ResultType.SCALAR: "a scalar names no instance; drop scalar(), or use it with an External or Object metric",
+    ResultType.STRING: "a string is no number",
+    ResultType.MATRIX: "a range of samples is no value; wrap the range selector, as in rate(…[2m])",
+}
+
+
+class InstanceSamples(NamedTuple):
+    """A query's samples, one for each instance that has a usable one."""
+
+    samples: Mapping[str, Sample]
+    unmatched: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime) -> Reading | MetricError:
+    """The metric's reading at `now`, or why it has none."""
+    try:
+        if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
+            return _values(metric, answers, now)
+        return _per_instance(metric, instances, answers, now)
+    except MetricError as error:
+        return MetricError(str(error))  # without the frames that the traceback keeps alive
+
+
+def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:
+    """Every sample's value. One that cannot be used fails them all: a part of a sum would look like less load."""
+    query = metric.query
+    points = _points(query, answers, (ResultType.VECTOR, ResultType.SCALAR))
+    if metric.type is MetricType.OBJECT and len(points) != 1:
+        raise MetricError(
+            f"the query returned {len(points)} samples, where an Object metric takes one: {_some(points)}; "
+            "aggregate them, as in sum(…), or use an External metric"
+        )
+    ages = _Ages(query, answers, now)
+    values = []
+    for point in points:
+        value = milli(point)
+        if value is None:
+            raise MetricError(f"{point} is NaN; guard the expression against a division by zero")
+        if problem := ages.problem(point):
+            raise MetricError(f"{point} {problem}")
+        values.append(value)
+    return ValueReading(tuple(values))
+
+
+def _per_instance(
+    metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
+) -> InstanceReading:
+    of = instance_samples(metric.query, instances, answers, now, metric)
+    dropped = of.dropped
+    query = request_query(metric)
+    requests: Mapping[str, Milli]
+    if query is not None:
+        capacity = instance_samples(query, instances, answers, now, metric)
+        requests = {name: sample.value for name, sample in capacity.samples.items()}
+        dropped += tuple(f"request of {each}" for each in capacity.dropped)
+    elif isinstance(metric.request, Milli):
+        requests = dict.fromkeys((instance.name for instance in instances), metric.request)
+    else:
+        requests = _reservations(metric, instances)
+    return InstanceReading(of.samples, requests, of.unmatched, dropped)
+
+
+def instance_samples(
+    query: Query, instances: Iterable[Instance], answers: Answers, now: datetime, metric: MetricSpec | None = None
+) -> InstanceSamples:
+    """The query's samples by instance; with a ContainerResource `metric`, its container's only. Raises MetricError."""
+    points = _points(query, answers, (ResultType.VECTOR,))
+    if metric is not None and metric.container is not None:
+        points = of_container(points, metric.container, metric.container_label)
+        if not points:
+            raise MetricError(f"the query returned no sample of container {metric.container!r}; see containerLabel")
+    joined = join(points, instances, query.instance_label)
+    ages = _Ages(query, answers, now)
+    samples: dict[str, Sample] = {}
+    dropped: list[str] = []
+    for name in sorted(joined.points):
+        fresh = [point for point in joined.points[name] if ages.problem(point) is None]
+        if not fresh:
+            dropped.append(f"{name}: {ages.problem(joined.points[name][0])}")
+        elif len(fresh) > 1:
+            dropped.append(f"{name}: has {len(fresh)} samples where one is needed: {_some(fresh)}")
+        elif (value := milli(fresh[0])) is None:
+            dropped.append(f"{name}: is NaN")
+        else:
+            samples[name] = Sample(value, ages.time(fresh[0]), query.window)
+    return InstanceSamples(samples, joined.unmatched, tuple(dropped))
+
+
+def _points(query: Query, answers: Answers, wanted: Sequence[ResultType]) -> Sequence[Point]:
+    """The answer's points that are this user's, at least one. Nothing at all is an error and never zero load."""
+    answer = _answer(question(query), answers)
+    if answer.type not in wanted:
+        raise MetricError(f"the query returned a {answer.type}: {_REMEDY[answer.type]}")
+    points = matching(answer.points, query)
+    if not points:
+        match = "".join(f' with {name}="{value}"' for name, value in query.match)
+        raise MetricError(
+            f"the query returned no sample{match}; if that means zero, say so in the expression, as in … or vector(0)"
+        )
+    return points
+
+
+def _answer(asked: Question, answers: Answers) -> QueryResult:
+    answer = answers[asked]
+    if isinstance(answer, MetricError):
+        raise MetricError(str(answer))  # a new one: several autoscalers may share the answer
+    return answer
+
+
+class _Ages:
+    """When each of a query's samples was taken: at `now`, or with a maxAge when its `timestamp()` says."""
+
+    def __init__(self, query: Query, answers: Answers, now: datetime) -> None:
+        self._now = now
+        self._limit = query.max_age
+        self._times: dict[frozenset[tuple[str, str]], float] = {}
+        if self._limit is not None:
+            taken = _answer(age_question(query), answers).points
+            self._times = {_series(point): point.value for point in taken if point.value is not None}
+
+    def problem(self, point: Point) -> str | None:
+        """Why a sample may not be used; None: it may."""
+        if self._limit is None:
+            return None
+        if _series(point) not in self._times:
+            return "has no known age: its series came or went between the two queries"
+        age = self._now - self.time(point)
+        if age <= self._limit:
+            return None
+        return f"is {format_duration(age)} old, older than maxAge {format_duration(self._limit)}"
+
+    def time(self, point: Point) -> datetime:
+        """When the sample was taken, as far as is known."""
+        seconds = self._times.get(_series(point))
+        return self._now if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _series(point: Point) -> frozenset[tuple[str, str]]:
+    """What `timestamp()` leaves of a series: all but its name."""
+    return frozenset(label for label in point.labels.items() if label[0] != "__name__")
+
+
+def _reservations(metric: MetricSpec, instances: Iterable[Instance]) -> Mapping[str, Milli]:
+    """What each instance, or the container in it, has reserved of the resource, where that is known."""
+    found = {}
+    for instance in instances:
+        own = instance.container_requests.get(metric.container, {}) if metric.container else instance.requests
+        if metric.name in own:
+            found[instance.name] = own[metric.name]
+    return found
+
+
+def _some(points: Sequence[Point]) -> str:
+    shown = ", ".join(map(str, points[:3]))
+    return shown if len(points) <= 3 else f"{shown} and {len(points) - 3} more"

@@ -1,0 +1,24 @@
+"""Which instances leave first when a scale-in names them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from autoscaler.model import Instance, VictimOrder, VictimRule
+from autoscaler.observe.ask import Answers
+from autoscaler.observe.readings import instance_samples
+
+
+def rank(rule: VictimRule, instances: Sequence[Instance], answers: Answers, now: datetime) -> tuple[str, ...]:
+    """Names, best victim first, of all that are not leaving already. Instances have their `started_at`.
+
+    By `least`, what has no sample comes last: nothing is known that speaks for removing it. Raises MetricError.
+    """
+    staying = sorted((each for each in instances if not each.deleting), key=lambda each: each.name)
+    if rule.query is not None:
+        samples = instance_samples(rule.query, staying, answers, now).samples
+        staying.sort(
+            key=lambda each: (each.name not in samples, samples[each.name].value if each.name in samples else 0)
+        )
+    else:
+        staying.sort(key=lambda each: each.started_at or now, reverse=rule.select is VictimOrder.NEWEST)
+    return tuple(each.name for each in staying)

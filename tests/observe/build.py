@@ -1,0 +1,110 @@
+"""Values for these tests, defaulted where a test does not care."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from autoscaler.clock import SystemClock
+from autoscaler.errors import MetricError
+from autoscaler.model import (
+    Autoscaler,
+    Call,
+    Instance,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Phase,
+    Query,
+    TargetRef,
+    TargetState,
+    TargetType,
+)
+from autoscaler.observe.plan import Question
+from autoscaler.observe.result import Point, QueryResult, ResultType
+
+NOW: Final = datetime(2025, 6, 1, 12, tzinfo=UTC)
+CLOCK: Final = SystemClock()
+TARGET: Final = TargetRef("fleet", "web")
+
+
+def call(seconds: float = 30.0, now: datetime = NOW) -> Call:
+    """A cycle at `now` that has this much time."""
+    return Call(now, time.monotonic() + seconds)
+
+
+def instance(name: str, *identities: str, **fields: Any) -> Instance:
+    """A running, ready one."""
+    known: dict[str, Any] = {"phase": Phase.RUNNING, "ready": True} | fields
+    return Instance(name, identities=frozenset(identities or (name,)), **known)
+
+
+def state(*instances: Instance) -> TargetState:
+    """A target of as many replicas as it has instances."""
+    return TargetState(len(instances), len(instances), instances)
+
+
+def metric(kind: MetricType, query: Query | str, **fields: Any) -> MetricSpec:
+    """A metric against an average of 1."""
+    known: dict[str, Any] = {"name": "load", "target": MetricTarget(TargetType.AVERAGE_VALUE, 1000)} | fields
+    return MetricSpec(kind, query=Query(query) if isinstance(query, str) else query, **known)
+
+
+def scaler(*metrics: MetricSpec, name: str = "web", target: TargetRef = TARGET, **fields: Any) -> Autoscaler:
+    """An autoscaler of these metrics."""
+    return Autoscaler(name, target, min_replicas=1, max_replicas=10, metrics=metrics, **fields)
+
+
+def point(value: float | None, **labels: str) -> Point:
+    """A sample."""
+    return Point(labels, value)
+
+
+def vector(*points: Point, warnings: tuple[str, ...] = ()) -> QueryResult:
+    """An instant vector."""
+    return QueryResult(ResultType.VECTOR, points, warnings)
+
+
+def answers(result: QueryResult | MetricError, expr: str = "q") -> dict[Question, QueryResult | MetricError]:
+    """The answer to one question of the default source."""
+    return {Question("default", expr): result}
+
+
+@dataclass(slots=True)
+class FakeAdapter:
+    """Says what it was given, and remembers what it was asked. Implements `autoscaler.target.Adapter.observe`."""
+
+    states: Mapping[TargetRef, Any]
+    calls: list[Sequence[TargetRef]] = field(default_factory=list)
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, Any]:
+        self.calls.append(targets)
+        return {target: self.states[target] for target in targets if target in self.states}
+
+    def scale(self, *_: Any) -> Any:
+        raise AssertionError("observing must not write")
+
+
+@dataclass(slots=True)
+class Log:
+    """Keeps what was logged. Implements `autoscaler.target.Logger`."""
+
+    lines: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def debug(self, event: str, **keys: Any) -> None:
+        self.lines.append(("debug", event, keys))
+
+    def info(self, event: str, **keys: Any) -> None:
+        self.lines.append(("info", event, keys))
+
+    def warning(self, event: str, **keys: Any) -> None:
+        self.lines.append(("warning", event, keys))
+
+    def error(self, event: str, **keys: Any) -> None:
+        self.lines.append(("error", event, keys))
+
+
+def ago(seconds: float) -> datetime:
+    """So long before NOW."""
+    return NOW - timedelta(seconds=seconds)

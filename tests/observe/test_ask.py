@@ -1,0 +1,74 @@
+"""Asking all questions of a cycle: back by the deadline with an answer for each."""
+
+import threading
+import time
+from datetime import datetime, timedelta
+from typing import cast
+
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.errors import MetricError
+from autoscaler.observe.ask import NoMeter, ask
+from autoscaler.observe.plan import Question
+from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.result import QueryResult, ResultType
+from tests.observe.build import CLOCK, call
+from tests.observe.test_faults import ONE, Request, answering
+
+QUESTIONS = (Question("main", "a"), Question("main", "b"), Question("main", "c"))
+
+
+def trickle_headers(request: Request) -> None:
+    request.trickle(b"HTTP/1.1 200 OK\r\nX-Endless: ", b"a")
+    request.close_connection = True
+
+
+def test_two_questions_are_under_way_at_a_time() -> None:
+    """One would waste the cycle's time; all at once would be a burst on a Prometheus that others use."""
+    pair, lock = threading.Barrier(2), threading.Lock()
+    under_way: list[int] = [0, 0]  # now, at most
+
+    def answer(request: Request) -> None:
+        with lock:
+            under_way[0] += 1
+            under_way[1] = max(under_way)
+        pair.wait(30)  # breaks, and fails the query, unless two are here together
+        with lock:
+            under_way[0] -= 1
+        request.reply(ONE)
+
+    with answering(answer) as fake:
+        source = Prometheus("main", PrometheusSource(fake.url, timeout=timedelta(seconds=60)), CLOCK)
+        four = (*QUESTIONS, Question("main", "d"))
+        answers = ask(four, {"main": source}, call(60), CLOCK, NoMeter())
+        source.close()
+    assert [type(answer) for answer in answers.values()] == [QueryResult] * 4
+    assert under_way == [0, 2]
+
+
+def test_what_cannot_be_interrupted_is_abandoned() -> None:
+    """Headers that never end keep http.client reading for as long as they come."""
+    with answering(trickle_headers) as fake:
+        source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
+        began = time.monotonic()
+        answers = ask(QUESTIONS, {"main": source}, call(0.3), CLOCK, NoMeter())
+        assert time.monotonic() - began < 10
+    assert len(answers) == 3
+    assert {str(answer) for answer in answers.values()} == {
+        "prometheus 'main' did not answer before the cycle's deadline"
+    }
+
+
+def test_an_unforeseen_failure_is_that_questions_alone() -> None:
+    """Not one autoscaler's cycle may end because another's query meets a bug."""
+    fine = QueryResult(ResultType.VECTOR, ())
+
+    class Broken:
+        def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
+            if expr == "a":
+                raise RuntimeError("hunter2")
+            return fine
+
+    answers = ask(QUESTIONS, {"main": cast("Prometheus", Broken())}, call(), CLOCK, NoMeter())
+    assert str(answers[QUESTIONS[0]]) == "prometheus 'main' could not be asked: RuntimeError"
+    assert isinstance(answers[QUESTIONS[0]], MetricError)
+    assert [answers[each] for each in QUESTIONS[1:]] == [fine, fine]

@@ -1,0 +1,298 @@
+"""What a server may do that a healthy Prometheus does not. Each fake stands for a documented or observed fault."""
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from email.message import Message
+from functools import partial
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from autoscaler.config.settings import BasicAuth, PrometheusSource
+from autoscaler.errors import MetricError
+from autoscaler.observe import session
+from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.result import Point
+from autoscaler.observe.workers import settle, spawn
+from tests.observe.build import CLOCK, NOW, call
+from tests.servers.web import serving
+
+ONE = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [0, "1"]}]}}
+
+
+class Seen(NamedTuple):
+    """What a request was."""
+
+    method: str
+    path: str
+    headers: Message
+    form: str
+    client: object
+
+
+class Request(BaseHTTPRequestHandler):
+    """A request to the fake; `reply` and `trickle` answer it."""
+
+    protocol_version = "HTTP/1.1"
+    answer: Callable[["Request"], None]
+    seen: list[Seen]
+    stop: threading.Event
+
+    def do_GET(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        form = self.rfile.read(length).decode()
+        self.seen.append(Seen(self.command, self.path, self.headers, form, self.client_address))
+        type(self).answer(self)
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def reply(self, body: bytes | dict[str, Any], status: int = 200, **headers: str) -> None:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content_Type": "application/json", **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def trickle(self, head: bytes, again: bytes) -> None:
+        """`head`, then `again` every 20 ms until the test is over."""
+        self.wfile.write(head)
+        while not self.stop.wait(0.02):
+            self.wfile.write(again)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing: pytest shows what matters."""
+
+
+class Fake:
+    """A fake server's URL, and the requests that it had."""
+
+    def __init__(self, url: str, seen: list[Seen]) -> None:
+        self.url = url
+        self.seen = seen
+
+    def ask(self, expr: str = "q", seconds: float = 10.0, **source: Any) -> Any:
+        client = Prometheus("main", PrometheusSource(self.url, **source), CLOCK)
+        try:
+            return client.query(expr, NOW, call(seconds).deadline)
+        finally:
+            client.close()
+
+    def refusal(self, **how: Any) -> str:
+        with pytest.raises(MetricError) as caught:
+            self.ask(**how)
+        return str(caught.value)
+
+
+@contextmanager
+def answering(answer: Callable[[Request], None]) -> Iterator[Fake]:
+    stop, seen = threading.Event(), list[Seen]()
+    handler = type("Handler", (Request,), {"answer": answer, "seen": seen, "stop": stop})
+    with serving(handler) as url:
+        try:
+            yield Fake(url, seen)
+        finally:
+            stop.set()
+
+
+def hang(request: Request) -> None:
+    request.stop.wait(60)
+    request.close_connection = True
+
+
+def trickle_body(request: Request) -> None:
+    request.trickle(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" ")
+
+
+def trickle_chunks(request: Request) -> None:
+    request.trickle(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n")
+
+
+@pytest.mark.parametrize("answer", [hang, trickle_body, trickle_chunks])
+def test_a_server_that_never_ends_is_given_up(answer: Callable[[Request], None]) -> None:
+    """An overloaded Prometheus hangs; a broken proxy sends on and on, which no socket timeout notices."""
+    began = time.monotonic()
+    with answering(answer) as fake:
+        assert "did not answer within 0.3 s" in fake.refusal(seconds=0.3)
+    assert time.monotonic() - began < 10
+
+
+def test_the_cycles_deadline_counts_before_the_sources_timeout() -> None:
+    """And the time of waiting for a turn counts too: a third question finds both connections taken."""
+    with answering(hang) as fake:
+        client = Prometheus("main", PrometheusSource(fake.url), CLOCK)
+        earlier: list[Future[Any]] = [Future(), Future()]
+        for future in earlier:
+            spawn("earlier", partial(settle, future, partial(client.query, "q", NOW, call(60).deadline)))
+        while len(fake.seen) < 2:
+            time.sleep(0.01)
+        with pytest.raises(MetricError, match="2 earlier queries are still under way"):
+            client.query("q", NOW, call(0.2).deadline)
+    wait(earlier)
+    client.close()
+
+
+def test_no_time_left_is_no_question() -> None:
+    """A query that nobody would wait for is not sent."""
+    with answering(lambda request: request.reply(ONE)) as fake:
+        assert "the cycle's time is over" in fake.refusal(seconds=-1)
+        assert fake.seen == []
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 429])
+def test_a_failure_is_not_retried_within_the_cycle(status: int) -> None:
+    """The client's own retries would turn a 1 s timeout into 10; the next cycle asks again."""
+    with answering(lambda request: request.reply(b"<html>busy</html>", status, Content_Type="text/html")) as fake:
+        message = fake.refusal()
+        assert len(fake.seen) == 1
+    assert f"answered HTTP {status} with 17 bytes of text/html" in message
+
+
+def test_prometheus_text_of_a_503_is_shown() -> None:
+    """The HTTP API's error form: `errorType` and `error` beside any status (timeout: 503)."""
+    said = {"status": "error", "errorType": "timeout", "error": "query timed out in expression evaluation"}
+    with answering(lambda request: request.reply(said, 503)) as fake:
+        assert fake.refusal() == (
+            "prometheus 'main' answered HTTP 503: timeout: query timed out in expression evaluation"
+        )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>login</html>",
+        b"[]",
+        b"null",
+        b'{"status": "success"}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}}]}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [0, "x"]}]}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": null}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": 7, "value": [0, "1"]}]}}',
+        b'{"status": "success", "data": {"resultType": "nonsense", "result": []}}',
+        b"[" * 100_000,
+        b"\xff\xfe",
+    ],
+)
+def test_what_is_no_result_is_an_error(body: bytes) -> None:
+    """A login page of a proxy answers 200, too."""
+    with answering(lambda request: request.reply(body)) as fake:
+        assert "not with a result" in fake.refusal()
+
+
+def test_a_body_cut_short_is_an_error() -> None:
+    """Half a vector would be half the load."""
+
+    def cut(request: Request) -> None:
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + json.dumps(ONE).encode())
+        request.close_connection = True
+
+    with answering(cut) as fake:
+        assert "cannot be asked" in fake.refusal()
+
+
+def test_an_answer_without_end_does_not_eat_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compressed one, too: what counts is what it unpacks to."""
+    monkeypatch.setattr(session, "_LARGEST_ANSWER", 2**20)
+    bomb = gzip.compress(b" " * 2**22)
+    with answering(lambda request: request.reply(bomb, Content_Encoding="gzip")) as fake:
+        assert "more than 1 MiB" in fake.refusal()
+
+
+def test_infos_are_no_warnings() -> None:
+    """Prometheus remarks "PromQL info: metric might not be a counter" on answers that are complete."""
+    with answering(lambda request: request.reply(ONE | {"warnings": ["PromQL info: might not be a counter"]})) as fake:
+        assert fake.ask().points == (Point({}, 1.0),)
+
+
+def test_warnings_are_partial_data() -> None:
+    """Thanos answers without the stores that are down, and warns."""
+    with answering(lambda request: request.reply(ONE | {"warnings": ["no store matched"]})) as fake:
+        assert "partial data: no store matched" in fake.refusal()
+
+
+def test_a_native_histogram_is_no_number() -> None:
+    """The HTTP API gives it as `histogram` instead of `value`."""
+    sample = {"metric": {"le": "x"}, "histogram": [0, {"count": "1", "sum": "2", "buckets": []}]}
+    body = {"status": "success", "data": {"resultType": "vector", "result": [sample]}}
+    with answering(lambda request: request.reply(body)) as fake:
+        assert fake.ask().points == (Point({"le": "x"}, None),)
+
+
+def test_a_redirect_is_not_followed() -> None:
+    """Credentials and headers would go to an address that nobody configured."""
+    with answering(lambda request: request.reply(b"", 302, Location="http://127.0.0.1:1/")) as fake:
+        assert "HTTP 302, a redirect" in fake.refusal()
+
+
+def test_headers_parameters_and_bearer_token_are_sent(tmp_path: Path) -> None:
+    """Mimir's tenant header, Thanos' deduplication, a token that is read anew at each use."""
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    source = PrometheusSource("", headers={"X-Scope-OrgID": "team"}, params={"dedup": "true"}, bearer_token_file=token)
+    with answering(lambda request: request.reply(ONE)) as fake:
+        client = Prometheus("main", PrometheusSource(fake.url, **_fields(source)), CLOCK)
+        client.query("q", NOW, call().deadline)
+        token.write_text("second\n")
+        client.query("q" * 3000, NOW, call().deadline)
+        client.close()
+        short, long = fake.seen
+    assert [each.headers["Authorization"] for each in fake.seen] == ["Bearer first", "Bearer second"]
+    assert [each.headers["X-Scope-OrgID"] for each in fake.seen] == ["team", "team"]
+    assert parse_qs(urlsplit(short.path).query)["dedup"] == ["true"]
+    assert (long.method, parse_qs(long.form)["dedup"]) == ("POST", ["true"])
+
+
+def test_connections_are_kept() -> None:
+    """A TLS handshake for each query would cost more than the query."""
+    with answering(lambda request: request.reply(ONE)) as fake:
+        client = Prometheus("main", PrometheusSource(fake.url), CLOCK)
+        for _ in range(3):
+            client.query("q", NOW, call().deadline)
+        client.close()
+        assert len({each.client for each in fake.seen}) == 1
+
+
+def test_no_secret_is_ever_in_a_message(tmp_path: Path) -> None:
+    """The errors of requests quote the URL with all its parameters, and headers with their tokens."""
+    file = tmp_path / "secret"
+    file.write_text("hunter2-ü\u2028")
+    every = {"params": {"token": "hunter2"}, "headers": {"X-Key": "hunter2\r\n"}}
+    closed = Fake("http://me:hunter2@127.0.0.1:1", [])
+    messages = [
+        closed.refusal(**every),
+        closed.refusal(params=every["params"]),
+        closed.refusal(bearer_token_file=file),
+        closed.refusal(basic_auth=BasicAuth("me", file)),
+        Fake("http://me:hunter2@:x", []).refusal(),
+    ]
+    assert not [message for message in messages if "hunter2" in message]
+
+
+def test_netrc_is_not_consulted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the file does not say must not be sent: requests would look for a login by itself."""
+    (tmp_path / "netrc").write_text("default login me password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with answering(lambda request: request.reply(ONE)) as fake:
+        fake.ask()
+        assert fake.seen[0].headers["Authorization"] is None
+
+
+def _fields(source: PrometheusSource) -> dict[str, Any]:
+    return {"headers": source.headers, "params": source.params, "bearer_token_file": source.bearer_token_file}
+
+
+def test_the_server_name_is_checked_through_a_proxy_too() -> None:
+    """A proxy of the environment must not loosen what is verified."""
+    names = session.Transport("prometheus.internal").proxy_manager_for("http://127.0.0.1:1").connection_pool_kw
+    assert names["assert_hostname"] == names["server_hostname"] == "prometheus.internal"

@@ -1,0 +1,112 @@
+"""Which instance a sample belongs to."""
+
+import pytest
+
+from autoscaler.model import Query
+from autoscaler.observe.join import join, matching, of_container
+from tests.observe.build import instance, point
+
+A = instance("a", "i-1", "10.0.0.1", "10.0.0.1:80")
+B = instance("b", "i-2", "10.0.0.2")
+
+
+def test_an_exact_identity_matches() -> None:
+    """The plain case: the label's value is one of the instance's names."""
+    one = point(1, instance_id="i-1")
+    assert join([one], [A, B], None).points == {"a": [one]}
+
+
+def test_a_port_is_only_left_off_when_nothing_matches_with_it() -> None:
+    """Two workers on one host differ in their port alone: what matches exactly must win."""
+    first, second = instance("first", "h:1", "h"), instance("second", "h:2")
+    joined = join([point(1, instance="h:1"), point(2, instance="h:2")], [first, second], None)
+    assert {name: points[0].value for name, points in joined.points.items()} == {"first": 1, "second": 2}
+
+
+def test_an_exporters_port_does_not_hide_the_host() -> None:
+    """node_exporter's `instance` is host:9100, which no back end knows."""
+    assert list(join([point(1, instance="10.0.0.2:9100")], [A, B], None).points) == ["b"]
+
+
+@pytest.mark.parametrize("address", ["[fd00::1]:9100", "fd00::1"])
+def test_ipv6_addresses_match_with_and_without_port(address: str) -> None:
+    """The last group of a bare IPv6 address is no port."""
+    assert list(join([point(1, instance=address)], [instance("six", "fd00::1"), B], None).points) == ["six"]
+
+
+def test_a_host_that_two_instances_share_is_ambiguous() -> None:
+    """Guessing would give one instance the load of another."""
+    joined = join([point(1, instance="h:9100")], [instance("x", "h"), instance("y", "h")], None)
+    assert (joined.points, joined.unmatched) == ({}, ('instance="h:9100"',))
+
+
+def test_what_two_instances_are_called_is_ambiguous_even_when_the_host_is_not() -> None:
+    """The exact match decides; a second try without the port must not overrule it."""
+    both = [instance("x", "h:1", "h"), instance("y", "h:1")]
+    assert join([point(1, instance="h:1")], both, None).unmatched == ('instance="h:1"',)
+
+
+def test_what_matches_nothing_is_named_and_never_summed_in() -> None:
+    """A stranger's load must not scale this target."""
+    joined = join([point(7, instance="elsewhere:1")], [A, B], None)
+    assert (joined.points, joined.unmatched) == ({}, ('instance="elsewhere:1"',))
+
+
+def test_a_sample_without_any_instance_label_is_named_by_its_labels() -> None:
+    """sum() without `by` loses the instance: the operator must see that it did."""
+    (name,) = join([point(7, job="web")], [A], None).unmatched
+    assert name.endswith('{job="web"}')
+    assert "instance" in name
+
+
+@pytest.mark.parametrize(
+    ("labels", "owner"),
+    [
+        ({"alloc_id": "i-1", "instance": "10.0.0.2"}, "a"),
+        ({"task_id": "i-1", "container_id": "i-2"}, "a"),
+        ({"container_id": "i-1", "instance_id": "i-2"}, "a"),
+        ({"instance_id": "i-1", "instance": "10.0.0.2"}, "a"),
+        ({"instance": "10.0.0.2"}, "b"),
+    ],
+)
+def test_the_first_label_present_decides(labels: dict[str, str], owner: str) -> None:
+    """The order of DEFAULT labels: what names the worker itself goes before what names its host."""
+    assert list(join([point(1, **labels)], [A, B], None).points) == [owner]
+
+
+def test_a_given_label_is_the_only_one_looked_at() -> None:
+    """`instanceLabel` overrules the defaults, also where they would match."""
+    joined = join([point(1, node="i-2", instance_id="i-1"), point(1, instance_id="i-1")], [A, B], "node")
+    assert list(joined.points) == ["b"]
+    assert len(joined.unmatched) == 1
+
+
+def test_a_fleet_of_strangers_is_counted_and_not_listed() -> None:
+    """A shared query without `match` holds everybody's samples; decisions are recorded every few seconds."""
+    strangers = [point(1, instance=f"stranger-{number:03}") for number in range(500)]
+    unmatched = join(strangers, [A], None).unmatched
+    assert len(unmatched) == 21
+    assert unmatched[-1] == "and 480 more"
+
+
+def test_match_keeps_the_samples_that_carry_every_label() -> None:
+    """One shared query serves many autoscalers, each its own part of it."""
+    mine, other = point(1, asg="web", zone="a"), point(2, asg="web", zone="b")
+    query = Query("q", match=(("asg", "web"), ("zone", "a")))
+    assert matching([mine, other, point(3)], query) == [mine]
+
+
+@pytest.mark.parametrize(
+    ("labels", "label", "kept"),
+    [
+        ({"task": "app"}, None, True),
+        ({"container": "app"}, None, True),
+        ({"task": "side", "container": "app"}, None, False),
+        ({"name": "app"}, "name", True),
+        ({"task": "app"}, "name", False),
+        ({}, None, False),
+    ],
+)
+def test_a_containers_samples_are_told_by_their_label(labels: dict[str, str], label: str | None, kept: bool) -> None:
+    """A sidecar's load is not the application's."""
+    assert bool(of_container([point(1, **labels)], "app", label)) is kept

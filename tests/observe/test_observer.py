@@ -1,0 +1,204 @@
+"""The stage as a whole, with a real Prometheus."""
+
+import socket
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.errors import MetricError, TargetNotFound
+from autoscaler.model import (
+    Autoscaler,
+    Instance,
+    InstanceReading,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Query,
+    Sample,
+    TargetRef,
+    TargetType,
+    ValueReading,
+    VictimOrder,
+    VictimRule,
+)
+from autoscaler.observe import MemorySightings, Observer
+from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, Log, ago, call, instance, metric, scaler, state
+from tests.servers.prometheus import PrometheusServer
+
+pytestmark = pytest.mark.slow
+
+ONE = instance("one", "i-1", "10.0.0.1", ready_transition=ago(600), started_at=ago(900))
+TWO = instance("two", "i-2", "10.0.0.2", ready_transition=ago(600), started_at=ago(800))
+
+
+class Counts:
+    """A meter."""
+
+    def __init__(self) -> None:
+        self.queries: list[tuple[str, float, MetricError | None]] = []
+
+    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
+        self.queries.append((prometheus, seconds, error))
+
+
+class Watch:
+    """An Observer of one target over a Prometheus, and what was logged and counted."""
+
+    def __init__(self, url: str, *instances: Instance, **options: Any) -> None:
+        self.adapter = FakeAdapter({TARGET: state(*(instances or (ONE, TWO)))})
+        self.log, self.meter = Log(), Counts()
+        sources = {"default": PrometheusSource(url)}
+        self.observer = Observer(sources, {"fleet": self.adapter}, CLOCK, self.log, meter=self.meter, **options)
+
+    def look(self, *scalers: Autoscaler, **how: Any) -> dict[str, Observation]:
+        try:
+            return dict(self.observer.observe(scalers, call(**how)))
+        finally:
+            self.observer.close()
+
+
+def look(prometheus: PrometheusServer, one: Autoscaler, **how: Any) -> Observation:
+    return Watch(prometheus.url).look(one, **how)[one.name]
+
+
+def test_samples_readings_and_state_come_together(prometheus: PrometheusServer) -> None:
+    """The observation is all that a decision is made from, in the order of the metrics."""
+    observed = look(
+        prometheus,
+        scaler(
+            metric(MetricType.PODS, Query("load", window=timedelta(minutes=2))),
+            metric(MetricType.EXTERNAL, "sum(load)"),
+            metric(MetricType.OBJECT, "nonsense("),
+        ),
+    )
+    assert observed.target == state(ONE, TWO)
+    samples = {"one": Sample(1500, NOW, timedelta(minutes=2)), "two": Sample(2500, NOW, timedelta(minutes=2))}
+    assert observed.readings[:2] == (InstanceReading(samples), ValueReading((4000,)))
+    assert isinstance(observed.readings[2], MetricError)
+
+
+def test_utilization_against_a_queried_capacity(prometheus: PrometheusServer) -> None:
+    """Machines of several sizes, told apart by a query."""
+    target = MetricTarget(TargetType.UTILIZATION, 60)
+    cpu = metric(MetricType.RESOURCE, "load", name="cpu", target=target, request=Query("cores"))
+    (reading,) = look(prometheus, scaler(cpu)).readings
+    assert isinstance(reading, InstanceReading)
+    assert reading.requests == {"one": 4000, "two": 8000}
+
+
+def test_the_age_of_a_sample_is_asked_of_prometheus(prometheus: PrometheusServer) -> None:
+    """An instant answer says "now" for a sample that was taken minutes ago."""
+    query = Query("load # a comment", max_age=timedelta(minutes=2))
+    (reading,) = look(prometheus, scaler(metric(MetricType.PODS, query))).readings
+    assert isinstance(reading, InstanceReading)
+    assert {name: sample.timestamp for name, sample in reading.samples.items()} == {"one": ago(10)}
+    assert reading.dropped == ("two: is 2m50s old, older than maxAge 2m",)
+
+
+@pytest.mark.parametrize(
+    ("expr", "word"),
+    [
+        ("load > 100", "no sample"),
+        ("load[5m]", "returned a matrix"),
+        ('"text"', "returned a string"),
+        ("vector(0) / 0", "NaN"),
+        ("vector(1) / 0", "+Inf"),
+        ("-vector(1) / 0", "-Inf"),
+        ("-sum(load)", "clamp_min"),
+        ("load", "2 samples, where an Object metric takes one"),
+        ("vector(1e17)", "63 bits"),
+        ("load * on() load", "HTTP 422"),
+    ],
+)
+def test_a_whole_that_cannot_be_used_is_an_error(prometheus: PrometheusServer, expr: str, word: str) -> None:
+    """The cases of docs/queries.md as a real Prometheus answers them."""
+    (reading,) = look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings
+    assert isinstance(reading, MetricError)
+    assert word in str(reading)
+
+
+@pytest.mark.parametrize("expr", ["scalar(sum(load))", "4", "sum(load)"])
+def test_one_number_in_whatever_form_is_one_value(prometheus: PrometheusServer, expr: str) -> None:
+    """A scalar is one sample."""
+    assert look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings == (ValueReading((4000,)),)
+
+
+def test_an_instance_that_has_no_number_is_missing(prometheus: PrometheusServer) -> None:
+    """0/0 where there is no traffic: Prometheus itself makes the NaN."""
+    (reading,) = look(prometheus, scaler(metric(MetricType.PODS, "(load - 1.5) / (load - 1.5)"))).readings
+    assert isinstance(reading, InstanceReading)
+    assert (set(reading.samples), reading.dropped) == ({"two"}, ("one: is NaN",))
+
+
+def test_each_distinct_query_runs_once_however_many_use_it(prometheus: PrometheusServer) -> None:
+    """A hundred autoscalers on one shared query are one question to Prometheus, and one call of the adapter."""
+    shared = metric(MetricType.PODS, "load")
+    watch = Watch(prometheus.url)
+    many = [scaler(shared, metric(MetricType.EXTERNAL, "sum(load)"), name=f"s{number}") for number in range(100)]
+    observed = watch.look(*many)
+    assert len(observed) == 100
+    assert Counter(name for name, _, error in watch.meter.queries if error is None) == {"default": 2}
+    assert len(watch.adapter.calls) == 1
+
+
+def test_a_target_that_fails_leaves_the_others_alone(prometheus: PrometheusServer) -> None:
+    """A group deleted by hand is its own autoscaler's problem."""
+    gone, error = TargetRef("fleet", "gone"), TargetNotFound("no group gone")
+    watch = Watch(prometheus.url)
+    watch.adapter.states = {TARGET: state(ONE), gone: error}
+    observed = watch.look(scaler(name="a"), scaler(metric(MetricType.EXTERNAL, "sum(load)"), name="b", target=gone))
+    assert observed["a"].target == state(ONE)
+    assert observed["b"] == Observation(error, (ValueReading((4000,)),))
+
+
+def test_the_deadline_holds_when_no_server_answers() -> None:
+    """A Prometheus that accepts and says nothing, asked more than it is asked at a time: all are failures, in time."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        watch = Watch(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        one = scaler(*(metric(MetricType.EXTERNAL, f"q{number}") for number in range(5)))
+        began = time.monotonic()
+        observed = watch.look(one, seconds=6)[one.name]
+        assert time.monotonic() - began < 6  # with time left to write what other sources gave
+    assert [type(reading) for reading in observed.readings] == [MetricError] * 5
+    assert observed.target == state(ONE, TWO)
+    assert len(watch.meter.queries) == 5
+    assert all(isinstance(error, MetricError) for _, _, error in watch.meter.queries)
+
+
+def test_victims_are_ranked_by_their_load(prometheus: PrometheusServer) -> None:
+    """Scale-in takes the least busy first."""
+    rule = VictimRule(VictimOrder.LEAST, Query("-load + 10"))
+    assert look(prometheus, scaler(victims=rule)).victims == ("two", "one")
+
+
+def test_when_victims_cannot_be_ranked_the_back_end_chooses(prometheus: PrometheusServer) -> None:
+    """Scaling in goes on; the log says what was missing."""
+    watch = Watch(prometheus.url)
+    one = scaler(victims=VictimRule(VictimOrder.LEAST, Query("nothing")))
+    assert watch.look(one)[one.name].victims == ()
+    assert watch.log.lines[0][:2] == ("warning", "victims_not_ranked")
+
+
+def test_first_sightings_last_from_cycle_to_cycle(prometheus: PrometheusServer) -> None:
+    """Where a back end knows no times, the daemon does; and an outage of the back end is no disappearance."""
+    memory = MemorySightings()
+
+    def started(instances: Sequence[Instance] | None, minutes: int) -> Any:
+        watch = Watch(prometheus.url, sightings=memory)
+        error = TargetNotFound("away")
+        watch.adapter.states = {TARGET: error if instances is None else state(*instances)}
+        target = watch.look(scaler(), now=NOW + timedelta(minutes=minutes))["web"].target
+        return target if target is error else [each.started_at for each in target.instances]  # type: ignore[union-attr]  # a state, as it is no error
+
+    bare = replace(ONE, started_at=None, ready_transition=None, ready=None)
+    assert started([bare], 0) == [NOW]
+    started(None, 1)
+    assert started([bare], 2) == [NOW]
+    started([], 3)
+    assert started([bare], 4) == [NOW + timedelta(minutes=4)]

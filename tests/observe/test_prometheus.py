@@ -1,0 +1,217 @@
+"""Asking a real Prometheus: what it answers, and who may ask."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from autoscaler.config.settings import BasicAuth, PrometheusSource, Tls
+from autoscaler.errors import MetricError
+from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.observe.session import Transport
+from tests.observe.build import CLOCK, NOW, call
+from tests.servers.certificates import Authority
+from tests.servers.prometheus import PrometheusServer, running_prometheus
+
+pytestmark = pytest.mark.slow
+
+PASSWORD = "correct horse"
+PASSWORD_BCRYPT = "$2b$04$o49Je4LfeZYkDXKmuB7vre2VtX8VmkkGKXL57OiJDtm.vP8N.G79m"
+
+
+def ask(source: PrometheusSource, expr: str = "vector(1)") -> QueryResult:
+    client = Prometheus("main", source, CLOCK)
+    try:
+        return client.query(expr, NOW, call().deadline)
+    finally:
+        client.close()
+
+
+def refusal(source: PrometheusSource, expr: str = "vector(1)") -> str:
+    with pytest.raises(MetricError) as caught:
+        ask(source, expr)
+    return str(caught.value)
+
+
+def test_a_query_is_evaluated_at_the_cycles_time(prometheus: PrometheusServer) -> None:
+    """All queries of a cycle see the same moment, and a recorded one can be asked again."""
+    assert ask(PrometheusSource(prometheus.url), "time()").points == (Point({}, NOW.timestamp()),)
+
+
+def test_history_is_read_as_it_was(prometheus: PrometheusServer) -> None:
+    """Labels and values arrive as Prometheus keeps them."""
+    result = ask(PrometheusSource(prometheus.url), 'load{instance="10.0.0.1:9100"}')
+    assert result == QueryResult(
+        ResultType.VECTOR, (Point({"__name__": "load", "instance": "10.0.0.1:9100"}, 1.5),), ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("expr", "kind"),
+    [("load", "vector"), ("scalar(vector(1))", "scalar"), ('"text"', "string"), ("load[5m]", "matrix")],
+)
+def test_the_result_type_is_kept(prometheus: PrometheusServer, expr: str, kind: str) -> None:
+    """prometheus-api-client drops it; a scalar and a vector differ in meaning."""
+    assert ask(PrometheusSource(prometheus.url), expr).type == kind
+
+
+@pytest.mark.parametrize("expr", ["vector(0)/0", "vector(1)/0", "-vector(1)/0"])
+def test_special_values_arrive_as_numbers(prometheus: PrometheusServer, expr: str) -> None:
+    """Prometheus writes NaN, +Inf and -Inf as text."""
+    ((value,),) = [[point.value for point in ask(PrometheusSource(prometheus.url), expr).points]]
+    assert str(value) in {"nan", "inf", "-inf"}
+
+
+def test_prometheus_own_words_explain_a_refusal(prometheus: PrometheusServer) -> None:
+    """Only it knows what is wrong with an expression or its evaluation."""
+    message = refusal(PrometheusSource(prometheus.url), "load * on() load")
+    assert message.startswith("prometheus 'main' answered HTTP 422: execution: ")
+    assert "found duplicate series" in message
+
+
+def test_the_documented_way_to_leave_stale_samples_out_of_a_sum(prometheus: PrometheusServer) -> None:
+    """docs/queries.md tells operators to write it so."""
+    fresh = ask(PrometheusSource(prometheus.url), "sum(load and timestamp(load) > time() - 120)")
+    assert fresh.points == (Point({}, 1.5),)
+
+
+def test_a_query_longer_than_urls_may_be_is_posted(prometheus: PrometheusServer) -> None:
+    """A server refuses a URL of 2 MB; a merged query may be as long."""
+    long = f'load{{instance!="{"x" * 2_000_000}"}}'
+    assert len(ask(PrometheusSource(prometheus.url), long).points) == 2
+
+
+def test_configured_parameters_never_replace_the_question(prometheus: PrometheusServer) -> None:
+    """`params: {query: up}` would make every autoscaler scale on the same number."""
+    source = PrometheusSource(prometheus.url, params={"query": "vector(7)", "time": "0"})
+    assert ask(source, "time()").points == (Point({}, NOW.timestamp()),)
+
+
+def test_a_wrong_path_says_so(prometheus: PrometheusServer) -> None:
+    """The commonest mistake: a route prefix too many or too few."""
+    assert "HTTP 404" in (message := refusal(PrometheusSource(f"{prometheus.url}/prefix")))
+    assert "check its url" in message
+
+
+def test_partial_data_is_an_error(tmp_path: Path) -> None:
+    """When a remote store does not answer, Prometheus sums what is left and warns: that is not the whole load."""
+    remote = {"remote_read": [{"url": "http://127.0.0.1:1/read", "read_recent": True}]}
+    with running_prometheus(tmp_path, config=remote) as server:
+        assert "partial data: remote_read" in refusal(PrometheusSource(server.url), "sum(up)")
+
+
+def test_a_prometheus_that_is_down_is_an_error_within_the_cycle(tmp_path: Path) -> None:
+    """And it is back in use the moment that it is back."""
+    with running_prometheus(tmp_path) as server:
+        client = Prometheus("main", PrometheusSource(server.url), CLOCK)
+        client.query("vector(1)", NOW, call().deadline)
+    with pytest.raises(MetricError, match="Connection refused"):
+        client.query("vector(1)", NOW, call().deadline)
+    with running_prometheus(tmp_path, port=int(server.url.rpartition(":")[2])):
+        assert client.query("vector(1)", NOW, call().deadline).points
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Prometheus that asks for a user and a password."""
+    session = requests.Session()
+    session.auth = ("scaler", PASSWORD)
+    web = {"basic_auth_users": {"scaler": PASSWORD_BCRYPT}}
+    with running_prometheus(tmp_path_factory.mktemp("basic"), web_config=web, client=session) as server:
+        yield server.url
+
+
+class TestBasicAuth:
+    """A name and a password, from a file or in the URL."""
+
+    def test_a_rotated_password_is_taken_up(self, guarded: str, tmp_path: Path) -> None:
+        """Rotation must not need a restart: the file is read at each use."""
+        file = tmp_path / "password"
+        file.write_text("wrong")
+        client = Prometheus("main", PrometheusSource(guarded, basic_auth=BasicAuth("scaler", file)), CLOCK)
+        with pytest.raises(MetricError, match=r"HTTP 401 .* check its credentials"):
+            client.query("vector(1)", NOW, call().deadline)
+        file.write_text(f"{PASSWORD}\n")
+        assert client.query("vector(1)", NOW, call().deadline).points
+        client.close()
+
+    def test_credentials_in_the_url_work_and_are_never_shown(self, guarded: str) -> None:
+        """Messages go to logs, the page and the state."""
+        there = guarded.replace("://", "://scaler:correct%20horse@")
+        assert ask(PrometheusSource(there)).points
+        message = refusal(PrometheusSource(there), "1 +")
+        assert "correct" not in message
+        assert "scaler" not in message
+
+    @pytest.mark.parametrize("content", [None, "", "two\nlines"])
+    def test_a_password_file_without_a_password_is_named(
+        self, guarded: str, tmp_path: Path, content: str | None
+    ) -> None:
+        """The operator must learn which file; nobody must learn what is in it."""
+        file = tmp_path / "password"
+        if content is not None:
+            file.write_text(content)
+        message = refusal(PrometheusSource(guarded, basic_auth=BasicAuth("scaler", file)))
+        assert f"basicAuth.passwordFile {file}" in message
+        assert "lines" not in message
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Who signs the server's certificate and ours."""
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="module")
+def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Prometheus that shows a certificate of our own authority and wants one of ours."""
+    server, ours = authority.sign("server", "prometheus.internal"), authority.sign("tests", "tests")
+    tls = {"cert_file": str(server.cert), "key_file": str(server.key), "client_ca_file": str(authority.ca)}
+    web = {"tls_server_config": tls | {"client_auth_type": "RequireAndVerifyClientCert"}}
+    session = requests.Session()
+    session.mount("https://", Transport("prometheus.internal"))
+    session.verify, session.cert = str(authority.ca), (str(ours.cert), str(ours.key))
+    with running_prometheus(tmp_path_factory.mktemp("tls"), web_config=web, client=session) as running:
+        yield running.url
+
+
+class TestTls:
+    """Certificates of our own authority, in both directions."""
+
+    def test_own_authority_client_certificate_and_server_name(self, locked: str, authority: Authority) -> None:
+        """All of `tls` together, as a locked-down Prometheus behind an address needs it."""
+        ours = authority.sign("scaler", "scaler")
+        tls = Tls(authority.ca, ours.cert, ours.key, server_name="prometheus.internal")
+        assert ask(PrometheusSource(locked, tls=tls)).points
+
+    def test_a_certificate_for_another_name_is_refused(self, locked: str, authority: Authority) -> None:
+        """Without serverName the address must be in the certificate: it may be somebody else's."""
+        ours = authority.sign("scaler", "scaler")
+        message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, ours.cert, ours.key)))
+        assert "certificate is not accepted" in message
+
+    def test_an_unknown_authority_is_refused(self, locked: str, authority: Authority, tmp_path: Path) -> None:
+        """The system's authorities, or another one, did not sign it."""
+        other = Authority(tmp_path, "another authority")
+        message = refusal(PrometheusSource(locked, tls=Tls(other.ca, server_name="prometheus.internal")))
+        assert "certificate is not accepted" in message
+
+    def test_verification_can_be_skipped_when_asked_for(self, locked: str, authority: Authority) -> None:
+        """For a first try, without a warning at every query."""
+        ours = authority.sign("scaler", "scaler")
+        assert ask(PrometheusSource(locked, tls=Tls(None, ours.cert, ours.key, insecure_skip_verify=True))).points
+
+    def test_without_our_certificate_the_server_refuses(self, locked: str, authority: Authority) -> None:
+        """The message must point at TLS, not at the network."""
+        message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, server_name="prometheus.internal")))
+        assert "TLS: " in message
+
+    def test_a_certificate_file_that_is_absent_is_named(
+        self, locked: str, authority: Authority, tmp_path: Path
+    ) -> None:
+        """It may have been there when the daemon started."""
+        message = refusal(PrometheusSource(locked, tls=Tls(authority.ca, tmp_path / "gone.pem", tmp_path / "gone.key")))
+        assert "gone.pem" in message

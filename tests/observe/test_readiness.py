@@ -1,0 +1,65 @@
+"""What the daemon knows that a back end does not."""
+
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.model import Phase
+from autoscaler.observe.readiness import MemorySightings, Sighting, normalise
+from tests.observe.build import NOW, TARGET, ago, instance
+
+LATER = NOW + timedelta(minutes=1)
+
+
+def test_running_without_health_information_is_ready() -> None:
+    """HPA holds an unknown readiness unready for ever: such a target would never scale."""
+    assert normalise({}, [instance("a", ready=None)], NOW).instances[0].ready is True
+
+
+def test_pending_without_health_information_stays_unknown() -> None:
+    """What does not run yet cannot be ready."""
+    assert normalise({}, [instance("a", ready=None, phase=Phase.PENDING)], NOW).instances[0].ready is None
+
+
+def test_unknown_times_are_when_it_was_first_seen() -> None:
+    """The cpu readiness rule needs a start and a transition."""
+    (seen,) = normalise({}, [instance("a")], NOW).instances
+    assert (seen.started_at, seen.ready_transition) == (NOW, NOW)
+
+
+def test_first_seen_is_remembered() -> None:
+    """Otherwise every instance would be new in every cycle, and its samples ignored for ever."""
+    known = normalise({}, [instance("a")], NOW).known
+    (seen,) = normalise(known, [instance("a")], LATER).instances
+    assert (seen.started_at, seen.ready_transition) == (NOW, NOW)
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_a_turn_of_readiness_is_dated_by_the_cycle_that_saw_it(turned: bool) -> None:
+    """In both directions: HPA's rules ask when the condition last changed."""
+    known = normalise({}, [instance("a", ready=not turned)], NOW).known
+    (seen,) = normalise(known, [instance("a", ready=turned)], LATER).instances
+    assert (seen.started_at, seen.ready_transition) == (NOW, LATER)
+
+
+def test_what_the_back_end_knows_is_kept() -> None:
+    """Its times are better than ours."""
+    (seen,) = normalise({}, [instance("a", started_at=ago(90), ready_transition=ago(60))], NOW).instances
+    assert (seen.started_at, seen.ready_transition) == (ago(90), ago(60))
+
+
+def test_what_has_disappeared_is_forgotten() -> None:
+    """Memory must not grow with every instance that ever was."""
+    known = normalise({}, [instance("a"), instance("b")], NOW).known
+    assert set(normalise(known, [instance("b")], LATER).known) == {"b"}
+
+
+def test_memory_is_replaced_target_by_target() -> None:
+    """A lane saves its own targets and must not touch another's."""
+    memory = MemorySightings()
+    other = TARGET.__class__("swarm", "api")
+    sighting = Sighting(NOW, ready=True, ready_since=NOW)
+    memory.save({TARGET: {"a": sighting}, other: {"b": sighting}})
+    memory.save({TARGET: {}})
+    assert memory.load([TARGET, other]) == {TARGET: {}, other: {"b": sighting}}
+    assert memory.load([]) == {}

@@ -1,0 +1,240 @@
+"""What each kind of answer comes to, for each kind of metric: the table of docs/queries.md, row by row."""
+
+import math
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from autoscaler.errors import MetricError
+from autoscaler.model import (
+    Instance,
+    InstanceReading,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Query,
+    Sample,
+    TargetType,
+    ValueReading,
+)
+from autoscaler.observe.ask import Answers
+from autoscaler.observe.plan import age_question, question
+from autoscaler.observe.readings import read
+from autoscaler.observe.result import QueryResult, ResultType
+from tests.observe.build import NOW, ago, answers, instance, metric, point, vector
+
+PODS, OBJECT, EXTERNAL = MetricType.PODS, MetricType.OBJECT, MetricType.EXTERNAL
+A, B = instance("a"), instance("b")
+
+
+def failure(spec: MetricSpec, given: Answers, *instances: Instance) -> str:
+    reading = read(spec, instances or (A, B), given, NOW)
+    assert isinstance(reading, MetricError), reading
+    return str(reading)
+
+
+def per_instance(spec: MetricSpec, given: Answers, *instances: Instance) -> InstanceReading:
+    reading = read(spec, instances or (A, B), given, NOW)
+    assert isinstance(reading, InstanceReading), reading
+    return reading
+
+
+def test_values_become_thousandths_truncated() -> None:
+    """As Kubernetes' metrics adapters make them: 1.2999 is 1299m."""
+    spec = metric(PODS, Query("q", window=timedelta(minutes=2)))
+    reading = per_instance(spec, answers(vector(point(1.2999, instance="a"), point(0, instance="b"))))
+    assert reading.samples == {"a": Sample(1299, NOW, timedelta(minutes=2)), "b": Sample(0, NOW, timedelta(minutes=2))}
+
+
+def test_an_external_vector_keeps_every_value() -> None:
+    """They are summed by the decision."""
+    reading = read(metric(EXTERNAL, "q"), (), answers(vector(point(1, q="a"), point(2.5, q="b"))), NOW)
+    assert reading == ValueReading((1000, 2500))
+
+
+@pytest.mark.parametrize("kind", [OBJECT, EXTERNAL])
+def test_a_scalar_is_one_sample(kind: MetricType) -> None:
+    """`scalar(…)` and plain numbers are as good as a vector of one."""
+    assert read(metric(kind, "q"), (), answers(QueryResult(ResultType.SCALAR, (point(3),))), NOW) == ValueReading(
+        (3000,)
+    )
+
+
+def test_a_scalar_names_no_instance() -> None:
+    """Giving it to every instance would multiply the load."""
+    assert "a scalar" in failure(metric(PODS, "q"), answers(QueryResult(ResultType.SCALAR, (point(3),))))
+
+
+@pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
+@pytest.mark.parametrize("result", [ResultType.STRING, ResultType.MATRIX])
+def test_strings_and_matrices_are_errors(kind: MetricType, result: ResultType) -> None:
+    """Neither is a value at one time."""
+    assert f"returned a {result}" in failure(metric(kind, "q"), answers(QueryResult(result, ())))
+
+
+@pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
+def test_an_outage_is_not_zero_load(kind: MetricType) -> None:
+    """When the exporters are down the vector is empty; scaling in on that would finish the outage."""
+    message = failure(metric(kind, "q"), answers(vector()))
+    assert "no sample" in message
+    assert "vector(0)" in message
+
+
+@pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
+def test_nothing_of_ones_own_is_nothing(kind: MetricType) -> None:
+    """The shared query answers, but not for this autoscaler."""
+    spec = metric(kind, Query("q", match=(("asg", "web"),)))
+    assert 'no sample with asg="web"' in failure(spec, answers(vector(point(1, asg="api", instance="a"))))
+
+
+@pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (math.inf, "+Inf"),
+        (-math.inf, "-Inf"),
+        (-0.5, "clamp_min(…, 0)"),
+        (1e17, "63 bits"),
+        (None, "native histogram"),
+    ],
+)
+def test_what_cannot_be_scaled_on_is_an_error_of_the_metric(kind: MetricType, value: float | None, word: str) -> None:
+    """Each names the sample and what to write instead."""
+    given = answers(vector(point(value, instance="a")))
+    message = failure(metric(kind, "q"), given)
+    assert word in message
+    assert 'instance="a"' in message
+
+
+@pytest.mark.parametrize("kind", [OBJECT, EXTERNAL])
+def test_nan_is_an_error_of_a_whole(kind: MetricType) -> None:
+    """0/0 of a ratio without traffic is unknown load, not zero load."""
+    assert "NaN" in failure(metric(kind, "q"), answers(vector(point(math.nan, queue="a"))))
+
+
+def test_nan_makes_one_instance_missing() -> None:
+    """One idle instance's 0/0 must not blind the autoscaler to the others."""
+    reading = per_instance(metric(PODS, "q"), answers(vector(point(math.nan, instance="a"), point(2, instance="b"))))
+    assert set(reading.samples) == {"b"}
+    assert reading.dropped == ("a: is NaN",)
+
+
+def test_two_samples_make_one_instance_missing() -> None:
+    """Which of them is right is unknown, and their sum is certainly wrong."""
+    twice = vector(point(1, instance="a", cpu="0"), point(2, instance="a", cpu="1"), point(2, instance="b"))
+    reading = per_instance(metric(PODS, "q"), answers(twice))
+    assert set(reading.samples) == {"b"}
+    assert reading.dropped[0].startswith("a: has 2 samples")
+
+
+def test_an_object_takes_exactly_one_sample() -> None:
+    """Which of several is meant only the operator knows."""
+    message = failure(metric(OBJECT, "q"), answers(vector(point(1, q="a"), point(2, q="b"))))
+    assert '2 samples, where an Object metric takes one: {q="a"}, {q="b"}' in message
+
+
+def test_a_failed_query_fails_the_metric_with_its_words() -> None:
+    """What Prometheus said is what the operator needs."""
+    shared = MetricError("prometheus 'default' answered HTTP 503")
+    assert failure(metric(PODS, "q"), answers(shared)) == str(shared)
+
+
+def test_what_matches_no_instance_is_named() -> None:
+    """A reading with samples that are all somebody else's is not an empty answer: the join needs a look."""
+    reading = per_instance(metric(PODS, "q"), answers(vector(point(1, instance="c"))))
+    assert (reading.samples, reading.unmatched) == ({}, ('instance="c"',))
+
+
+class TestMaxAge:
+    """`maxAge` asks for the samples' own times: an instant answer carries the time of evaluation."""
+
+    QUERY = Query("q", max_age=timedelta(minutes=2))
+
+    def given(self, values: QueryResult, times: QueryResult | MetricError) -> Answers:
+        return {question(self.QUERY): values, age_question(self.QUERY): times}
+
+    def test_a_samples_time_is_its_own(self) -> None:
+        """The cpu readiness rule compares it with the instance's start."""
+        given = self.given(
+            vector(point(1, __name__="q", instance="a")), vector(point(ago(100).timestamp(), instance="a"))
+        )
+        assert per_instance(metric(PODS, self.QUERY), given).samples["a"].timestamp == ago(100)
+
+    def test_a_stale_sample_makes_its_instance_missing(self) -> None:
+        """Load of minutes ago says nothing about now."""
+        times = vector(point(ago(121).timestamp(), instance="a"), point(ago(120).timestamp(), instance="b"))
+        reading = per_instance(
+            metric(PODS, self.QUERY), self.given(vector(point(1, instance="a"), point(1, instance="b")), times)
+        )
+        assert set(reading.samples) == {"b"}
+        assert reading.dropped == ("a: is 2m1s old, older than maxAge 2m",)
+
+    def test_a_fresh_sample_beside_a_stale_one_counts(self) -> None:
+        """A restarted worker leaves its old series behind for five minutes."""
+        values = vector(point(9, instance="a", pid="1"), point(1, instance="a", pid="2"))
+        times = vector(
+            point(ago(200).timestamp(), instance="a", pid="1"), point(ago(5).timestamp(), instance="a", pid="2")
+        )
+        assert per_instance(metric(PODS, self.QUERY), self.given(values, times)).samples["a"].value == 1000
+
+    @pytest.mark.parametrize("kind", [OBJECT, EXTERNAL])
+    def test_a_stale_part_fails_a_whole(self, kind: MetricType) -> None:
+        """A sum without one of its parts would look like less load."""
+        given = self.given(vector(point(1, q="a")), vector(point(ago(500).timestamp(), q="a")))
+        assert "8m20s old" in failure(metric(kind, self.QUERY), given)
+
+    def test_a_sample_of_unknown_age_is_not_used(self) -> None:
+        """A series may come between the two queries."""
+        given = self.given(vector(point(1, instance="a")), vector())
+        assert per_instance(metric(PODS, self.QUERY), given).dropped[0].startswith("a: has no known age")
+
+    def test_when_the_ages_cannot_be_asked_the_metric_fails(self) -> None:
+        """Without them stale data would pass for fresh."""
+        given = self.given(vector(point(1, instance="a")), MetricError("down"))
+        assert failure(metric(PODS, self.QUERY), given) == "down"
+
+
+class TestRequests:
+    """What Utilization is set against."""
+
+    UTILIZATION = MetricTarget(TargetType.UTILIZATION, 60)
+    LOAD = vector(point(1, instance="a"), point(1, instance="b"))
+
+    def spec(self, **fields: Any) -> MetricSpec:
+        return metric(MetricType.RESOURCE, "q", name="cpu", target=self.UTILIZATION, **fields)
+
+    def test_a_quantity_is_every_instances(self) -> None:
+        """A fleet of equals."""
+        assert per_instance(self.spec(request=4000), answers(self.LOAD)).requests == {"a": 4000, "b": 4000}
+
+    def test_a_query_is_joined_like_the_metric(self) -> None:
+        """A fleet of several sizes."""
+        given = answers(self.LOAD) | answers(vector(point(4, instance="a"), point(math.nan, instance="b")), "cores")
+        reading = per_instance(self.spec(request=Query("cores")), given)
+        assert reading.requests == {"a": 4000}
+        assert reading.dropped == ("request of b: is NaN",)
+
+    def test_a_failed_request_query_fails_the_metric(self) -> None:
+        """Utilization of an unknown capacity is unknown."""
+        given = answers(self.LOAD) | answers(MetricError("down"), "cores")
+        assert failure(self.spec(request=Query("cores")), given) == "down"
+
+    def test_without_one_it_is_the_instances_own_reservation(self) -> None:
+        """Of this resource alone; an instance without one has none, which fails the metric later, by name."""
+        known = instance("a", requests={"cpu": 2000, "memory": 10})
+        assert per_instance(self.spec(), answers(self.LOAD), known, B).requests == {"a": 2000}
+
+    def test_a_container_has_its_own_reservation(self) -> None:
+        """The whole instance's would hide a busy container behind idle ones."""
+        known = instance("a", requests={"cpu": 9}, container_requests={"app": {"cpu": 500}, "side": {"cpu": 7}})
+        spec = metric(MetricType.CONTAINER_RESOURCE, "q", name="cpu", target=self.UTILIZATION, container="app")
+        load = vector(point(1, instance="a", task="app"), point(9, instance="a", task="side"))
+        reading = per_instance(spec, answers(load), known)
+        assert (reading.requests, reading.samples["a"].value) == ({"a": 500}, 1000)
+
+
+def test_a_container_without_samples_is_an_error() -> None:
+    """A wrong container label must not read as no load."""
+    spec = metric(MetricType.CONTAINER_RESOURCE, "q", container="app")
+    assert "no sample of container 'app'" in failure(spec, answers(vector(point(1, instance="a"))))

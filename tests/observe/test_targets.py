@@ -1,0 +1,92 @@
+"""Adapters are foreign code: what they do wrong concerns their own targets and nobody else's."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
+from autoscaler.model import Call, TargetRef
+from autoscaler.observe.targets import Connection, States, begin
+from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, state
+
+OTHER = TargetRef("fleet", "api")
+SWARM = TargetRef("swarm", "api")
+
+
+class Doing(FakeAdapter):
+    """An adapter whose observe does what a test says."""
+
+    def __init__(self, do: Callable[[], Any]) -> None:
+        super().__init__({})
+        self._do = do
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, Any]:
+        self.calls.append(targets)
+        answer: Mapping[TargetRef, Any] = self._do()
+        return answer
+
+
+def states(
+    adapters: Mapping[str, FakeAdapter], *targets: TargetRef, seconds: float = 30, log: Log | None = None
+) -> States:
+    connections = {name: Connection(name, each, CLOCK, log or Log()) for name, each in adapters.items()}
+    return begin(connections, targets, call(seconds))()
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def do() -> Any:
+        raise error
+
+    return do
+
+
+def test_one_call_reads_all_targets_of_a_connection() -> None:
+    """Real APIs answer for 50 groups as cheaply as for one; and each target is asked for once."""
+    fleet, swarm = FakeAdapter({TARGET: state(), OTHER: state(instance("a"))}), FakeAdapter({SWARM: state()})
+    read = states({"fleet": fleet, "swarm": swarm}, TARGET, SWARM, OTHER, TARGET)
+    assert read == {TARGET: state(), OTHER: state(instance("a")), SWARM: state()}
+    assert (fleet.calls, swarm.calls) == ([(TARGET, OTHER)], [(SWARM,)])
+
+
+def test_an_error_of_the_whole_call_is_every_targets() -> None:
+    """Refused credentials concern all; another connection's targets are read all the same."""
+    error = TargetForbidden("refused")
+    read = states({"fleet": Doing(raising(error)), "swarm": FakeAdapter({SWARM: state()})}, TARGET, OTHER, SWARM)
+    assert read == {TARGET: error, OTHER: error, SWARM: state()}
+
+
+@pytest.mark.parametrize("error", [RuntimeError("hunter2"), SystemExit(3)])
+def test_what_an_adapter_never_should_raise_is_an_error_with_its_class(error: BaseException) -> None:
+    """Its message is not shown: nobody knows what is in it."""
+    log = Log()
+    found = states({"fleet": Doing(raising(error))}, TARGET, log=log)[TARGET]
+    assert isinstance(found, TargetUnavailable)
+    assert type(error).__name__ in str(found)
+    assert "hunter2" not in f"{found}{log.lines}"
+    assert log.lines[0][:2] == ("error", "adapter_failed")
+
+
+@pytest.mark.parametrize("answer", [{}, {TARGET: None}, {TARGET: "up"}, None, []])
+def test_a_target_without_a_state_is_an_error(answer: Any) -> None:
+    """An adapter that forgets a target must not stop the cycle."""
+    found = states({"fleet": Doing(lambda: answer)}, TARGET)[TARGET]
+    assert isinstance(found, TargetUnavailable)
+    assert "fleet/web" in str(found)
+
+
+def test_an_adapter_that_hangs_is_given_up_at_the_deadline_and_not_called_again() -> None:
+    """Adapters are called by one thread at a time, and a cycle cannot wait for one that never comes back."""
+    go_on = threading.Event()
+    adapter = Doing(lambda: {TARGET: state()} if go_on.wait(60) else {})
+    connection = {"fleet": Connection("fleet", adapter, CLOCK, Log())}
+    try:
+        first = begin(connection, [TARGET], call(0.2))()[TARGET]
+        assert "did not answer before the cycle's deadline" in str(first)
+        second = begin(connection, [TARGET], call(0.2))()[TARGET]
+        assert isinstance(second, TargetError)
+        assert len(adapter.calls) == 1
+    finally:
+        go_on.set()
+    assert begin(connection, [TARGET], call())()[TARGET] == state()

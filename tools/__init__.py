@@ -1,0 +1,1 @@
+"""What development, the tests and the demo need, and an installed autoscaler does not."""
