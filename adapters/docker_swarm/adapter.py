@@ -1,0 +1,142 @@
+"""The two verbs on a Swarm manager."""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
+
+from adapters.docker_swarm.raw import REPLACED, STAYING, OutOfSequence, Raw, documented
+from adapters.docker_swarm.settings import Endpoint, SwarmSettings, resolve
+from adapters.docker_swarm.state import at_rest, read_target, replicas, revision, rollout
+from autoscaler.errors import AdapterError, TargetError, TargetNotFound
+from autoscaler.model import Call, Conflict, Held, ScaleChange, ScaleOutcome, TargetRef, TargetState, Unchanged, Written
+from autoscaler.target import AdapterContext
+
+if TYPE_CHECKING:
+    from adapters.docker_swarm.engine import Session
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+"""Docker's own rule for a service's name."""
+_ATTEMPTS: Final = 5
+"""How often a write is tried that another one overtakes."""
+_PAUSE_SECONDS: Final = 0.2
+"""The longest pause between two of them."""
+
+
+class DockerSwarm:
+    """Sizes replicated services: their number of replicas, and nothing else of them."""
+
+    Settings: ClassVar = SwarmSettings
+    target_keys: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, context: AdapterContext[SwarmSettings]) -> None:
+        from adapters.docker_swarm.engine import Engine  # noqa: PLC0415 - loading the class must not import docker
+
+        self._engine: Final = Engine(_endpoint(context), context.clock)
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: SwarmSettings) -> str | None:  # noqa: ARG004 - the contract's
+        """A name that no service can have."""
+        if _NAME.fullmatch(target.name):
+            return None
+        return (
+            f"name: {target.name!r} is no service's name; write it as `docker service ls` shows it, "
+            "of letters, digits, _, . and -, at most 63"
+        )
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """All targets by three lists (services, tasks, nodes), and one more while tasks come or go."""
+        if not targets:
+            return {}
+        with self._engine.session(call) as engine:
+            listed = engine.services()
+            with documented("the list of services"):
+                by_name = {service["Spec"]["Name"]: service for service in listed}
+            found = {target: _scalable(by_name.get(target.name), target) for target in targets}
+            services = [service for service in found.values() if not isinstance(service, TargetError)]
+            tasks = _tasks(engine, services) if services else {}
+            nodes = engine.nodes() if services else []
+        return {target: _state(service, tasks, nodes) for target, service in found.items()}
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Post the service's own spec back with another size; when overtaken, read and check again, five times."""
+        overtaken = Conflict(f"service {target.name} was changed by others {_ATTEMPTS} times in this one write")
+        retrying = Retrying(
+            retry=retry_if_exception_type(OutOfSequence),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random(0, _PAUSE_SECONDS),
+            retry_error_callback=lambda _: overtaken,
+        )
+        with self._engine.session(call) as engine:
+            outcome: ScaleOutcome = retrying(_scale_once, engine, target, change)
+        return outcome
+
+
+def _endpoint(context: AdapterContext[SwarmSettings]) -> Endpoint:
+    try:
+        endpoint = resolve(context.settings, os.environ)
+    except ValueError as error:
+        raise AdapterError(f"adapter {context.name}: DOCKER_HOST: {error}") from None
+    for file in endpoint.tls.files() if endpoint.tls is not None else ():
+        if not os.access(file, os.R_OK):
+            raise AdapterError(f"adapter {context.name}: {file} cannot be read; it is needed for TLS to {endpoint}")
+    return endpoint
+
+
+def _scale_once(engine: "Session", target: TargetRef, change: ScaleChange) -> ScaleOutcome:
+    service = engine.service(target.name)
+    with documented(f"service {target.name}"):
+        current, found, held = replicas(service), revision(service), rollout(service)
+    if current == change.size:
+        return Unchanged()
+    if held is not None:
+        return Held(held)
+    if current != change.decided_from:
+        return Conflict(f"service {target.name} has {current} replicas now, and had {change.decided_from}")
+    if change.revision not in (None, found):
+        return Conflict(f"service {target.name} was updated or created anew since it was observed")
+    engine.resize(service, change.size)
+    return Written(change.size)
+
+
+def _scalable(service: Raw | None, target: TargetRef) -> Raw | TargetError:
+    if service is None:
+        return TargetNotFound(f"service {target.name} does not exist; create it, or correct the name")
+    try:
+        with documented(f"service {target.name}"):
+            replicas(service)
+    except TargetError as error:
+        return error
+    return service
+
+
+def _tasks(engine: "Session", services: Sequence[Raw]) -> Mapping[str, list[Raw]]:
+    """Service id -> its tasks. Those that others took the place of are asked for only where something moves."""
+    tasks: defaultdict[str, list[Raw]] = defaultdict(list)
+    _group(engine.tasks([service["ID"] for service in services], STAYING), tasks)
+    with documented("the list of tasks"):
+        moving = [service["ID"] for service in services if not at_rest(service, tasks[service["ID"]])]
+    if moving:
+        _group(engine.tasks(moving, REPLACED), tasks)
+    return tasks
+
+
+def _group(found: Iterable[Raw], tasks: Mapping[str, list[Raw]]) -> None:
+    with documented("the list of tasks"):
+        for task in found:
+            tasks[task["ServiceID"]].append(task)
+
+
+def _state(
+    service: Raw | TargetError, tasks: Mapping[str, list[Raw]], nodes: Sequence[Raw]
+) -> TargetState | TargetError:
+    if isinstance(service, TargetError):
+        return service
+    try:
+        with documented(f"service {service['Spec']['Name']}"):
+            return read_target(service, tasks[service["ID"]], nodes)
+    except TargetError as error:
+        return error

@@ -1,0 +1,166 @@
+"""The handful of Docker API calls that scaling needs, each ended by the deadline, each failure a TargetError.
+
+Source: Docker Engine API 1.41 (services, tasks, nodes). Everything is read and posted raw: the SDK's own models fill
+in defaults, which Swarm takes for a new spec and replaces every task.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import docker
+import docker.utils
+import requests
+
+from adapters.docker_swarm.failures import failure
+from adapters.docker_swarm.raw import OutOfSequence, Raw, documented
+from adapters.docker_swarm.settings import Endpoint, Transport
+from adapters.docker_swarm.transport import Line
+from autoscaler.errors import TargetNotFound, TargetUnavailable
+from autoscaler.model import Call
+from autoscaler.target import Clock
+
+_T = TypeVar("_T")
+
+OLDEST_API: Final = "1.41"
+"""Docker Engine 20.10: the first that counts tasks (`status=true`)."""
+
+
+_MOST_IDS: Final = 100
+"""The engine looks up each service that a list of tasks is filtered by; beyond this all tasks are the cheaper list."""
+
+
+class Engine:
+    """One connection's engine; remembers which API version it speaks."""
+
+    def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
+        self._endpoint = endpoint
+        self._clock = clock
+        self._version: str | None = None
+
+    @contextmanager
+    def session(self, call: Call) -> Iterator["Session"]:
+        """The exchanges of one observation or write. Raises TargetError."""
+        with Line(self._endpoint, lambda: call.deadline - self._clock.monotonic()) as line:
+            if self._version is None:
+                self._version = Session(self._endpoint, line, OLDEST_API).version()
+            try:
+                yield Session(self._endpoint, line, self._version)
+            except TargetUnavailable:
+                self._version = None  # the engine may be another one when it answers again
+                raise
+
+
+class Session:
+    """The API calls. Every method raises TargetError, and none outlasts the deadline."""
+
+    def __init__(self, endpoint: Endpoint, line: Line, version: str) -> None:
+        self._endpoint = endpoint
+        self._line = line
+        self._client = _client(endpoint, version)
+        self._client.mount(self._client.base_url, line.adapter)
+
+    def version(self) -> str:
+        """The newest API version that the engine speaks."""
+        answer = self._ask("asking its version", lambda: self._client.version(api_version=False))
+        with documented(f"{self._endpoint}: the version"):
+            version = str(answer["ApiVersion"])
+            too_old = docker.utils.version_lt(version, OLDEST_API)
+        if too_old:
+            raise TargetUnavailable(
+                f"{self._endpoint} speaks Docker API {version}; "
+                f"{OLDEST_API} or newer is needed: update it to Docker Engine 20.10 or newer"
+            )
+        return version
+
+    def services(self) -> list[Raw]:
+        """All services with their task counts."""
+        return self._list("listing services", lambda: self._client.services(status=True))
+
+    def nodes(self) -> list[Raw]:
+        """All nodes."""
+        return self._list("listing nodes", self._client.nodes)
+
+    def tasks(self, service_ids: Sequence[str], desired: Sequence[str]) -> list[Raw]:
+        """Tasks of these services, perhaps of others too, whose desired state is one of `desired`."""
+        doing, states = "listing tasks", {"desired-state": list(desired)}
+        if len(service_ids) <= _MOST_IDS:
+            filters = {**states, "service": list(service_ids)}
+            with suppress(TargetNotFound):  # one service was removed meanwhile, which fails the whole list
+                return self._objects(doing, self._ask(doing, lambda: self._client.tasks(filters)))
+        return self._list(doing, lambda: self._client.tasks(states))
+
+    def service(self, name: str) -> Raw:
+        """One service. Raises TargetNotFound."""
+        service = self._ask(f"reading service {name}", lambda: self._client.inspect_service(name))
+        with documented(f"{self._endpoint}: service {name}"):
+            found = service["Spec"]["Name"]
+        if found != name:  # the engine also takes the beginning of an id for a name
+            raise TargetNotFound(f"service {name} does not exist on {self._endpoint}; create it, or correct the name")
+        return dict(service)
+
+    def resize(self, service: Raw, replicas: int) -> None:
+        """Post a service's spec back with only its size changed. Raises OutOfSequence when it changed meanwhile."""
+        with documented(f"{self._endpoint}: service {service['Spec']['Name']}"):
+            spec, version = deepcopy(service["Spec"]), service["Version"]["Index"]
+            spec["Mode"]["Replicated"]["Replicas"] = replicas
+            url = f"{self._client.base_url}/v{self._client.api_version}/services/{service['ID']}/update"
+
+        def post() -> None:
+            self._client.post(url, json=spec, params={"version": version}, timeout=self._client.timeout)
+
+        self._ask(f"setting the size of service {spec['Name']}", post, write=True)
+
+    def _list(self, doing: str, call: Callable[[], Any]) -> list[Raw]:
+        try:
+            return self._objects(doing, self._ask(doing, call))
+        except TargetNotFound as error:  # a path that every engine has: no target is missing
+            raise TargetUnavailable(f"{error}; is there a Docker engine behind `host`?") from error
+
+    def _objects(self, doing: str, answer: Any) -> list[Raw]:
+        if isinstance(answer, list) and all(isinstance(one, dict) for one in answer):
+            return answer
+        raise TargetUnavailable(
+            f"{self._endpoint}: {doing}: the answer is no list of objects; is there a Docker engine behind `host`?"
+        )
+
+    def _ask(self, doing: str, call: Callable[[], _T], *, write: bool = False) -> _T:
+        left = self._line.left()
+        if left <= 0:
+            raise TargetUnavailable(f"{self._endpoint}: {doing}: the cycle's deadline has passed; nothing was sent")
+        self._client.timeout = left
+        try:
+            return call()
+        except requests.RequestException as error:
+            where = f"{self._endpoint}: {doing}"
+            raise failure(where, error, self._line.said(), expired=self._line.left() <= 0, write=write) from error
+
+
+def _client(endpoint: Endpoint, version: str) -> Any:
+    """A docker.APIClient that has not connected; Any, because its published types are incomplete.
+
+    Its URL only names the host; `Line` knows the way.
+    """
+    host = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
+    url = f"tcp://{host}:{endpoint.port}" if endpoint.transport is Transport.TCP else "tcp://docker:2375"
+    tls = endpoint.tls
+    client = docker.APIClient(url, version=version, tls=tls is not None)
+    client.trust_env = False  # no proxy and no .netrc on the way to an engine
+    client.hooks["response"].append(_check)
+    if tls is not None:
+        client.verify = str(tls.ca_file) if tls.ca_file else True
+        if tls.cert_file and tls.key_file:
+            client.cert = (str(tls.cert_file), str(tls.key_file))
+    return client
+
+
+def _check(answer: requests.Response, *_: Any, **__: Any) -> None:
+    """Raise for an error before the SDK does, which trips over bodies that are not an engine's."""
+    if answer.ok:
+        return
+    text = answer.text
+    if answer.request.method == "POST" and (answer.status_code == HTTPStatus.CONFLICT or "out of sequence" in text):
+        raise OutOfSequence(text)
+    answer.raise_for_status()

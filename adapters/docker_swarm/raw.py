@@ -1,0 +1,30 @@
+"""Objects as an engine sends them, and what happens when they are not what its API documents."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+from autoscaler.errors import TargetUnavailable
+
+Raw: TypeAlias = dict[str, Any]
+"""A JSON object. Its shape is taken for granted inside `documented` alone."""
+
+
+@contextmanager
+def documented(what: str) -> Iterator[None]:
+    """Reading `what`: another shape than the documented one is a TargetUnavailable that names it."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        found = f"{type(error).__name__}: {error}"
+        raise TargetUnavailable(f"{what} is not what the Docker API documents ({found})") from error
+
+
+class OutOfSequence(Exception):
+    """A service changed between reading and posting it: nothing was written, read it again."""
+
+
+STAYING: Final = ("running", "ready", "remove")
+"""Desired states of tasks that run or are about to, and of those that leave because their service shrank."""
+REPLACED: Final = ("shutdown",)
+"""Desired state of tasks that another took the place of, dead ones included: five a slot, unless configured."""

@@ -1,0 +1,139 @@
+"""A connection's section of the configuration, and where it leads together with the environment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from pydantic import field_validator, model_validator
+
+from autoscaler.target import AdapterSettings, ConfigPath
+
+DEFAULT_SOCKET: Final = "/var/run/docker.sock"
+_FORMS: Final = "unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST"
+
+
+class Transport(StrEnum):
+    """How the engine is reached."""
+
+    UNIX = "unix"
+    TCP = "tcp"
+    SSH = "ssh"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """TLS towards the engine's TCP port. No `ca_file`: the well-known authorities."""
+
+    ca_file: Path | None
+    cert_file: Path | None
+    key_file: Path | None
+
+    def files(self) -> tuple[Path, ...]:
+        """Every file that must be there."""
+        return tuple(file for file in (self.ca_file, self.cert_file, self.key_file) if file is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an engine is."""
+
+    transport: Transport
+    address: str
+    """The socket's path; a host name or address for the other two."""
+    port: int | None = None
+    """SSH without one: what the SSH client's configuration says."""
+    user: str | None = None
+    """SSH only."""
+    tls: Tls | None = None
+
+    def __str__(self) -> str:
+        if self.transport is Transport.UNIX:
+            return f"unix://{self.address}"
+        user = f"{self.user}@" if self.user else ""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{self.transport}://{user}{host}" + (f":{self.port}" if self.port else "")
+
+
+class TlsSettings(AdapterSettings):
+    """TLS towards a tcp:// host, as `docker --tlsverify` takes it."""
+
+    ca_file: ConfigPath | None = None
+    """Who signed the engine's certificate; default: the well-known authorities."""
+    cert_file: ConfigPath | None = None
+    """Our own certificate; the engine gives whoever holds it full control."""
+    key_file: ConfigPath | None = None
+    """The key of `certFile`."""
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("certFile and keyFile belong together; give both, or neither")
+        return self
+
+
+class SwarmSettings(AdapterSettings):
+    """Which Swarm manager to talk to. What is left out comes from the DOCKER_* environment."""
+
+    host: str | None = None
+    """`unix://PATH`, `tcp://HOST[:PORT]` or `ssh://[USER@]HOST[:PORT]`; default: $DOCKER_HOST or local."""
+    tls: TlsSettings | None = None
+    """Only with tcp://; default: $DOCKER_CERT_PATH's files when $DOCKER_TLS_VERIFY is set, else none."""
+
+    @field_validator("host")
+    @classmethod
+    def _host(cls, value: str | None) -> str | None:
+        if value is not None:
+            parse_host(value)
+        return value
+
+    @model_validator(mode="after")
+    def _tls_on_tcp(self) -> Self:
+        if self.tls is not None and self.host is not None and parse_host(self.host).transport is not Transport.TCP:
+            raise ValueError(f"tls is only for a tcp:// host, and host is {self.host}; take one of them out")
+        return self
+
+
+def parse_host(text: str) -> Endpoint:
+    """An endpoint without TLS and default ports. Raises ValueError that says which forms there are."""
+    try:
+        parts = urlsplit(text)
+        transport, port, host = Transport(parts.scheme), parts.port, parts.hostname
+    except ValueError:
+        raise ValueError(f"{text!r} is no engine's address; write {_FORMS}") from None
+    if parts.password is not None:
+        raise ValueError("a password in host would stand in plain text; take it out and use a key or an agent")
+    if transport is Transport.UNIX:
+        if parts.netloc or not parts.path.startswith("/"):
+            raise ValueError(f"{text!r} has no absolute path; write {_FORMS}")
+        return Endpoint(transport, parts.path)
+    extra = parts.path.strip("/") or parts.query or parts.fragment or (parts.username and transport is Transport.TCP)
+    if not host or host.startswith("-") or extra:
+        raise ValueError(f"{text!r} is no engine's address; write {_FORMS}")
+    return Endpoint(transport, host, port, parts.username)
+
+
+def resolve(settings: SwarmSettings, environment: Mapping[str, str]) -> Endpoint:
+    """Where the connection leads, field by field: the file, then the environment, then the local socket.
+
+    The variables mean what they mean to the docker command line. Raises ValueError for a $DOCKER_HOST of another form.
+    """
+    endpoint = parse_host(settings.host or environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}")
+    if endpoint.transport is not Transport.TCP:
+        return endpoint
+    tls = _file_tls(settings.tls) if settings.tls is not None else _environment_tls(environment)
+    port = endpoint.port or (2375 if tls is None else 2376)
+    return Endpoint(Transport.TCP, endpoint.address, port, tls=tls)
+
+
+def _file_tls(tls: TlsSettings) -> Tls:
+    return Tls(tls.ca_file, tls.cert_file, tls.key_file)
+
+
+def _environment_tls(environment: Mapping[str, str]) -> Tls | None:
+    if not environment.get("DOCKER_TLS_VERIFY"):
+        return None
+    folder = Path(environment.get("DOCKER_CERT_PATH") or "~/.docker").expanduser()
+    return Tls(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")

@@ -1,0 +1,186 @@
+"""What an engine's objects say about a target. Pure: raw objects in, values of the contract out.
+
+Source: Docker Engine API 1.41, objects Service, Task and Node; "Swarm task states" in Docker's documentation.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from adapters.docker_swarm.raw import Raw
+from autoscaler.errors import TargetNotScalable
+from autoscaler.model import Hold, HoldReason, Instance, Phase, TargetState
+from autoscaler.quantity import Milli
+
+_FAILED: Final = frozenset({"failed", "rejected"})
+_GONE: Final = frozenset({"complete", "shutdown", "orphaned", "remove"})
+_LEAVING: Final = frozenset({"shutdown", "remove"})
+_ROLLOUTS: Final = {
+    "updating": "RolloutInProgress",
+    "paused": "RolloutPaused",
+    "rollback_started": "RollbackInProgress",
+    "rollback_paused": "RollbackPaused",
+}
+"""UpdateStatus.State while a rollout must not be disturbed -> reason."""
+
+
+def replicas(service: Raw) -> int:
+    """The size that is asked for. Raises TargetNotScalable when the service has none."""
+    mode = service["Spec"]["Mode"]
+    if "Replicated" not in mode:
+        kind = ", ".join(mode) or "unknown"
+        raise TargetNotScalable(
+            f"service {service['Spec']['Name']} is of mode {kind}, and only Replicated services have a size; "
+            "create it anew as a replicated one, or take its autoscaler out"
+        )
+    return int(mode["Replicated"]["Replicas"])
+
+
+def revision(service: Raw) -> str:
+    """Names the service and its spec.
+
+    Not its version index: that moves with the rollout's progress too, when nobody has changed anything.
+    """
+    spec = json.dumps(service["Spec"], sort_keys=True).encode()
+    return f"{service['ID']}:{hashlib.sha256(spec).hexdigest()[:16]}"
+
+
+def rollout(service: Raw) -> HoldReason | None:
+    """The rollout or rollback under way: another spec now would take away what it rolls back to."""
+    status = service.get("UpdateStatus") or {}
+    reason = _ROLLOUTS.get(status.get("State", ""))
+    if reason is None:
+        return None
+    said = f" ({status['Message']})" if status.get("Message") else ""
+    return HoldReason(reason, f"the service's rollout is in state {status['State']}{said}; scaling waits for its end")
+
+
+def at_rest(service: Raw, tasks: Sequence[Raw]) -> bool:
+    """Whether `tasks`, those that stay, are all there is: every one runs, and nothing else does."""
+    running = sum(task["Status"]["State"] == "running" for task in tasks)
+    counted = (service.get("ServiceStatus") or {}).get("RunningTasks")
+    return bool(running == len(tasks) == counted)
+
+
+def read_target(service: Raw, tasks: Iterable[Raw], nodes: Sequence[Raw]) -> TargetState:
+    """The state of a replicated service. `tasks`: its own; `nodes`: all."""
+    size, name = replicas(service), service["Spec"]["Name"]
+    relevant, by_id = _relevant(tasks), {node["ID"]: node for node in nodes}
+    instances = tuple(_instance(name, task, by_id.get(task.get("NodeID", ""))) for task in relevant)
+    unplaced = [task for task in relevant if _is_unplaced(task)]
+    held = rollout(service)
+    return TargetState(
+        replicas=size,
+        status_replicas=sum(not one.deleting and one.phase is not Phase.FAILED for one in instances),
+        instances=instances,
+        hold=Hold(held or _unplaced_hold(unplaced, size), held),
+        revision=revision(service),
+        warnings=_warnings(service, size, nodes) if unplaced else (),
+    )
+
+
+def _relevant(tasks: Iterable[Raw]) -> list[Raw]:
+    """Without what has ended, except the last failure of a slot in which nothing runs; by slot, then by age."""
+    ordered = sorted(tasks, key=lambda task: (task.get("Slot", 0), task["CreatedAt"], task["ID"]))
+    running = {task.get("Slot") for task in ordered if task["Status"]["State"] == "running"}
+    last_failed = {task.get("Slot"): task["ID"] for task in ordered if task["Status"]["State"] in _FAILED}
+    kept = []
+    for task in ordered:
+        state, slot = task["Status"]["State"], task.get("Slot")
+        if state in _GONE or (state in _FAILED and (slot in running or last_failed[slot] != task["ID"])):
+            continue
+        kept.append(task)
+    return kept
+
+
+def _instance(service: str, task: Raw, node: Raw | None) -> Instance:
+    status = task["Status"]
+    running, failed = status["State"] == "running", status["State"] in _FAILED
+    name = f"{service}.{task.get('Slot', 0)}.{task['ID']}"
+    return Instance(
+        name=name,
+        phase=Phase.RUNNING if running else Phase.FAILED if failed else Phase.PENDING,
+        # With a HEALTHCHECK Swarm says `running` only when it passes, and ends the task when it fails. Without one it
+        # says so when the process has started, and what runs without health information is ready.
+        ready=running,
+        ready_transition=_time(status.get("Timestamp")) if running else None,
+        started_at=_time(task.get("CreatedAt")),
+        deleting=not failed and task["DesiredState"] in _LEAVING,
+        identities=frozenset(_identities(service, name, task, node)),
+        requests=_requests(task),
+        detail=_detail(task, node),
+    )
+
+
+def _identities(service: str, name: str, task: Raw, node: Raw | None) -> Iterable[str]:
+    """Names in the labels of cAdvisor (name, id's last part), dockerswarm_sd (task id, address) and the task itself."""
+    status = task["Status"]
+    yield from (task["ID"], name, f"{service}.{task.get('Slot', 0)}")
+    container = (status.get("ContainerStatus") or {}).get("ContainerID")
+    if container:
+        yield from (container, container[:12])  # the short form is the container's own host name
+    for attachment in task.get("NetworksAttachments") or ():
+        yield from (address.partition("/")[0] for address in attachment.get("Addresses") or ())
+    if node is None:
+        return
+    names = [node["Description"]["Hostname"], (node.get("Status") or {}).get("Addr")]
+    yield names[0]  # not its address: without the port, that would take in samples of tasks that are gone
+    for port in (status.get("PortStatus") or {}).get("Ports") or ():
+        yield from (f"{host}:{port['PublishedPort']}" for host in names if host and port.get("PublishedPort"))
+
+
+def _requests(task: Raw) -> dict[str, Milli]:
+    reserved: dict[str, Any] = (task["Spec"].get("Resources") or {}).get("Reservations") or {}
+    found = {"cpu": reserved.get("NanoCPUs", 0) // 10**6, "memory": reserved.get("MemoryBytes", 0) * 1000}
+    return {name: milli for name, milli in found.items() if milli > 0}
+
+
+def _detail(task: Raw, node: Raw | None) -> str:
+    status = task["Status"]
+    parts = [] if status["State"] == "running" else [status.get("Err") or status.get("Message") or status["State"]]
+    trouble = _trouble(node) if node is not None else None
+    return "; ".join([*parts, f"on node {trouble}"] if trouble else parts)
+
+
+def _is_unplaced(task: Raw) -> bool:
+    """Whether the scheduler has looked at it and found no node."""
+    waits = task["Status"]["State"] == "pending" and bool(task["Status"].get("Err"))
+    return waits and task["DesiredState"] not in _LEAVING
+
+
+def _unplaced_hold(unplaced: Sequence[Raw], size: int) -> HoldReason | None:
+    if not unplaced:
+        return None
+    why = unplaced[0]["Status"]["Err"]
+    return HoldReason("TasksUnplaced", f"{len(unplaced)} of {size} tasks asked for before are still unplaced: {why}")
+
+
+def _warnings(service: Raw, size: int, nodes: Iterable[Raw]) -> tuple[str, ...]:
+    """What keeps tasks from being placed, as far as the nodes and the service tell."""
+    troubles = {node["ID"]: _trouble(node) for node in nodes}
+    closed = sorted(filter(None, troubles.values()))
+    open_nodes = len(troubles) - len(closed)
+    warnings = [f"nodes that take no tasks: {', '.join(closed)}"] if closed else []
+    most = (service["Spec"]["TaskTemplate"].get("Placement") or {}).get("MaxReplicas", 0)
+    if 0 < most * open_nodes < size:
+        warnings.append(
+            f"max_replicas_per_node {most} on {open_nodes} nodes has room for {most * open_nodes} of {size}"
+        )
+    return tuple(warnings)
+
+
+def _trouble(node: Raw) -> str | None:
+    """`name (down)` for a node that takes no tasks."""
+    state, availability = node["Status"]["State"], node["Spec"]["Availability"]
+    words = [state] if state != "ready" else []
+    words += [availability] if availability != "active" else []
+    return f"{node['Description']['Hostname']} ({', '.join(words)})" if words else None
+
+
+def _time(text: str | None) -> datetime | None:
+    """None for what is absent, and for Go's zero time, which means the same."""
+    if not text or text.startswith("0001-"):
+        return None
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,217 @@
+"""The ways to an engine: its socket, TCP with TLS, SSH, and the environment that names them."""
+
+import grp
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from adapters.docker_swarm import DockerSwarm
+from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
+from autoscaler.model import Written
+from tests.adapters.docker_swarm.build import Connect, adapter, call, change, ref, state_of
+from tests.adapters.docker_swarm.certificates import make_certificates
+from tests.servers.docker import Engine, wait_for
+from tests.servers.ports import free_port
+from tests.servers.required import require
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def web(engine: Engine) -> Iterator[None]:
+    with engine.service("web", Mode={"Replicated": {"Replicas": 0}}):
+        yield
+
+
+def tls(folder: Path) -> dict[str, str]:
+    return {
+        key: str(folder / file)
+        for key, file in (("caFile", "ca.pem"), ("certFile", "cert.pem"), ("keyFile", "key.pem"))
+    }
+
+
+def works(swarm: DockerSwarm) -> None:
+    """Both verbs."""
+    seen = state_of(swarm, "web")
+    assert swarm.scale(ref("web"), change(seen.replicas + 1, seen), call()) == Written(seen.replicas + 1)
+
+
+def failing(swarm: DockerSwarm) -> TargetError:
+    with pytest.raises(TargetError) as caught:
+        swarm.observe([ref("web")], call())
+    return caught.value
+
+
+def test_the_socket(engine: Engine, connect: Connect) -> None:
+    """What most hosts have."""
+    works(connect(engine.host))
+
+
+def test_tcp_with_tls_and_our_own_certificate(engine: Engine, connect: Connect, certificates: Path) -> None:
+    """`dockerd --tlsverify`, the only sane way over a network."""
+    works(connect(f"tcp://{engine.tls_address}", tls=tls(certificates)))
+
+
+def test_the_docker_environment(
+    engine: Engine, certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What works for the docker command line works here, without a word in the file."""
+    monkeypatch.setenv("DOCKER_HOST", f"tcp://{engine.tls_address}")
+    monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
+    monkeypatch.setenv("DOCKER_CERT_PATH", str(certificates))
+    works(adapter(tmp_path))
+
+
+def test_an_engine_that_another_authority_signed_is_not_talked_to(
+    engine: Engine, connect: Connect, certificates: Path, tmp_path: Path
+) -> None:
+    """It could be anybody; the message names what to look at, and no key."""
+    strangers = tls(make_certificates(tmp_path))
+    error = failing(connect(f"tcp://{engine.tls_address}", tls=tls(certificates) | {"caFile": strangers["caFile"]}))
+    assert type(error) is TargetForbidden
+    assert "TLS failed" in str(error)
+    assert "caFile" in str(error)
+
+
+def test_an_engine_that_does_not_know_our_certificate_forbids(
+    engine: Engine, connect: Connect, certificates: Path, tmp_path: Path
+) -> None:
+    """A retry cannot help before the certificate is changed."""
+    section = tls(make_certificates(tmp_path)) | {"caFile": tls(certificates)["caFile"]}
+    assert type(failing(connect(f"tcp://{engine.tls_address}", tls=section))) is TargetForbidden
+
+
+def test_an_engine_that_wants_a_certificate_forbids_without_one(
+    engine: Engine, connect: Connect, certificates: Path
+) -> None:
+    """As above."""
+    section = {"caFile": tls(certificates)["caFile"]}
+    assert type(failing(connect(f"tcp://{engine.tls_address}", tls=section))) is TargetForbidden
+
+
+def test_plain_tcp_to_a_tls_port_says_so(engine: Engine, connect: Connect) -> None:
+    """The engine answers 400 and the reason in plain text."""
+    error = failing(connect(f"tcp://{engine.tls_address}"))
+    assert type(error) is TargetUnavailable
+    assert "HTTPS" in str(error)
+
+
+def test_a_user_outside_the_sockets_group_is_told_of_the_drop_in(engine: Engine, connect: Connect) -> None:
+    """What a daemon under systemd's DynamicUser meets first."""
+    swarm = connect(engine.host)
+    with acting_as("nobody"):
+        error = failing(swarm)
+    assert type(error) is TargetForbidden
+    assert "systemd/autoscaler.service.d/docker.conf" in str(error)
+
+
+def test_the_drop_ins_group_opens_the_socket(engine: Engine, connect: Connect) -> None:
+    """An ordinary user with the supplementary group that systemd/autoscaler.service.d/docker.conf gives."""
+    drop_in = Path(__file__).parents[3] / "systemd/autoscaler.service.d/docker.conf"
+    (setting,) = (line for line in drop_in.read_text().splitlines() if line.startswith("SupplementaryGroups="))
+    swarm = connect(engine.host)
+    with acting_as("nobody", setting.partition("=")[2]):
+        works(swarm)
+
+
+def test_ssh(engine: Engine, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`docker system dial-stdio` at the other end, as the docker command line does it; here without the network."""
+    docker_cli = shutil.which("docker") or require("the docker command line is not on PATH; install docker.io")
+    fake_ssh(
+        tmp_path, f'echo "$*" >{tmp_path}/arguments; exec {docker_cli} -H {engine.host} system dial-stdio', monkeypatch
+    )
+    works(connect("ssh://me@manager:2222"))
+    arguments = (tmp_path / "arguments").read_text().strip()
+    assert arguments == "-T -o BatchMode=yes -l me -p 2222 -- manager docker system dial-stdio"
+
+
+def test_ssh_to_a_real_server(
+    engine: Engine, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real ssh client, a real sshd, and the docker command line at the far end."""
+    with running_sshd(tmp_path, engine.host) as (port, options):
+        fake_ssh(tmp_path, f'exec {shutil.which("ssh")} {options} "$@"', monkeypatch)  # no file of this machine's user
+        works(connect(f"ssh://root@127.0.0.1:{port}"))
+
+
+def test_what_ssh_says_is_in_the_message(connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is not accepted, a host key that is not known: only the ssh client knows."""
+    fake_ssh(tmp_path, "echo 'me@manager: Permission denied (publickey).' >&2; exit 255", monkeypatch)
+    error = failing(connect("ssh://manager"))
+    assert type(error) is TargetUnavailable
+    assert "Permission denied (publickey)" in str(error)
+
+
+def test_an_ssh_that_hangs_is_ended_at_the_deadline(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And leaves no process behind."""
+    fake_ssh(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 600", monkeypatch)
+    with pytest.raises(TargetUnavailable, match="no answer within the cycle's deadline"):
+        connect("ssh://manager").observe([ref("web")], call(1))
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_without_an_ssh_client_the_message_says_so(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a program of its own, that an operator has to install."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "the ssh client does not exist" in str(failing(connect("ssh://manager")))
+
+
+def fake_ssh(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An `ssh` that goes before the machine's own."""
+    folder = folder / "bin"
+    folder.mkdir()
+    (folder / "ssh").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@contextmanager
+def running_sshd(folder: Path, docker_host: str) -> Iterator[tuple[int, str]]:
+    """A server that lets root in with one key; yields its port and what its client has to be told."""
+    sshd = shutil.which("sshd", path="/usr/sbin:/sbin") or require("sshd is not installed; install openssh-server")
+    if shutil.which("ssh") is None:
+        require("ssh is not installed; install openssh-client")
+    for name in ("host_key", "key"):
+        subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name), check=True)
+    port, host_key = free_port(), (folder / "host_key.pub").read_text()
+    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}")
+    empty_root, made = Path("/run/sshd"), not Path("/run/sshd").exists()
+    empty_root.mkdir(exist_ok=True)  # sshd wants it; where it is a service, its unit makes it
+    settings = ["UsePAM=no", "StrictModes=no", "PidFile=none", f"SetEnv=DOCKER_HOST={docker_host}"]
+    settings += ["ListenAddress=127.0.0.1", f"HostKey={folder}/host_key", f"AuthorizedKeysFile={folder}/key.pub"]
+    command = [sshd, "-D", "-e", "-f", "/dev/null", "-p", str(port), *(f"-o{setting}" for setting in settings)]
+    with (folder / "sshd.log").open("wb") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log)
+    try:
+        wait_for(lambda: b"listening" in (folder / "sshd.log").read_bytes(), "sshd to listen", 20)
+        yield port, f"-F /dev/null -i {folder}/key -o IdentitiesOnly=yes -o UserKnownHostsFile={folder}/known_hosts"
+    finally:
+        process.terminate()
+        process.wait()
+        if made:
+            empty_root.rmdir()
+
+
+@contextmanager
+def acting_as(user: str, *groups: str) -> Iterator[None]:
+    """The whole process as another user, with these supplementary groups, until the block ends."""
+    entry, before = pwd.getpwnam(user), os.getgroups()
+    os.setgroups([grp.getgrnam(group).gr_gid for group in groups])
+    os.setegid(entry.pw_gid)
+    os.seteuid(entry.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(before)

@@ -1,0 +1,326 @@
+"""What an engine may do wrong, and what it comes to. A fake front answers; the real engine is in the other files."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.docker_swarm import DockerSwarm
+from autoscaler.errors import (
+    TargetError,
+    TargetForbidden,
+    TargetNotFound,
+    TargetNotScalable,
+    TargetRefused,
+    TargetUnavailable,
+)
+from autoscaler.model import Conflict, TargetState, Unchanged, Written
+from tests.adapters.docker_swarm.build import Connect, call, change, ref, state_of
+from tests.adapters.docker_swarm.samples import SERVICE_ID, node, service, task
+from tests.servers.faults import Fault, Faults, running_faults
+
+OUT_OF_SEQUENCE = json.dumps({"message": "rpc error: code = Unknown desc = update out of sequence"})
+
+
+def says(pattern: str, answer: Any) -> Fault:
+    return Fault(pattern, 200, json.dumps(answer), "application/json")
+
+
+@pytest.fixture
+def front() -> Iterator[Faults]:
+    """A service web with two tasks. A test's own faults go before these answers."""
+    with running_faults() as faults:
+        faults.faults += [
+            says("/version$", {"ApiVersion": "1.41"}),
+            says(r"/services\?", [service(), service("other", 0, ID="another")]),
+            says("/services/web$", service()),
+            says("/tasks", [task(slot=1), task(slot=2)]),
+            says("/nodes", [node()]),
+            says("POST", {"Warnings": None}),
+        ]
+        yield faults
+
+
+@pytest.fixture
+def swarm(front: Faults, connect: Connect) -> DockerSwarm:
+    return connect(front.url.replace("http:", "tcp:"))
+
+
+def failing(swarm: DockerSwarm, seconds: float = 20) -> TargetError:
+    """What observing raises."""
+    with pytest.raises(TargetError) as caught:
+        swarm.observe([ref("web")], call(seconds))
+    return caught.value
+
+
+def failing_write(swarm: DockerSwarm, seconds: float = 20) -> TargetError:
+    """What scaling from 2 to 3 raises."""
+    with pytest.raises(TargetError) as caught:
+        swarm.scale(ref("web"), change(3, 2), call(seconds))
+    return caught.value
+
+
+def test_the_front_is_a_good_engine_when_nothing_is_wrong(swarm: DockerSwarm) -> None:
+    """The other tests here would pass on any failure, also on one of the front."""
+    assert state_of(swarm, "web").replicas == 2
+    assert swarm.scale(ref("web"), change(3, 2), call()) == Written(3)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (400, TargetUnavailable),
+        (401, TargetForbidden),
+        (403, TargetForbidden),
+        (404, TargetUnavailable),
+        (408, TargetUnavailable),
+        (429, TargetUnavailable),
+        (500, TargetUnavailable),
+        (503, TargetUnavailable),
+    ],
+)
+@pytest.mark.parametrize("listing", [r"/services\?", "/tasks", "/nodes"])
+def test_a_list_that_is_refused_concerns_all_and_says_why(
+    front: Faults, swarm: DockerSwarm, status: int, expected: type[TargetError], listing: str
+) -> None:
+    """Whether a retry can help is the class, what to look at is the engine's own sentence."""
+    front.faults.insert(0, Fault(listing, status, '{"message": "because of this"}', "application/json"))
+    error = failing(swarm)
+    assert type(error) is expected
+    assert f"HTTP {status}: because of this" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected", "certainty"),
+    [
+        (400, TargetRefused, "nothing was changed"),
+        (401, TargetForbidden, "nothing was changed"),
+        (403, TargetForbidden, "nothing was changed"),
+        (404, TargetNotFound, "nothing was changed"),
+        (429, TargetUnavailable, "nothing was changed"),
+        (500, TargetUnavailable, "not known"),
+        (502, TargetUnavailable, "not known"),
+    ],
+)
+def test_a_write_that_is_refused_says_whether_anything_changed(
+    front: Faults, swarm: DockerSwarm, status: int, expected: type[TargetError], certainty: str
+) -> None:
+    """The operator's first question."""
+    front.faults.insert(0, Fault("POST", status, "because of this"))
+    error = failing_write(swarm)
+    assert type(error) is expected
+    assert "because of this" in str(error)
+    assert certainty in str(error)
+    assert front.count("POST") == 1
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"error": "no"}', '{"message": null}', "<html>", '"text"'])
+def test_an_error_in_anothers_words_is_an_error_all_the_same(front: Faults, swarm: DockerSwarm, body: str) -> None:
+    """A proxy that refuses does not speak as an engine does; the SDK would fail with a KeyError."""
+    front.faults.insert(0, Fault("/services", 403, body, "application/json"))
+    assert type(failing(swarm)) is TargetForbidden
+    assert type(failing_write(swarm)) is TargetForbidden
+
+
+@pytest.mark.parametrize("status", [409, 500])
+def test_update_out_of_sequence_for_ever_is_a_conflict_after_five_writes(
+    front: Faults, swarm: DockerSwarm, status: int
+) -> None:
+    """Retried after a re-read, bounded: somebody who writes all the time wins."""
+    front.faults.insert(0, Fault("POST", status, OUT_OF_SEQUENCE))
+    assert isinstance(swarm.scale(ref("web"), change(3, 2), call()), Conflict)
+    assert front.count("POST") == front.count("GET .*/services/web$") == 5
+
+
+@pytest.mark.parametrize("body", ["<html>welcome</html>", "", '{"a": ', "NaN!"])
+def test_a_reply_that_is_not_json_is_unavailable(front: Faults, swarm: DockerSwarm, body: str) -> None:
+    """A login page behind the address must not end in a traceback."""
+    front.faults.insert(0, Fault("/services", 200, body))
+    assert type(failing(swarm)) is TargetUnavailable
+    assert "is not JSON" in str(failing_write(swarm))
+
+
+@pytest.mark.parametrize("answer", [{}, None, [1], "text", [{"Spec": {}}], [{"Spec": {"Name": ["web"]}}]])
+def test_json_that_is_no_list_of_services_is_unavailable(front: Faults, swarm: DockerSwarm, answer: Any) -> None:
+    """Neither a missing target nor a crash: something else listens there."""
+    front.faults.insert(0, says(r"/services\?", answer))
+    assert type(failing(swarm)) is TargetUnavailable
+
+
+@pytest.mark.parametrize("answer", [{}, [], "1.41", {"ApiVersion": None}])
+def test_an_engine_without_a_version_is_unavailable(front: Faults, swarm: DockerSwarm, answer: Any) -> None:
+    """The first call is the likeliest to meet something that is no engine."""
+    front.faults.insert(0, says("/version", answer))
+    assert type(failing(swarm)) is TargetUnavailable
+
+
+def test_an_engine_that_is_too_old_is_named(front: Faults, swarm: DockerSwarm) -> None:
+    """It cannot count tasks; the remedy is an update."""
+    front.faults.insert(0, says("/version", {"ApiVersion": "1.40"}))
+    assert "speaks Docker API 1.40; 1.41 or newer is needed" in str(failing(swarm))
+
+
+def test_half_of_a_batch_failing_leaves_the_other_half_alone(front: Faults, swarm: DockerSwarm) -> None:
+    """Deleted, global, malformed: each fails its own autoscaler."""
+    everywhere = service("everywhere", ID="global")
+    everywhere["Spec"]["Mode"] = {"Global": {}}
+    broken = {"ID": "broken", "Spec": {"Name": "broken"}}
+    front.faults.insert(0, says(r"/services\?", [service(), everywhere, broken]))
+    names = ["web", "everywhere", "broken", "nosuch"]
+    found = swarm.observe([ref(name) for name in names], call())
+    expected = [TargetState, TargetNotScalable, TargetUnavailable, TargetNotFound]
+    assert [type(found[ref(name)]) for name in names] == expected
+
+
+def test_a_malformed_task_fails_its_own_service_alone(front: Faults, swarm: DockerSwarm) -> None:
+    """As above, one level down."""
+    strange = {"ID": "x", "ServiceID": "another", "Status": {"State": "running"}}
+    front.faults.insert(0, says("/tasks", [task(slot=1), task(slot=2), strange]))
+    found = swarm.observe([ref("web"), ref("other")], call())
+    assert isinstance(found[ref("web")], TargetState)
+    assert type(found[ref("other")]) is TargetUnavailable
+
+
+def test_a_service_removed_between_two_lists_does_not_fail_the_others(front: Faults, swarm: DockerSwarm) -> None:
+    """The engine answers 404 to the whole list of tasks when one of the services asked for is gone."""
+    gone = json.dumps({"message": "service another not found"})
+    front.faults.insert(0, Fault("/tasks.*service%22", 404, gone, "application/json"))
+    found = swarm.observe([ref("web"), ref("other")], call())
+    web = found[ref("web")]
+    assert isinstance(web, TargetState)
+    assert len(web.instances) == 2
+    assert isinstance(found[ref("other")], TargetState)
+
+
+def test_very_many_services_are_not_looked_up_one_by_one(front: Faults, swarm: DockerSwarm) -> None:
+    """A filter by service costs the engine a look-up for each; the list of all tasks costs one."""
+    many = [service(f"s{number}", 0, ID=f"id-{number}") for number in range(101)]
+    front.faults.insert(0, says(r"/services\?", many))
+    swarm.observe([ref(each["Spec"]["Name"]) for each in many], call())
+    assert front.count("/tasks") == 1
+    assert front.count("/tasks.*service%22") == 0
+
+
+def test_a_target_deleted_between_observe_and_scale_is_not_found(front: Faults, swarm: DockerSwarm) -> None:
+    """And nothing is written."""
+    front.faults.insert(0, Fault("/services/web$", 404, '{"message": "service web not found"}', "application/json"))
+    assert type(failing_write(swarm)) is TargetNotFound
+    assert front.count("POST") == 0
+
+
+def test_a_service_whose_id_begins_with_the_name_is_not_the_target(front: Faults, swarm: DockerSwarm) -> None:
+    """The engine takes the beginning of an id for a name: a deleted `wg` would scale whatever has the id wg8y…."""
+    assert SERVICE_ID.startswith("wg")
+    front.faults.insert(0, says("/services/wg$", service()))
+    with pytest.raises(TargetNotFound, match="service wg does not exist"):
+        swarm.scale(ref("wg"), change(3, 2), call())
+    assert front.count("POST") == 0
+
+
+def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, swarm: DockerSwarm) -> None:
+    """The write is not known to have failed, and the next one finds it done."""
+    front.faults.insert(0, Fault("POST", delay_seconds=30))
+    error = failing_write(swarm, 1)
+    assert "no answer within the cycle's deadline; whether the size was set is not known" in str(error)
+    front.faults[0] = says("/services/web$", service(size=3))
+    assert swarm.scale(ref("web"), change(3, 2), call()) == Unchanged()
+
+
+@pytest.mark.parametrize("listing", ["/version", r"/services\?", "/tasks", "/nodes"])
+def test_a_slow_server_is_unavailable_by_the_deadline(front: Faults, swarm: DockerSwarm, listing: str) -> None:
+    """Whichever of the calls hangs: the lane is free again in time."""
+    front.faults.insert(0, Fault(listing, delay_seconds=30))
+    began = time.monotonic()
+    error = failing(swarm, 0.5)
+    assert 0.4 < time.monotonic() - began < 5
+    assert "no answer within the cycle's deadline" in str(error)
+
+
+def test_a_trickling_body_is_cut_at_the_deadline(front: Faults, swarm: DockerSwarm) -> None:
+    """A byte now and then keeps every per-wait timeout from going off."""
+    front.faults.insert(0, Fault(r"/services\?", 200, "[" + " " * 600 + "]", trickle_seconds=0.05))
+    began = time.monotonic()
+    assert "no answer within the cycle's deadline" in str(failing(swarm, 0.5))
+    assert time.monotonic() - began < 5
+
+
+def test_trickling_headers_are_cut_at_the_deadline(connect: Connect) -> None:
+    """The same before the first byte of the body."""
+    with trickling(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: 1\r\n" * 60) as port:
+        began = time.monotonic()
+        error = failing(connect(f"tcp://127.0.0.1:{port}"), 0.5)
+    assert time.monotonic() - began < 5
+    assert "no answer within the cycle's deadline" in str(error)
+
+
+def test_a_connection_that_is_refused_names_the_host(connect: Connect) -> None:
+    """The engine is down: try again next cycle, and say where."""
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        host = f"tcp://127.0.0.1:{gone.getsockname()[1]}"
+    error = failing(connect(host))
+    assert type(error) is TargetUnavailable
+    assert str(error) == f"{host} cannot be reached: Connection refused"
+
+
+def test_a_server_that_hangs_up_is_unavailable(connect: Connect) -> None:
+    """As an engine does that is being restarted."""
+    with trickling(b"") as port:
+        assert type(failing(connect(f"tcp://127.0.0.1:{port}"))) is TargetUnavailable
+
+
+def test_a_socket_that_does_not_exist_says_what_to_check(connect: Connect, tmp_path: Path) -> None:
+    """The commonest mistake of the first day."""
+    error = failing(connect(f"unix://{tmp_path}/docker.sock"))
+    assert type(error) is TargetUnavailable
+    assert "the socket does not exist; is Docker running here, and `host` right?" in str(error)
+
+
+def test_a_host_name_without_an_address_is_unavailable(connect: Connect) -> None:
+    """A resolver that is down for a moment looks the same: try again."""
+    assert type(failing(connect("tcp://nosuch.invalid:2375"))) is TargetUnavailable
+
+
+def test_after_an_outage_the_engine_may_be_another_one(front: Faults, swarm: DockerSwarm) -> None:
+    """An update of the engine changes the versions it speaks; we ask again instead of failing until a restart."""
+    state_of(swarm, "web")
+    front.faults.insert(0, Fault(r"/v1.41/services\?", 400, '{"message": "client version 1.41 is too old"}'))
+    assert "too old" in str(failing(swarm))
+    front.faults.insert(0, says("/version$", {"ApiVersion": "1.51"}))
+    assert state_of(swarm, "web").replicas == 2
+    assert front.count("/v1.51/services") == 1
+
+
+def test_no_proxy_of_the_environment_stands_in_the_way(swarm: DockerSwarm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine's address is reached directly, as the docker command line does."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    assert state_of(swarm, "web").replicas == 2
+
+
+@contextmanager
+def trickling(content: bytes) -> Iterator[int]:
+    """A port whose server sends `content` a byte each 50 ms, whatever it is asked, and hangs up."""
+
+    def serve(server: socket.socket) -> None:
+        with server.accept()[0] as connection:
+            connection.recv(1000)
+            for byte in content:
+                if ended.wait(0.05):
+                    return
+                try:
+                    connection.send(bytes((byte,)))
+                except OSError:  # the client hung up, as it should
+                    return
+
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, args=(server,))
+        thread.start()
+        yield server.getsockname()[1]
+        ended.set()
+        thread.join()

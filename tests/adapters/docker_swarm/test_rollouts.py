@@ -1,0 +1,70 @@
+"""Scaling in the midst of a rollout would destroy what it rolls back to: on a real engine, state by state."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from adapters.docker_swarm import DockerSwarm
+from autoscaler.model import Held, Hold, TargetState
+from tests.adapters.docker_swarm.build import call, change, ref, wait_state
+from tests.servers.docker import Engine, wait_for
+
+pytestmark = pytest.mark.slow
+
+SLOW = {"Parallelism": 1, "Delay": 600_000_000_000}
+"""One task, then nothing for longer than any test."""
+FAILING = {"TaskTemplate": {"ContainerSpec": {"Command": ["false"]}, "RestartPolicy": {"Condition": "none"}}}
+CHANGED = {"TaskTemplate": {"ContainerSpec": {"Env": ["NEW=1"]}}}
+
+
+def begin_rollout(engine: Engine) -> None:
+    engine.update("web", UpdateConfig=SLOW, **CHANGED)
+
+
+def begin_rollout_that_fails(engine: Engine) -> None:
+    engine.update("web", UpdateConfig={"Parallelism": 1, "FailureAction": "pause"}, **FAILING)
+
+
+def begin_rollback(engine: Engine) -> None:
+    before = engine.running("web")
+    engine.update("web", UpdateConfig={"Parallelism": 0}, RollbackConfig=SLOW)
+    engine.update("web", **CHANGED)
+    wait_for(lambda: len(engine.running("web").keys() - before.keys()) == 3, "three new tasks")
+    engine.roll_back("web")
+
+
+@pytest.mark.parametrize(
+    ("begin", "reason"),
+    [
+        (begin_rollout, "RolloutInProgress"),
+        (begin_rollout_that_fails, "RolloutPaused"),
+        (begin_rollback, "RollbackInProgress"),
+    ],
+)
+def test_a_rollout_under_way_holds_scaling(
+    engine: Engine, swarm: DockerSwarm, begin: Callable[[Engine], None], reason: str
+) -> None:
+    """Both directions wait, and a write that comes anyway is held before anything is posted."""
+    with engine.service("web", Mode={"Replicated": {"Replicas": 3}}):
+        engine.wait_running("web", 3)
+        calm = wait_state(swarm, "web", lambda state: state.hold == Hold())
+        begin(engine)
+        busy = wait_state(swarm, "web", lambda state: held(state) == reason)
+        assert busy.hold.scale_in == busy.hold.scale_out
+        before = specs(engine)
+        for seen in (calm, busy):
+            outcome = swarm.scale(ref("web"), change(5, seen), call())
+            assert isinstance(outcome, Held)
+            assert outcome.hold.reason == reason
+        assert specs(engine) == before
+
+
+def held(state: TargetState) -> str | None:
+    return state.hold.scale_in.reason if state.hold.scale_in is not None else None
+
+
+def specs(engine: Engine) -> tuple[Any, Any]:
+    """The spec in force and the one to roll back to."""
+    service = engine.client.inspect_service("web")
+    return service["Spec"], service.get("PreviousSpec")

@@ -1,0 +1,117 @@
+"""The section of the configuration and the DOCKER_* environment."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adapters.docker_swarm import DockerSwarm
+from adapters.docker_swarm.settings import Endpoint, SwarmSettings, Tls, Transport, resolve
+from autoscaler.errors import AdapterError
+from autoscaler.target import load
+from tests.adapters.docker_swarm.build import adapter, ref
+
+TLS_ENVIRONMENT = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/certs"}
+ENVIRONMENT_TLS = Tls(Path("/certs/ca.pem"), Path("/certs/cert.pem"), Path("/certs/key.pem"))
+FILE_TLS = {"caFile": "ca.pem", "certFile": "cert.pem", "keyFile": "key.pem"}
+
+
+@pytest.mark.parametrize(
+    ("section", "environment", "expected"),
+    [
+        ({}, {}, Endpoint(Transport.UNIX, "/var/run/docker.sock")),
+        ({}, {"DOCKER_HOST": ""}, Endpoint(Transport.UNIX, "/var/run/docker.sock")),
+        ({}, {"DOCKER_HOST": "unix:///run/a.sock"}, Endpoint(Transport.UNIX, "/run/a.sock")),
+        ({"host": "unix:///run/b.sock"}, {"DOCKER_HOST": "tcp://c"}, Endpoint(Transport.UNIX, "/run/b.sock")),
+        ({"host": "tcp://a"}, {}, Endpoint(Transport.TCP, "a", 2375)),
+        ({"host": "tcp://[::1]:99"}, {}, Endpoint(Transport.TCP, "::1", 99)),
+        ({"host": "tcp://a"}, TLS_ENVIRONMENT, Endpoint(Transport.TCP, "a", 2376, tls=ENVIRONMENT_TLS)),
+        ({"host": "tcp://a"}, TLS_ENVIRONMENT | {"DOCKER_TLS_VERIFY": ""}, Endpoint(Transport.TCP, "a", 2375)),
+        ({"host": "unix:///s"}, TLS_ENVIRONMENT, Endpoint(Transport.UNIX, "/s")),
+        ({"host": "ssh://me@a:22022"}, TLS_ENVIRONMENT, Endpoint(Transport.SSH, "a", 22022, "me")),
+        ({"host": "ssh://a"}, {}, Endpoint(Transport.SSH, "a")),
+    ],
+)
+def test_the_file_goes_before_the_environment_and_both_before_the_default(
+    section: dict[str, Any], environment: dict[str, str], expected: Endpoint
+) -> None:
+    """Whoever knows the docker command line knows where this leads."""
+    assert resolve(SwarmSettings.model_validate(section), environment) == expected
+
+
+def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> None:
+    """Paths are relative to the configuration file."""
+    section = {"host": "tcp://a", "tls": FILE_TLS}
+    settings = SwarmSettings.model_validate(section, context={"folder": tmp_path})
+    tls = Tls(tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem")
+    assert resolve(settings, TLS_ENVIRONMENT) == Endpoint(Transport.TCP, "a", 2376, tls=tls)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"host": "a:2375"}, "no engine's address; write unix:///var/run/docker.sock, tcp"),
+        ({"host": "tcp://"}, "no engine's address"),
+        ({"host": "tcp://a:port"}, "no engine's address"),
+        ({"host": "tcp://a/path"}, "no engine's address"),
+        ({"host": "tcp://me@a"}, "no engine's address"),
+        ({"host": "ssh://-oProxyCommand=x"}, "no engine's address"),
+        ({"host": "unix://docker.sock"}, "no absolute path"),
+        ({"host": "fd://"}, "no engine's address"),
+        ({"host": "unix:///s", "tls": {}}, "tls is only for a tcp:// host"),
+        ({"host": "tcp://a", "tls": {"certFile": "c"}}, "certFile and keyFile belong together"),
+        ({"hosts": "tcp://a"}, "Extra inputs"),
+    ],
+)
+def test_what_cannot_work_is_refused_offline(section: dict[str, Any], message: str) -> None:
+    """`check` says so, long before a daemon would."""
+    with pytest.raises(ValidationError, match=message):
+        SwarmSettings.model_validate(section)
+
+
+def test_a_password_in_host_is_refused_and_not_repeated() -> None:
+    """It would stand in the file, and then in every message."""
+    with pytest.raises(ValidationError, match="a password in host") as caught:
+        SwarmSettings.model_validate({"host": "ssh://me:hunter2@a"})
+    assert "hunter2" not in caught.value.errors()[0]["msg"]
+
+
+def test_a_secret_file_that_is_absent_stops_the_start(tmp_path: Path) -> None:
+    """It can never work: better now, with the file's name, than every cycle."""
+    with pytest.raises(AdapterError, match=r"adapter test: .*ca\.pem cannot be read"):
+        adapter(tmp_path, host="tcp://a", tls={"caFile": str(tmp_path / "ca.pem")})
+
+
+def test_a_wrong_docker_host_names_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands in no file: the message must say where it comes from."""
+    monkeypatch.setenv("DOCKER_HOST", "fd://")
+    with pytest.raises(AdapterError, match="DOCKER_HOST: 'fd://' is no engine's address"):
+        adapter(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["web", "stack_web", "a", "A.b-c_1", "x" * 63])
+def test_names_that_a_service_can_have(name: str) -> None:
+    """Docker's own rule."""
+    assert DockerSwarm.target_problem(ref(name), SwarmSettings()) is None
+
+
+@pytest.mark.parametrize("name", ["", "web/", "a b", "_a", "a-", "x" * 64, "../nodes"])
+def test_names_that_no_service_can_have(name: str) -> None:
+    """Known offline, so `check` says it."""
+    problem = DockerSwarm.target_problem(ref(name), SwarmSettings())
+    assert problem is not None
+    assert problem.startswith(f"name: {name!r} is no service's name")
+
+
+def test_the_type_is_installed() -> None:
+    """By entry point, as a third party's would be."""
+    assert load("docker-swarm") is DockerSwarm
+
+
+def test_loading_the_class_does_not_import_docker() -> None:
+    """`check` loads every type it meets; the SDK takes a fifth of a second."""
+    script = "import sys, adapters.docker_swarm; sys.exit('docker' in sys.modules or 'requests' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,205 @@
+"""What raw objects say about a target."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from adapters.docker_swarm.state import at_rest, read_target, revision
+from autoscaler.errors import TargetNotScalable
+from autoscaler.model import Hold, Phase
+from tests.adapters.docker_swarm.samples import CONTAINER_ID, node, service, status, task
+
+
+@pytest.mark.parametrize(
+    ("state", "phase"),
+    [
+        *((state, Phase.PENDING) for state in ("new", "pending", "assigned", "accepted", "preparing", "ready")),
+        ("starting", Phase.PENDING),
+        ("running", Phase.RUNNING),
+        ("failed", Phase.FAILED),
+        ("rejected", Phase.FAILED),
+    ],
+)
+def test_every_task_state_has_a_phase(state: str, phase: Phase) -> None:
+    """HPA sets ready, not-ready and ignored apart by phase: each of Swarm's states must fall on one side."""
+    (instance,) = read_target(service(size=1), [task(state)], [node()]).instances
+    assert (instance.phase, instance.ready) == (phase, state == "running")
+
+
+@pytest.mark.parametrize("state", ["complete", "shutdown", "orphaned", "remove"])
+def test_what_has_ended_is_no_instance(state: str) -> None:
+    """Swarm keeps five ended tasks a slot for the record; they carry no load."""
+    assert read_target(service(size=1), [task(state, desired="shutdown")], [node()]).instances == ()
+
+
+@pytest.mark.parametrize("desired", ["shutdown", "remove"])
+def test_a_task_on_its_way_out_still_runs_and_does_not_count(desired: str) -> None:
+    """It may take minutes to drain: its samples are not the service's any more, and its place is free."""
+    found = read_target(service(size=1), [task(slot=1), task(slot=2, desired=desired)], [node()])
+    assert [one.deleting for one in found.instances] == [False, True]
+    assert found.status_replicas == 1
+
+
+def test_only_the_last_failure_of_a_slot_without_a_running_task_is_shown() -> None:
+    """An operator wants to see why nothing runs, not last week's restarts."""
+    old = task("failed", desired="shutdown", ID="old", CreatedAt="2026-11-20T00:00:00Z")
+    last = task("failed", desired="shutdown", ID="last", Status=status("failed", Err="task: non-zero exit (3)"))
+    following = task("ready", desired="ready", ID="next", CreatedAt="2026-11-22T00:00:00Z")
+    repaired = task("failed", slot=2, desired="shutdown", ID="repaired")
+    found = read_target(service(), [following, repaired, last, old, task(slot=2)], [node()])
+    assert [one.name.split(".")[2] for one in found.instances][:2] == ["last", "next"]
+    assert len(found.instances) == 3
+    assert (found.instances[0].phase, found.instances[0].detail) == (Phase.FAILED, "task: non-zero exit (3)")
+    assert not found.instances[0].deleting
+    assert found.status_replicas == 2
+
+
+def test_an_instance_answers_to_every_name_that_a_label_may_carry() -> None:
+    """The names in cAdvisor's and dockerswarm_sd's labels, and a task's own host name."""
+    container = {"ContainerID": CONTAINER_ID, "PID": 1}
+    ports = {"Ports": [{"Protocol": "tcp", "TargetPort": 8080, "PublishedPort": 32769, "PublishMode": "host"}]}
+    attached = [{"Addresses": ["10.0.1.3/24"]}]
+    one = task(Status=status("running", ContainerStatus=container, PortStatus=ports), NetworksAttachments=attached)
+    (instance,) = read_target(service(size=1), [one], [node()]).instances
+    assert instance.name == f"web.1.{one['ID']}"
+    assert instance.identities == {
+        one["ID"],
+        instance.name,
+        "web.1",
+        CONTAINER_ID,
+        CONTAINER_ID[:12],
+        "10.0.1.3",
+        "vm",
+        "vm:32769",
+        "10.0.0.5:32769",
+    }
+
+
+def test_a_nodes_address_alone_names_no_task() -> None:
+    """Without its port, the sample of a task that is gone would be taken for that of the one still there."""
+    (instance,) = read_target(service(size=1), [task()], [node()]).instances
+    assert "10.0.0.5" not in instance.identities
+
+
+def test_reservations_are_requests() -> None:
+    """Utilization is set against what the task reserved: cores and bytes, in thousandths."""
+    resources = {"Limits": {"NanoCPUs": 9}, "Reservations": {"NanoCPUs": 500_000_000, "MemoryBytes": 64 << 20}}
+    (instance,) = read_target(service(size=1), [task(Spec={"Resources": resources})], [node()]).instances
+    assert instance.requests == {"cpu": 500, "memory": (64 << 20) * 1000}
+
+
+@pytest.mark.parametrize("resources", [{}, {"Resources": None}, {"Resources": {"Reservations": {"NanoCPUs": 0}}}])
+def test_without_a_reservation_there_is_no_request(resources: dict[str, Any]) -> None:
+    """0 would be a division by zero, or endless utilization."""
+    (instance,) = read_target(service(size=1), [task(Spec=resources)], [node()]).instances
+    assert instance.requests == {}
+
+
+def test_times_are_the_engines_own() -> None:
+    """Readiness counts from when Swarm saw the task run, age from when it was made."""
+    (instance,) = read_target(service(size=1), [task()], [node()]).instances
+    assert instance.ready_transition == datetime(2026, 11, 21, 13, 59, 32, 124807, UTC)
+    assert instance.started_at == datetime(2026, 11, 21, 13, 59, 31, 33666, UTC)
+
+
+def test_gos_zero_time_is_no_time() -> None:
+    """The year 1 would make every task older than any start-up period."""
+    (instance,) = read_target(service(size=1), [task(CreatedAt="0001-01-01T00:00:00Z")], [node()]).instances
+    assert instance.started_at is None
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("updating", "RolloutInProgress"),
+        ("paused", "RolloutPaused"),
+        ("rollback_started", "RollbackInProgress"),
+        ("rollback_paused", "RollbackPaused"),
+    ],
+)
+def test_a_rollout_holds_both_directions(state: str, reason: str) -> None:
+    """Another spec in its midst would take away what it rolls back to."""
+    held = read_target(service(UpdateStatus={"State": state, "Message": "why"}), [], []).hold
+    assert held.scale_in is not None
+    assert held.scale_in == held.scale_out
+    assert held.scale_in.reason == reason
+    assert "why" in held.scale_in.message
+
+
+@pytest.mark.parametrize("state", ["completed", "rollback_completed"])
+def test_a_rollout_that_is_over_holds_nothing(state: str) -> None:
+    """Its status stays on the service until the next one."""
+    assert read_target(service(UpdateStatus={"State": state}), [], []).hold == Hold()
+
+
+def test_unplaced_tasks_hold_scale_out_alone() -> None:
+    """More of what finds no node helps nobody; fewer may."""
+    err = "no suitable node (max replicas per node limit exceed)"
+    unplaced = task("pending", slot=2, Status=status("pending", Err=err))
+    found = read_target(service(), [task(), unplaced], [node()])
+    assert found.hold.scale_in is None
+    assert found.hold.scale_out is not None
+    assert found.hold.scale_out.reason == "TasksUnplaced"
+    assert f"1 of 2 tasks asked for before are still unplaced: {err}" in found.hold.scale_out.message
+    assert found.instances[1].detail == err
+
+
+def test_a_task_that_the_scheduler_has_not_looked_at_yet_is_not_unplaced() -> None:
+    """Every new task is pending for a moment."""
+    waiting = task("pending", Status=status("pending", Message="pending task scheduling"))
+    assert read_target(service(size=1), [waiting], [node()]).hold == Hold()
+
+
+def test_warnings_say_what_keeps_tasks_from_being_placed() -> None:
+    """The operator should not need another tool to learn that a node is drained."""
+    limited = service(size=5)
+    limited["Spec"]["TaskTemplate"]["Placement"] = {"MaxReplicas": 2}
+    unplaced = task("pending", Status=status("pending", Err="no suitable node"))
+    nodes = [node(), node("b", availability="drain"), node("c", state="down")]
+    assert read_target(limited, [unplaced], nodes).warnings == (
+        "nodes that take no tasks: b (drain), c (down)",
+        "max_replicas_per_node 2 on 1 nodes has room for 2 of 5",
+    )
+
+
+def test_a_drained_node_is_no_warning_while_everything_is_placed() -> None:
+    """Managers are often drained for good."""
+    assert read_target(service(size=1), [task()], [node("b", availability="drain")]).warnings == ()
+
+
+def test_a_task_on_a_node_that_is_down_says_so() -> None:
+    """It seems to run, and nobody can tell."""
+    (instance,) = read_target(service(size=1), [task()], [node(state="down")]).instances
+    assert instance.detail == "on node vm (down)"
+
+
+@pytest.mark.parametrize("mode", ["Global", "GlobalJob", "ReplicatedJob"])
+def test_other_modes_cannot_be_scaled(mode: str) -> None:
+    """The message says which mode it is and what to do."""
+    other = service()
+    other["Spec"]["Mode"] = {mode: {}}
+    with pytest.raises(TargetNotScalable, match=f"service web is of mode {mode}.*replicated"):
+        read_target(other, [], [])
+
+
+def test_the_revision_outlives_the_version_index_and_nothing_else() -> None:
+    """The engine moves the index by itself during a rollout; a changed spec or another service is a change."""
+    first = service()
+    assert revision(service(Version={"Index": 99}, UpdateStatus={"State": "completed"})) == revision(first)
+    assert revision(service(size=3)) != revision(first)
+    assert revision(service(ID="another")) != revision(first)
+
+
+@pytest.mark.parametrize(
+    ("running", "tasks", "rest"),
+    [
+        (2, [task(slot=1), task(slot=2)], True),
+        (3, [task(slot=1), task(slot=2)], False),
+        (1, [task(slot=1), task("pending", slot=2)], False),
+        (0, [], True),
+    ],
+)
+def test_a_service_is_at_rest_when_all_that_runs_is_listed(running: int, tasks: list[Any], rest: bool) -> None:
+    """Only where that is not so are the replaced tasks asked for: they may be many."""
+    assert at_rest(service(running=running), tasks) is rest

@@ -1,0 +1,154 @@
+"""An HTTP proxy that counts what passes, and answers wrongly, late or not at all where a test says so."""
+
+import http.client
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+from tests.servers.web import serving
+
+_HOP_BY_HOP: Final = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive"})
+_FORWARD_TIMEOUT_SECONDS: Final = 60
+
+
+@dataclass(slots=True)
+class Fault:
+    """What to do with requests whose `METHOD /path?query` a pattern is found in."""
+
+    pattern: str
+    status: int = 500
+    body: str = ""
+    content_type: str = "text/plain"
+    delay_seconds: float = 0
+    """Wait before the answer."""
+    trickle_seconds: float = 0
+    """Wait before each byte of the body."""
+    times: int | None = None
+    """For so many requests; None: for all."""
+    first: Callable[[], object] | None = None
+    """Done before the request is forwarded, and nothing else: what somebody else does in this moment."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """`faults` apply in their order, the first that matches; `requests` are those seen, as `METHOD /path?query`."""
+
+    url: str
+    faults: list[Fault] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    ending: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, pattern: str = "") -> int:
+        """How many requests seen match."""
+        return sum(re.search(pattern, request) is not None for request in self.requests)
+
+    def take(self, request: str) -> Fault | None:
+        """Note the request; the fault that is its turn, or None: forward it."""
+        with self._lock:
+            self.requests.append(request)
+            for fault in self.faults:
+                if fault.times != 0 and re.search(fault.pattern, request):
+                    fault.times = None if fault.times is None else fault.times - 1
+                    return fault
+        return None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Subclassed for each proxy with the two attributes."""
+
+    proxy: ClassVar[Faults]
+    backend: ClassVar[str | None]
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fault = self.proxy.take(f"{self.command} {self.path}")
+        if fault is not None and fault.first is None:
+            self._misbehave(fault)
+            return
+        if fault is not None and fault.first is not None:
+            fault.first()
+        if self.backend is None:
+            self._answer(404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it")
+        else:
+            self._answer(*_forward(self.backend, self.command, self.path, dict(self.headers), body))
+
+    do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
+
+    def _misbehave(self, fault: Fault) -> None:
+        if self.proxy.ending.wait(fault.delay_seconds):
+            return
+        content = fault.body.encode()
+        if not fault.trickle_seconds:
+            self._answer(fault.status, [("Content-Type", fault.content_type)], content)
+            return
+        self._begin(fault.status, [("Content-Type", fault.content_type)], len(content))
+        for byte in content:
+            if self.proxy.ending.wait(fault.trickle_seconds):
+                return
+            self.wfile.write(bytes((byte,)))
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+        self._begin(status, headers, len(content))
+        self.wfile.write(content)
+
+    def _begin(self, status: int, headers: list[tuple[str, str]], length: int) -> None:
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing: pytest shows what matters."""
+
+
+@contextmanager
+def running_faults(backend: str | None = None) -> Iterator[Faults]:
+    """A proxy on a free port in front of `backend`; None: what no fault answers is a 404.
+
+    `backend`: an http URL, or `unix://PATH`.
+    """
+    faults = Faults("")
+
+    class Handler(_Handler):
+        proxy = faults
+
+    Handler.backend = backend
+    with serving(Handler) as faults.url:
+        try:
+            yield faults
+        finally:
+            faults.ending.set()
+
+
+def _forward(
+    backend: str, method: str, path: str, headers: dict[str, str], body: bytes
+) -> tuple[int, list[tuple[str, str]], bytes]:
+    """The back end's own answer, byte for byte."""
+    connection = _connection(backend)
+    try:
+        connection.request(method, path, body or None, {**headers, "Connection": "close"})
+        reply = connection.getresponse()
+        content = reply.read()
+        kept = [(name, value) for name, value in reply.getheaders() if name.lower() not in _HOP_BY_HOP]
+    finally:
+        connection.close()
+    return reply.status, kept, content
+
+
+def _connection(backend: str) -> http.client.HTTPConnection:
+    address = urlsplit(backend)
+    connection = http.client.HTTPConnection(address.netloc or "localhost", timeout=_FORWARD_TIMEOUT_SECONDS)
+    if address.scheme == "unix":
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(_FORWARD_TIMEOUT_SECONDS)
+        connection.sock.connect(address.path)
+    return connection
