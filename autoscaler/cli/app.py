@@ -1,0 +1,68 @@
+"""`autoscaler`: its commands, none of which is imported before it is called."""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+COMMANDS: Final = {
+    "check": "Check configuration files: every error at once, offline.",
+    "run": "Run the daemon, or with --once a single cycle.",
+}
+"""Name -> what the overview says. `autoscaler.cli.NAME` holds a function NAME."""
+
+_PLAIN: Final[dict[str, Any]] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,  # a traceback is ours to repair, and rich's would show local variables
+    "rich_markup_mode": None,  # rich is slow to import
+}
+
+
+class Commands(TyperGroup):
+    """A group that knows its commands by name and imports each when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is the base class's
+        """The commands' names, in the order of the overview."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is the base class's
+        """The command, or None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"autoscaler.cli.{cmd_name}")
+        function: Callable[..., None] = getattr(module, cmd_name)
+        single = typer.Typer(**_PLAIN)
+        single.command(name=cmd_name)(function)
+        return get_command(single)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the base class's
+        """Write the overview without importing a command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, **_PLAIN)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"autoscaler {version('prometheus-autoscaler')}")
+        raise typer.Exit
+
+
+@app.callback()
+def autoscaler(
+    *,
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Kubernetes' HorizontalPodAutoscaler, for everything that is not Kubernetes.
+
+    Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling Groups, Docker Swarm services,
+    Nomad groups or local processes. Exit codes: 0 fine, 1 what was asked for failed, 2 wrong arguments.
+    """

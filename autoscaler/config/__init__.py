@@ -1,0 +1,23 @@
+"""The configuration: one YAML file to typed, defaulted, cross-checked settings."""
+
+from autoscaler.config.loader import load
+from autoscaler.config.settings import (
+    AdapterSection,
+    BasicAuth,
+    PrometheusSource,
+    Settings,
+    StateSettings,
+    Tls,
+    WebSettings,
+)
+
+__all__ = [
+    "AdapterSection",
+    "BasicAuth",
+    "PrometheusSource",
+    "Settings",
+    "StateSettings",
+    "Tls",
+    "WebSettings",
+    "load",
+]

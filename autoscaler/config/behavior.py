@@ -1,0 +1,65 @@
+"""`behavior`, as autoscaling/v2 writes and validates it."""
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field, Strict
+
+from autoscaler import model
+from autoscaler.config.fields import Count, Ratio, Section
+
+Seconds = Annotated[int, Strict(), Field(ge=1, le=1800)]
+WindowSeconds = Annotated[int, Strict(), Field(ge=0, le=3600)]
+
+
+class ScalingPolicy(Section):
+    """At most `value` per period."""
+
+    type: Literal["Pods", "Percent"]
+    """Pods: replicas; Percent: of the size at the period's start."""
+    value: Count
+    """Above 0."""
+    period_seconds: Seconds
+    """1 to 1800."""
+
+    def spec(self) -> model.ScalingPolicy:
+        """The frozen policy."""
+        return model.ScalingPolicy(model.PolicyType(self.type), self.value, timedelta(seconds=self.period_seconds))
+
+
+class ScalingRules(Section):
+    """Rules of one direction. What is left out is autoscaling/v2's default."""
+
+    stabilization_window_seconds: WindowSeconds | None = None
+    """0 to 3600. Default: 0 for scaleUp, the controller's downscaleStabilization for scaleDown."""
+    select_policy: Literal["Max", "Min", "Disabled"] = "Max"
+    """Which of several policies limits a step; Disabled: never move in this direction."""
+    policies: Annotated[tuple[ScalingPolicy, ...], Field(min_length=1)] | None = None
+    """Default: 4 Pods and 100 Percent per 15 s for scaleUp, 100 Percent per 15 s for scaleDown."""
+    tolerance: Ratio | None = None
+    """How far from the target is near enough; 0.1 is 10 %. Default: the controller's."""
+
+    def spec(self, default: model.ScalingRules) -> model.ScalingRules:
+        """The frozen rules, with gaps filled from `default`."""
+        seconds = self.stabilization_window_seconds
+        return model.ScalingRules(
+            stabilization_window=default.stabilization_window if seconds is None else timedelta(seconds=seconds),
+            select_policy=model.SelectPolicy(self.select_policy),
+            policies=default.policies if self.policies is None else tuple(each.spec() for each in self.policies),
+            tolerance=self.tolerance,
+        )
+
+
+class Behavior(Section):
+    """Rules of both directions; a block of any HPA manifest is fine."""
+
+    scale_up: ScalingRules = ScalingRules()
+    """Rules for growing."""
+    scale_down: ScalingRules = ScalingRules()
+    """Rules for shrinking."""
+
+    def spec(self) -> model.Behavior:
+        """The frozen rules."""
+        return model.Behavior(
+            self.scale_up.spec(model.DEFAULT_SCALE_UP), self.scale_down.spec(model.DEFAULT_SCALE_DOWN)
+        )

@@ -1,0 +1,67 @@
+"""The sections of `adapters`: each is validated by the adapter type it names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from autoscaler.config.fields import suggest
+from autoscaler.config.problems import Problems
+from autoscaler.config.settings import AdapterSection
+from autoscaler.errors import AdapterError
+from autoscaler.target import AdapterType, installed, load
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """What the file says of connections, as far as it is right."""
+
+    types: Mapping[str, AdapterType | None]
+    """Every connection's name; None where its type is wrong."""
+    sections: Mapping[str, AdapterSection]
+    """Those without a problem."""
+
+
+def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -> Connections:
+    """The connections in `raw`, the plain value of the file's `adapters`. Adds what is wrong to `problems`."""
+    kinds: dict[str, AdapterType | None] = {}
+    sections: dict[str, AdapterSection] = {}
+    for name, section in raw.items():
+        kinds[name] = kind = _type_of(name, section, problems)
+        if kind is None:
+            continue
+        loc = ("adapters", name)
+        given = {key: value for key, value in section.items() if key != "type"}
+        try:
+            settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
+        except ValidationError as error:
+            problems.add_validation(error, kind.Settings, loc)
+        except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is the cause we name
+            problems.add(
+                loc, f"adapter {section['type']!r} failed to read it: {type(error).__name__}: {error}; report it"
+            )
+        else:
+            sections[name] = AdapterSection(section["type"], settings)
+    return Connections(kinds, sections)
+
+
+def _type_of(name: str, section: Any, problems: Problems) -> AdapterType | None:
+    loc = ("adapters", name)
+    if not isinstance(section, dict):
+        problems.add(loc, "expected a mapping with a type, as in {type: process, …}; correct it")
+        return None
+    kind = section.get("type")
+    if kind is None:
+        problems.add((*loc, "type"), f"is missing; add one of {', '.join(sorted(installed()))}")
+    elif not isinstance(kind, str):
+        problems.add((*loc, "type"), f"expected a text; write one of {', '.join(sorted(installed()))}")
+    elif kind not in installed():
+        problems.add((*loc, "type"), f"no adapter of type {kind[:64]!r} is installed; {suggest(kind, installed())}")
+    else:
+        try:
+            return load(kind)
+        except AdapterError as error:
+            problems.add((*loc, "type"), str(error))
+    return None

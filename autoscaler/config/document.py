@@ -1,0 +1,248 @@
+"""YAML to plain values that remember where they stood.
+
+The grammar is libyaml's; plain scalars mean what YAML 1.2's core schema says (`yes` and `1:30` are texts), merge keys
+are YAML 1.1's. Tags, duplicate keys and aliases that explode are refused.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.reader import ReaderError
+
+from autoscaler.errors import ConfigError, Problem
+
+Loc: TypeAlias = tuple[str | int, ...]
+"""Keys and indices from the top of the document."""
+
+MAX_DEPTH: Final = 50
+"""A configuration needs about 12 levels; libyaml's composer overflows the stack at some ten thousand."""
+FREE_EXPANSION: Final = 100_000
+MAX_EXPANSION: Final = 10
+"""Aliases may multiply a document's values by this, and small documents up to FREE_EXPANSION values."""
+
+_WORDS: Final[dict[str, bool | None]] = {
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}  # fmt: skip - one line a meaning
+_INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+class _Known(NamedTuple):
+    """A node's value, and what it counts for with its aliases written out."""
+
+    value: Any
+    size: int
+    depth: int
+
+
+class Document:
+    """A parsed file: its plain `value`, and the place of everything in it.
+
+    Raises ConfigError: one problem where it is no YAML, or every duplicate key and tag in it.
+    """
+
+    def __init__(self, text: str, file: str) -> None:
+        self.file = file
+        self._problems: list[Problem] = []
+        self._known: dict[int, _Known | None] = {}
+        self._entries: dict[int, dict[str, tuple[Node, Node]]] = {}
+        self._root = _compose(text, file)
+        self._allowance = max(FREE_EXPANSION, MAX_EXPANSION * text.count("\n"))
+        self.value: Any = None if self._root is None else self._convert(self._root).value
+        if self._problems:
+            raise ConfigError(self._problems)
+
+    def place(self, loc: Loc, *, of_key: bool = False) -> tuple[int, int]:
+        """Line and column, from 1, of the value at `loc` (or of its key); of what would hold it, where it is absent."""
+        node = key = self._root
+        for step in loc:
+            found = self._child(node, step)
+            if found is None:
+                break
+            key, node = found
+        shown = key if of_key else node
+        return (1, 1) if shown is None else _mark(shown)
+
+    def holds(self, loc: Loc) -> bool:
+        """Whether the file has something at `loc`."""
+        node = self._root
+        for step in loc:
+            found = self._child(node, step)
+            if found is None:
+                return False
+            node = found[1]
+        return True
+
+    def _child(self, node: Node | None, step: str | int) -> tuple[Node, Node] | None:
+        if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+            return node.value[step], node.value[step]
+        if isinstance(node, MappingNode) and isinstance(step, str):
+            return self._entries_of(node).get(step)
+        return None
+
+    def _entries_of(self, node: MappingNode) -> dict[str, tuple[Node, Node]]:
+        """A mapping's keys and values with merge keys written out, what stands in the mapping itself first."""
+        if id(node) not in self._entries:
+            merged: dict[str, tuple[Node, Node]] = {}
+            own: dict[str, tuple[Node, Node]] = {}
+            for key, value in node.value:
+                if _is_merge(key):
+                    for source in value.value if isinstance(value, SequenceNode) else [value]:
+                        merged = self._entries_of(source) | merged
+                else:
+                    own[key.value] = (key, value)
+            self._entries[id(node)] = merged | own
+        return self._entries[id(node)]
+
+    def _convert(self, node: Node) -> _Known:
+        """The node's value. An anchored node comes before its aliases, so recursion is no deeper than the text."""
+        if id(node) in self._known:
+            known = self._known[id(node)]
+            if known is None:
+                self._stop(node, "an alias stands inside what it is an alias of; write it out")
+            return known
+        self._known[id(node)] = None
+        self._refuse_tag(node)
+        if isinstance(node, ScalarNode):
+            known = _Known(_scalar(node), 1, 1)
+        elif isinstance(node, SequenceNode):
+            items = [self._convert(item) for item in node.value]
+            known = self._sum(node, [item.value for item in items], items)
+        elif isinstance(node, MappingNode):
+            known = self._mapping(node)
+        else:
+            raise AssertionError("YAML has three kinds of nodes")
+        self._known[id(node)] = known
+        return known
+
+    def _mapping(self, node: MappingNode) -> _Known:
+        own: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        seen: dict[str, Node] = {}
+        parts = []
+        for key, value in node.value:
+            part = self._convert(value)
+            parts.append(part)
+            name = self._key(key)
+            if name is None:
+                continue
+            if name in seen:
+                self._add(key, f"{name[:64]!r} is given twice, first on line {_mark(seen[name])[0]}; remove one")
+            elif _is_merge(key):
+                merged = self._merged(value, part.value)
+            else:
+                own[name] = part.value
+            seen.setdefault(name, key)
+        return self._sum(node, merged | own if merged else own, parts)
+
+    def _key(self, key: Node) -> str | None:
+        self._refuse_tag(key)
+        if not isinstance(key, ScalarNode):
+            self._add(key, "a key is a mapping or a list; expected a text")
+        elif not isinstance(_scalar(key), str):
+            self._add(key, f"the key {key.value[:64]!r} is no text; write it in quotes")
+        else:
+            return str(key.value)
+        return None
+
+    def _refuse_tag(self, node: Node) -> None:
+        tag: str | None = node.tag  # None: the composer's own answer
+        if tag is not None:
+            self._add(node, f"tags such as {tag[:40]!r} are not used here; remove it")
+
+    def _merged(self, node: Node, value: Any) -> dict[str, Any]:
+        """Several mappings to merge: what stands earlier wins."""
+        sources = value if isinstance(value, list) else [value]
+        if not all(isinstance(source, dict) for source in sources):
+            self._add(node, "expected a mapping, or a list of mappings, to merge with <<; name anchors of mappings")
+            return {}
+        return {key: item for source in reversed(sources) for key, item in source.items()}
+
+    def _sum(self, node: Node, value: Any, parts: Sequence[_Known]) -> _Known:
+        size = 1 + sum(part.size for part in parts)
+        depth = 1 + max((part.depth for part in parts), default=0)
+        if size > self._allowance + len(self._known):
+            self._stop(node, "aliases make the document too large; write out what is meant")
+        if depth > MAX_DEPTH:
+            self._stop(node, f"nested deeper than {MAX_DEPTH} levels; flatten it")
+        return _Known(value, size, depth)
+
+    def _add(self, node: Node, message: str) -> None:
+        self._problems.append(Problem(self.file, *_mark(node), "", message))
+
+    def _stop(self, node: Node, message: str) -> NoReturn:
+        self._add(node, message)
+        raise ConfigError(self._problems)
+
+
+class _Composer(yaml.CSafeLoader):
+    """libyaml's composer: it asks for the tag of every node and says when it goes deeper."""
+
+    depth = 0
+
+    def resolve(self, *_: object) -> None:
+        """No tag: so a node that has one was given it in the file."""
+
+    def descend_resolver(self, *_: object) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _TooDeep
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+class _TooDeep(Exception):
+    """The composer was about to nest deeper than MAX_DEPTH."""
+
+
+def _compose(text: str, file: str) -> Node | None:
+    composer = _Composer(text)
+    try:
+        return composer.get_single_node()
+    except _TooDeep:
+        line, column, message = 1, 1, f"the file is nested deeper than {MAX_DEPTH} levels; flatten it"
+    except ReaderError as error:
+        before = text.encode()[: error.position].decode(errors="replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        message = f"the file holds a character that YAML does not allow ({error.reason}); remove it"
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        what = " ".join(part for part in (error.context, error.problem) if part)
+        message = f"no valid YAML: {what}; correct it"
+    finally:
+        composer.dispose()
+    raise ConfigError([Problem(file, line, column, "", message)])
+
+
+def _scalar(node: ScalarNode) -> Any:
+    text: str = node.value
+    if node.style:  # quoted, or a block
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _is_merge(key: Node) -> bool:
+    return key.value == "<<" and not getattr(key, "style", None)
+
+
+def _mark(node: Node) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1

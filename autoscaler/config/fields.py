@@ -1,0 +1,157 @@
+"""Types of fields in the file, and references from one section to another."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    Strict,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from autoscaler.config import promql
+from autoscaler.quantity import Milli, parse_quantity
+from autoscaler.target import AdapterSettings, AdapterType, Duration
+
+INT32: Final = 2**31 - 1
+"""autoscaling/v2 counts in 32 bits."""
+
+
+class Scope(TypedDict):
+    """The validation context: what names in the file may refer to."""
+
+    folder: Path
+    """What paths are relative to."""
+    prometheus: frozenset[str]
+    queries: Mapping[str, Any]
+    """Their plain values."""
+    adapters: Mapping[str, AdapterType | None]
+    """None: of a type that is wrong, which is a problem of its own."""
+
+
+def scope_of(info: ValidationInfo) -> Scope:
+    """The context that `load` validates in."""
+    return cast("Scope", info.context)
+
+
+class Section(AdapterSettings):
+    """Base of the file's sections. A known key without a value counts as left out, as Kubernetes reads null."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or None not in data.values():
+            return data
+        known = {field.alias for field in cls.model_fields.values()}
+        return {key: value for key, value in data.items() if value is not None or key not in known}
+
+
+def _plain_key(text: str) -> str:
+    return text.lower().replace("_", "").replace("-", "")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """What to do about a name that is not known: the nearest one, or all there are."""
+    names = {_plain_key(each): each for each in sorted(known)}
+    near = difflib.get_close_matches(_plain_key(name), names, n=1)
+    if near:
+        return f"did you mean `{names[near[0]]}`?"
+    return f"known: {', '.join(sorted(names.values()))}" if names else "there is none to name"
+
+
+def _check_dns_name(name: str) -> str:
+    label = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+    if len(name) > 253 or not re.fullmatch(rf"{label}(?:\.{label})*", name):
+        raise ValueError(
+            f"{name[:64]!r} is no name; use at most 253 lower-case letters, digits, `-` and `.`, as Kubernetes does"
+        )
+    return name
+
+
+def _check_word(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", name):
+        raise ValueError(
+            f"{name[:64]!r} is no name; use at most 63 letters, digits, `-`, `_` and `.` (it names a folder)"
+        )
+    return name
+
+
+def _check_label(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError(f"{name[:64]!r} is no label's name; use letters, digits and `_`, as Prometheus does")
+    return name
+
+
+def _check_positive(value: timedelta) -> timedelta:
+    if value <= timedelta(0):
+        raise ValueError('0 is too short; write a duration above 0, as in "15s"')
+    return value
+
+
+def _quantity(value: Any) -> Milli:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError('expected a quantity such as 2, 0.5, "500m" or "1Gi"')  # its own words for maps and lists
+    return parse_quantity(value)
+
+
+def _positive_quantity(value: Any) -> Milli:
+    milli = _quantity(value)
+    if milli <= 0:
+        raise ValueError(f"{value} is not above 0; write a positive quantity")
+    return milli
+
+
+def _ratio(value: Any) -> float:
+    """A quantity at full precision: Kubernetes keeps a tolerance finer than thousandths."""
+    milli = _quantity(value)
+    if milli < 0:
+        raise ValueError(f"{value} is below 0; write 0 or more, 0.1 is 10 %")
+    return milli / 1000 if isinstance(value, str) and value.strip()[-1].isalpha() else float(value)
+
+
+def _expression(value: Any) -> promql.Expression:
+    if not isinstance(value, str):
+        raise ValueError("expected a text of PromQL; write it in quotes")
+    return promql.parse(value)
+
+
+_QUANTITY_SCHEMA: Final = WithJsonSchema({"type": ["number", "string"], "examples": [100, "500m", "1Gi"]})
+
+DnsName: TypeAlias = Annotated[str, AfterValidator(_check_dns_name)]
+"""Kubernetes' DNS subdomain: also fine as a part of a path or URL."""
+Word: TypeAlias = Annotated[str, AfterValidator(_check_word)]
+LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+Flag: TypeAlias = Annotated[bool, Strict()]
+Count: TypeAlias = Annotated[int, Strict(), Field(ge=1, le=INT32)]
+CountOrZero: TypeAlias = Annotated[int, Strict(), Field(ge=0, le=INT32)]
+PositiveDuration: TypeAlias = Annotated[Duration, AfterValidator(_check_positive)]
+PositiveQuantity: TypeAlias = Annotated[Milli, PlainValidator(_positive_quantity), _QUANTITY_SCHEMA]
+Ratio: TypeAlias = Annotated[float, PlainValidator(_ratio), _QUANTITY_SCHEMA]
+Expr: TypeAlias = Annotated[promql.Expression, PlainValidator(_expression), WithJsonSchema({"type": "string"})]
+
+
+def _reference(
+    section: Literal["prometheus", "queries", "adapters"], noun: str
+) -> Callable[[str, ValidationInfo], str]:
+    def check(name: str, info: ValidationInfo) -> str:
+        known = scope_of(info)[section]
+        if name not in known:
+            raise ValueError(f"no {noun} {name[:64]!r} in `{section}`; {suggest(name, known)}")
+        return name
+
+    return check
+
+
+SourceName: TypeAlias = Annotated[str, AfterValidator(_reference("prometheus", "source"))]
+QueryName: TypeAlias = Annotated[str, AfterValidator(_reference("queries", "query"))]
+AdapterName: TypeAlias = Annotated[str, AfterValidator(_reference("adapters", "connection"))]

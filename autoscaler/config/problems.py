@@ -1,0 +1,167 @@
+"""What pydantic found, as problems with a place, a path and a remedy."""
+
+import types
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from autoscaler.config.document import Document, Loc
+from autoscaler.config.fields import suggest
+from autoscaler.errors import Problem
+
+_EXPECTED: Final = {  # pydantic's error types -> what was expected
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a text",
+    "path_type": "a path",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+}
+_SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
+"""Where a text that was found may be shown; elsewhere it may be a secret in the wrong place."""
+_LIMITS: Final = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
+class Problems:
+    """Collects problems of one document. A block that aliases repeat is named once."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._found: dict[Hashable, Problem] = {}
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._found.values())
+
+    def add(self, loc: Loc, message: str, *, of_key: bool = False) -> None:
+        """A problem with the value (or the key) at `loc`."""
+        line, column = self._document.place(loc, of_key=of_key)
+        message = message.replace("\n", " ")  # a line a problem, whatever an adapter says
+        problem = Problem(self._document.file, line, column, path_text(loc), message)
+        self._found.setdefault((line, column, loc[-1:], message), problem)
+
+    def add_validation(self, error: ValidationError, model: type[BaseModel], prefix: Loc = ()) -> None:
+        """Everything that pydantic found wrong with the section of `model` at `prefix`."""
+        for details in error.errors(include_url=False):
+            if details["type"] == "too_short" and details["input"]:
+                continue  # its items have problems of their own
+            loc = self._in_document(details["loc"], model, prefix)
+            unknown, of_key = details["type"] == "extra_forbidden", details["loc"][-1:] == ("[key]",)
+            known = known_keys(model, loc[len(prefix) : -1]) if unknown else ()
+            self.add(loc, _message(details, known), of_key=unknown or of_key)
+
+    def _in_document(self, loc: Loc, model: type[BaseModel], prefix: Loc) -> Loc:
+        """Pydantic's location without its own marks (a union's member, `[key]`)."""
+        kept = prefix
+        for index, step in enumerate(loc):
+            if self._document.holds((*kept, step)):
+                kept = (*kept, step)
+            elif index == len(loc) - 1:  # absent: pydantic names a default's field by its attribute
+                key = _fields(model, kept[len(prefix) :]).get(step)
+                kept += (key,) if key is not None else ()
+        return kept
+
+
+def path_text(loc: Loc) -> str:
+    """As `autoscalers[1].maxReplicas`; a key that is no plain word in quotes."""
+    text = ""
+    for step in loc:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            word = step if step.replace("-", "").replace("_", "").isalnum() else repr(step[:64])
+            text += f".{word}" if text else word
+    return text
+
+
+def known_keys(model: type[BaseModel], loc: Loc) -> frozenset[str]:
+    """The keys that `model` knows at `loc` below it."""
+    return frozenset(_fields(model, loc).values())
+
+
+def _fields(model: type[BaseModel], loc: Loc) -> Mapping[str | int, str]:
+    """Attribute names and keys -> keys."""
+    here: list[Any] = [model]
+    for step in loc:
+        here = [inner for each in here for inner in _step(each, step)]
+    fields = [item for each in here if _is_model(each) for item in each.model_fields.items()]
+    keys: dict[str | int, str] = {name: field.alias or name for name, field in fields}
+    return keys | {key: key for key in keys.values()}
+
+
+def _step(annotation: Any, step: str | int) -> Iterable[Any]:
+    if _is_model(annotation):
+        for name, field in annotation.model_fields.items():
+            if step == (field.alias or name):
+                yield from _members(field.annotation)
+        return
+    container, arguments = get_origin(annotation), get_args(annotation)
+    if isinstance(container, type) and arguments:
+        yield from _members(arguments[-1] if issubclass(container, Mapping) else arguments[0])
+
+
+def _members(annotation: Any) -> Iterable[Any]:
+    """The annotation without Annotated, or each of a union's members."""
+    if get_origin(annotation) is Annotated:
+        yield from _members(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, types.UnionType):
+        for each in get_args(annotation):
+            yield from _members(each)
+    else:
+        yield annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _message(details: ErrorDetails, known: Iterable[str]) -> str:
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"unknown key; {suggest(str(details['loc'][-1]), known)}"
+    if kind == "missing":
+        return "is missing; add it"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in _EXPECTED:
+        remedy = "write it in quotes" if kind == "string_type" and isinstance(value, int | float) else "correct it"
+        return f"expected {_EXPECTED[kind]}, found {_found(value, shown=kind in _SHOWN)}; {remedy}"
+    if kind in _LIMITS:
+        key, words = _LIMITS[kind]
+        return f"{value} is out of range; write {words} {context[key]}"
+    if kind in ("literal_error", "enum"):
+        return f"{_found(value, shown=True)} is not known here; write {context['expected']}"
+    if kind in ("too_short", "string_too_short"):
+        return "is empty; give at least one" if kind == "too_short" else "is empty; write at least one character"
+    return f"{details['msg'][:1].lower()}{details['msg'][1:]}; correct it"
+
+
+def _found(value: Any, *, shown: bool) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"the number {value}" if shown else "a number"
+        case str():
+            return f"the text {value[:64]!r}" if shown else "a text"
+        case dict():
+            return "a mapping"
+        case _:
+            return "a list"

@@ -1,0 +1,117 @@
+"""Queries: shared ones, and those that stand where they are used."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any, Final, Self, TypeAlias
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+
+from autoscaler import model
+from autoscaler.config import promql
+from autoscaler.config.fields import Expr, LabelName, PositiveDuration, QueryName, Section, SourceName, scope_of
+from autoscaler.config.promql import Expression
+
+DEFAULT_SOURCE: Final = "default"
+
+
+def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
+    expr = info.data.get("expr") or _shared_expression(info)
+    if isinstance(expr, Expression) and not expr.plain:
+        raise ValueError(
+            "maxAge needs a plain selector, for only that tells its samples' age (timestamp()); "
+            "remove it, or query a series that a recording rule fills"
+        )
+    return value
+
+
+def _shared_expression(info: ValidationInfo) -> Expression | None:
+    """What a `ref` leads to; None where that is a problem of its own."""
+    shared: Any = scope_of(info)["queries"].get(info.data.get("ref") or "")
+    try:
+        return promql.parse(shared["expr"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+MaxAge: TypeAlias = Annotated[PositiveDuration, AfterValidator(_age_is_known)]
+
+
+class _Reading(Section):
+    """How samples are used. Keys that a shared query and a use of it have in common."""
+
+    expr: Expr | None = None
+    """PromQL that gives a vector or a scalar."""
+    prometheus: SourceName | None = Field(default=None, validate_default=True)
+    """Name of the source in `prometheus`. Default: `default`."""
+    instance_label: LabelName | None = None
+    """Label that names the instance.
+
+    Default: the first present of alloc_id, task_id, container_id, instance_id, instance.
+    """
+    window: PositiveDuration | None = None
+    """What a sample averages over. Default: the longest range in the expression, 60s without one."""
+
+    @field_validator("prometheus")
+    @classmethod
+    def _default_exists(cls, name: str | None, info: ValidationInfo) -> str | None:
+        sources = scope_of(info)["prometheus"]
+        if name is None and info.data.get("expr") is not None and DEFAULT_SOURCE not in sources:
+            raise ValueError(
+                f"is missing, and no source in `prometheus` is called {DEFAULT_SOURCE}; name one of its sources"
+            )
+        return name
+
+
+class SharedQuery(_Reading):
+    """A query that runs once a cycle for all who refer to it."""
+
+    expr: Expr
+    """PromQL that gives a vector or a scalar."""
+    max_age: MaxAge | None = None
+    """Oldest sample that is used; only on a plain selector. Default: whatever Prometheus returns."""
+
+
+class Query(_Reading):
+    """An expression (`expr`), or a shared one (`ref`) whose other keys may be replaced here."""
+
+    ref: QueryName | None = None
+    """Name of a query in `queries`."""
+    match: Mapping[LabelName, str] = Field(default_factory=dict)
+    """Only with `ref`: labels that a sample must carry to be this user's."""
+    max_age: MaxAge | None = None
+    """Oldest sample that is used; only on a plain selector. Default: whatever Prometheus returns."""
+
+    @field_validator("ref")
+    @classmethod
+    def _not_both(cls, ref: str | None, info: ValidationInfo) -> str | None:
+        if ref is not None and info.data.get("expr") is not None:
+            raise ValueError("ref stands beside expr; remove one of them")
+        return ref
+
+    @field_validator("match")
+    @classmethod
+    def _of_a_shared_one(cls, match: Mapping[str, str], info: ValidationInfo) -> Mapping[str, str]:
+        if match and info.data.get("expr") is not None:
+            raise ValueError("match is only for a ref; write the labels into the expression")
+        return match
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if self.expr is None and self.ref is None:
+            raise ValueError("neither expr nor ref is given; add one of them")
+        return self
+
+    def spec(self, shared: Mapping[str, SharedQuery]) -> model.Query:
+        """The frozen query: own keys before those of the shared one."""
+        base = self if self.ref is None else shared[self.ref]
+        expr = base.expr
+        if expr is None:
+            raise AssertionError("a validated query has expr or ref")
+        return model.Query(
+            expr=expr.text,
+            prometheus=self.prometheus or base.prometheus or DEFAULT_SOURCE,
+            match=tuple(sorted(self.match.items())),
+            instance_label=self.instance_label or base.instance_label,
+            window=self.window or base.window or expr.window,
+            max_age=self.max_age or base.max_age,
+        )

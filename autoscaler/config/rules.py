@@ -1,0 +1,75 @@
+"""Rules that span several parts of the file. They read plain values, so that they hold beside other mistakes."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from autoscaler.config.connections import Connections
+from autoscaler.config.document import Document
+from autoscaler.config.problems import Problems
+from autoscaler.model import TargetRef
+
+
+def check_autoscalers(raw: Any, connections: Connections, document: Document, problems: Problems) -> None:
+    """Adds: names and targets that stand twice, a minimum of 0 that nothing could raise, targets that cannot be."""
+    names: dict[Hashable, int] = {}
+    targets: dict[Hashable, int] = {}
+    for index, body in enumerate(raw if isinstance(raw, list) else ()):
+        if not isinstance(body, dict):
+            continue
+        loc = ("autoscalers", index)
+        name = body.get("name")
+        if isinstance(name, str) and (first := names.setdefault(name, index)) != index:
+            line = document.place(("autoscalers", first, "name"))[0]
+            problems.add((*loc, "name"), f"{name[:64]!r} is already the name of the one on line {line}; rename one")
+        if body.get("minReplicas") == 0 and not _sees_demand_without_instances(body.get("metrics")):
+            message = "0 needs an Object or External metric to scale up again; add one, or write 1"
+            problems.add((*loc, "minReplicas"), message)
+        target = _target(body.get("scaleTargetRef"))
+        if target is None:
+            continue
+        place = (*loc, "scaleTargetRef", "name")
+        if (first := targets.setdefault(_identity(target, connections), index)) != index:
+            line = document.place(("autoscalers", first, "scaleTargetRef"))[0]
+            problems.add(place, f"{target} is already scaled by the autoscaler on line {line}; remove one of the two")
+        _check_target(target, place, connections, problems)
+
+
+def _sees_demand_without_instances(metrics: Any) -> bool:
+    """Unknown counts as yes: metrics that are no list are a problem of their own."""
+    if not isinstance(metrics, list):
+        return True
+    return any(isinstance(metric, dict) and metric.get("type") in ("Object", "External") for metric in metrics)
+
+
+def _target(ref: Any) -> TargetRef | None:
+    """The target that is named, or None where that is a problem of its own."""
+    if not isinstance(ref, dict):
+        return None
+    adapter, name, namespace, region = (ref.get(key) for key in ("adapter", "name", "namespace", "region"))
+    if not (isinstance(adapter, str) and isinstance(name, str) and name):
+        return None
+    if not (isinstance(namespace, str | None) and isinstance(region, str | None)):
+        return None
+    return TargetRef(adapter, name, namespace, region)
+
+
+def _identity(target: TargetRef, connections: Connections) -> Hashable:
+    """What a name comes to: without a namespace or region of its own it is in its connection's."""
+    section = connections.sections.get(target.adapter)
+    default = section.settings if section else None
+    namespace = target.namespace or getattr(default, "namespace", None)
+    return (target.adapter, target.name, namespace, target.region or getattr(default, "region", None))
+
+
+def _check_target(
+    target: TargetRef, place: tuple[str | int, ...], connections: Connections, problems: Problems
+) -> None:
+    kind, section = connections.types.get(target.adapter), connections.sections.get(target.adapter)
+    if kind is None or section is None:
+        return
+    try:
+        wrong = kind.target_problem(target, section.settings)
+    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is the cause we name
+        wrong = f"adapter {section.type!r} failed to check it: {type(error).__name__}: {error}; report it"
+    if wrong is not None:
+        problems.add(place, wrong)

@@ -1,0 +1,43 @@
+"""The file's JSON Schema, for editors: `python -m autoscaler.config.schema > config/autoscaler.schema.json`."""
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, Final
+
+from autoscaler.config.sections import File
+from autoscaler.target import installed, load
+
+DISTRIBUTION: Final = "prometheus-autoscaler"
+
+
+def own_types() -> tuple[str, ...]:
+    """The adapter types that come with this distribution, sorted; another's would differ from machine to machine."""
+    return tuple(sorted(name for name, entry in installed().items() if entry.dist and entry.dist.name == DISTRIBUTION))
+
+
+def schema(types: Iterable[str]) -> dict[str, Any]:
+    """The schema of a file whose connections are of `types`. Raises AdapterError when one of them does not load."""
+    document = File.model_json_schema()
+    sections = [_section(type_name, document["$defs"]) for type_name in types]
+    document["properties"]["adapters"]["additionalProperties"] = {"oneOf": sections}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "autoscaler.yaml"}
+    return document | head
+
+
+def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    """One type's section. What it refers to moves into `definitions` under names of the type's own."""
+    prefix = f"{type_name}."
+    section = load(type_name).Settings.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+    definitions |= {prefix + name: each for name, each in section.pop("$defs", {}).items()}
+    properties = {"type": {"const": type_name}} | section.get("properties", {})
+    return section | {"properties": properties, "required": ["type", *section.get("required", [])]}
+
+
+def main() -> None:
+    """Print the schema with every type that comes with this distribution."""
+    sys.stdout.write(json.dumps(schema(own_types()), indent=2, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""The file's sections, apart from metrics, queries and behavior."""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from autoscaler import model
+from autoscaler.config import settings
+from autoscaler.config.behavior import Behavior
+from autoscaler.config.fields import (
+    AdapterName,
+    Count,
+    CountOrZero,
+    DnsName,
+    Flag,
+    PositiveDuration,
+    Ratio,
+    Section,
+    Text,
+    Word,
+    scope_of,
+)
+from autoscaler.config.metrics import Metric, Shared
+from autoscaler.config.queries import DEFAULT_SOURCE, Query, SharedQuery
+from autoscaler.target import Duration, ExistingPath
+
+_DEFAULTS: Final = model.Options()
+
+
+class Controller(Section):
+    """Named and defaulted as kube-controller-manager's --horizontal-pod-autoscaler-* flags."""
+
+    sync_period: PositiveDuration = timedelta(seconds=15)
+    """How often each autoscaler decides."""
+    tolerance: Ratio = _DEFAULTS.tolerance
+    """How far from the target is near enough; 0.1 is 10 %."""
+    downscale_stabilization: Duration = _DEFAULTS.downscale_stabilization
+    """scaleDown's window where an autoscaler gives none."""
+    cpu_initialization_period: Duration = _DEFAULTS.cpu_initialization_period
+    """How long after its start an instance's cpu samples may be skipped."""
+    initial_readiness_delay: Duration = _DEFAULTS.initial_readiness_delay
+    """How long after its start an instance that turned unready counts as never ready."""
+    dry_run: Flag = False
+    """true: decide and log, write nothing."""
+
+    def options(self) -> model.Options:
+        """The numbers that decisions are made with."""
+        return model.Options(
+            self.tolerance,
+            self.downscale_stabilization,
+            self.cpu_initialization_period,
+            self.initial_readiness_delay,
+        )
+
+
+class BasicAuth(Section):
+    """HTTP basic authentication."""
+
+    username: Text
+    password_file: ExistingPath
+    """Read at each use."""
+
+
+class Tls(Section):
+    """TLS towards the server, and our own certificate."""
+
+    ca_file: ExistingPath | None = None
+    """Default: the system's."""
+    cert_file: ExistingPath | None = None
+    key_file: ExistingPath | None = Field(default=None, validate_default=True)
+    server_name: Text | None = None
+    """The name in the server's certificate. Default: the URL's host."""
+    insecure_skip_verify: Flag = False
+
+    @field_validator("key_file")
+    @classmethod
+    def _with_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if "cert_file" in info.data and (value is None) != (info.data["cert_file"] is None):
+            raise ValueError("certFile and keyFile go together; give both or neither")
+        return value
+
+
+def _check_url(url: str) -> str:
+    """The URL is never shown: it may hold a password."""
+    form = 'expected a URL such as "http://localhost:9090"'
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) and not url.split()[1:]
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError(f"this is no URL of a server; {form}")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("the URL holds a user or password; write basicAuth with a passwordFile instead")
+    if parts.query or parts.fragment:
+        raise ValueError("the URL holds parameters; write them under params")
+    return url
+
+
+class Prometheus(Section):
+    """One Prometheus, or anything that speaks its HTTP API."""
+
+    url: Annotated[str, AfterValidator(_check_url)]
+    timeout: PositiveDuration = timedelta(seconds=5)
+    """For one query."""
+    basic_auth: BasicAuth | None = None
+    bearer_token_file: ExistingPath | None = None
+    """Read at each use."""
+    tls: Tls | None = None
+    headers: Mapping[str, str] = Field(default_factory=dict)
+    """Added to each request."""
+    params: Mapping[str, str] = Field(default_factory=dict)
+    """Added to each request's URL."""
+
+    @field_validator("bearer_token_file")
+    @classmethod
+    def _one_way_in(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if value is not None and info.data.get("basic_auth") is not None:
+            raise ValueError("bearerTokenFile stands beside basicAuth; remove one of them")
+        return value
+
+    def source(self) -> settings.PrometheusSource:
+        """The frozen source."""
+        basic, tls = self.basic_auth, self.tls
+        return settings.PrometheusSource(
+            url=self.url,
+            timeout=self.timeout,
+            basic_auth=settings.BasicAuth(basic.username, basic.password_file) if basic else None,
+            bearer_token_file=self.bearer_token_file,
+            tls=settings.Tls(tls.ca_file, tls.cert_file, tls.key_file, tls.server_name, tls.insecure_skip_verify)
+            if tls
+            else None,
+            headers=dict(self.headers),
+            params=dict(self.params),
+        )
+
+
+def _check_state_url(url: str, info: ValidationInfo) -> str:
+    """The URL is never shown: it may hold a password. SQLite's relative paths are relative to the file."""
+    if not re.match(r"(sqlite|postgresql)(\+[a-z0-9]+)?://", url):
+        raise ValueError('this is no state URL; expected "sqlite:////PATH/state.db" or "postgresql://HOST/DATABASE"')
+    scheme, _, path = url.partition(":///")
+    if scheme.startswith("sqlite") and path and not path.startswith(("/", ":memory:", "file:")):
+        return f"{scheme}:///{Path(scope_of(info)['folder'], path)}"
+    return url
+
+
+class State(Section):
+    """Where recommendations, scale events and decisions are kept."""
+
+    url: Annotated[str, AfterValidator(_check_state_url)] | None = None
+    """Default: SQLite at $STATE_DIRECTORY/state.db, else under the user's state folder."""
+    retention: PositiveDuration = settings.StateSettings().retention
+    """How long decisions are kept."""
+
+
+def _check_address(address: str) -> str:
+    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", address)
+    if match is None or int(match[1]) > 65535:
+        raise ValueError(f'{address[:64]!r} is no address to listen on; expected HOST:PORT, as in "127.0.0.1:9797"')
+    return address
+
+
+class Web(Section):
+    """The daemon's own HTTP server."""
+
+    listen_address: Annotated[str, AfterValidator(_check_address)] = settings.WebSettings().listen_address
+    """HOST:PORT."""
+
+
+class Victims(Section):
+    """Which instances leave first."""
+
+    select: Literal["oldest", "newest", "least"]
+    """least: those with the lowest sample of `query`."""
+    query: Query | None = Field(default=None, validate_default=True)
+    """One sample for each instance; only with `least`."""
+
+    @field_validator("query")
+    @classmethod
+    def _for_least(cls, query: Query | None, info: ValidationInfo) -> Query | None:
+        select = info.data.get("select")
+        if select == "least" and query is None:
+            raise ValueError("is missing; select: least needs it")
+        if select in ("oldest", "newest") and query is not None:
+            raise ValueError(f"has no meaning with select: {select}; remove it, or write select: least")
+        return query
+
+    def spec(self, shared: Shared) -> model.VictimRule:
+        """The frozen rule."""
+        return model.VictimRule(model.VictimOrder(self.select), self.query.spec(shared) if self.query else None)
+
+
+class ScaleTargetRef(Section):
+    """What is scaled."""
+
+    adapter: AdapterName
+    """Name of the connection in `adapters`."""
+    name: Text
+    """The back end's own name: a group, a service, `job/group` for Nomad, a pool."""
+    namespace: Text | None = None
+    region: Text | None = None
+    victims: Victims | None = None
+    """Which instances leave first. Default: the back end chooses."""
+
+    @field_validator("namespace", "region", "victims")
+    @classmethod
+    def _taken(cls, value: object, info: ValidationInfo) -> object:
+        kind = scope_of(info)["adapters"].get(info.data.get("adapter", ""))
+        if value is not None and kind is not None and info.field_name not in kind.target_keys:
+            raise ValueError(
+                f"adapter {info.data['adapter']!r} is of a type that takes no {info.field_name}; remove it"
+            )
+        return value
+
+    def ref(self) -> model.TargetRef:
+        """The frozen name."""
+        return model.TargetRef(self.adapter, self.name, self.namespace, self.region)
+
+
+class Autoscaler(Section):
+    """An autoscaling/v2 HPA spec with a query beside each metric."""
+
+    name: DnsName
+    """Unique in the file."""
+    scale_target_ref: ScaleTargetRef
+    min_replicas: CountOrZero = 1
+    """0 only with an Object or External metric."""
+    max_replicas: Count
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+    """The one that asks for most decides."""
+    behavior: Behavior | None = None
+    """Default: HPA's algorithm without behavior."""
+    sync_period: PositiveDuration | None = None
+    """How often it decides. Default: the controller's."""
+    dry_run: Flag = False
+    """true: decide and log, write nothing."""
+
+    @field_validator("max_replicas")
+    @classmethod
+    def _not_below_min(cls, maximum: int, info: ValidationInfo) -> int:
+        minimum = info.data.get("min_replicas", 0)
+        if maximum < minimum:
+            raise ValueError(f"{maximum} is below minReplicas {minimum}; raise it, or lower minReplicas")
+        return maximum
+
+    def spec(self, controller: Controller, options: model.Options, shared: Shared) -> model.Autoscaler:
+        """The frozen autoscaler, with the controller's options."""
+        victims = self.scale_target_ref.victims
+        return model.Autoscaler(
+            name=self.name,
+            target=self.scale_target_ref.ref(),
+            min_replicas=self.min_replicas,
+            max_replicas=self.max_replicas,
+            metrics=tuple(metric.spec(shared) for metric in self.metrics),
+            behavior=self.behavior.spec() if self.behavior else None,
+            options=options,
+            sync_period=self.sync_period or controller.sync_period,
+            dry_run=self.dry_run or controller.dry_run,
+            victims=victims.spec(shared) if victims else None,
+        )
+
+
+class File(Section):
+    """The whole file."""
+
+    controller: Controller = Controller()
+    """Numbers that all autoscalers share."""
+    prometheus: Annotated[Mapping[Text, Prometheus], Field(min_length=1)] = {
+        DEFAULT_SOURCE: Prometheus(url="http://localhost:9090")
+    }
+    """Sources by name; a query that names none asks `default`."""
+    adapters: Mapping[Word, Any] = Field(default_factory=dict)
+    """Connections to back ends by name; each type has keys of its own."""
+    queries: Mapping[Text, SharedQuery] = Field(default_factory=dict)
+    """Shared queries by name: each runs once a cycle for all who use it."""
+    autoscalers: tuple[Autoscaler, ...]
+    state: State = State()
+    """Where state is kept."""
+    web: Web = Web()
+    """The daemon's own HTTP server."""

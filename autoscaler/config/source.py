@@ -1,0 +1,50 @@
+"""Reads a configuration file: bounded, UTF-8, or one clear problem."""
+
+import stat
+from pathlib import Path
+from typing import Final, NoReturn
+
+from autoscaler.errors import ConfigError, Problem
+
+MAX_BYTES: Final = 16 * 2**20
+"""Ten thousand autoscalers take about 5 MiB."""
+
+_UTF16_OR_32: Final = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+
+
+def read(path: Path) -> str:
+    """The file's text, without a byte order mark. Raises ConfigError with one problem when there is none."""
+    raw = _read_bytes(path)
+    if raw.startswith(_UTF16_OR_32) or b"\0" in raw[:4]:
+        _refuse(path, "is not UTF-8 but UTF-16 or UTF-32; save it as UTF-8")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8-sig", errors="replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        message = f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise ConfigError([Problem(str(path), line, column, "", message)]) from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    too_large = f"is larger than {MAX_BYTES // 2**20} MiB; split it among several daemons"
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            _refuse(path, "is a directory; name the file in it")
+        if status.st_size > MAX_BYTES:
+            _refuse(path, too_large)
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)  # a pipe or a device does not tell its size
+    except OSError as error:
+        remedy = "check the path" if isinstance(error, FileNotFoundError) else "check its permissions and the path"
+        _refuse(path, f"cannot be read: {error.strerror or error}; {remedy}")
+    except ValueError:  # a NUL in the name
+        _refuse(path, "is no file name; check the path")
+    if len(raw) > MAX_BYTES:
+        _refuse(path, too_large)
+    return raw
+
+
+def _refuse(path: Path, message: str) -> NoReturn:
+    raise ConfigError([Problem(str(path), 1, 1, "", f"the file {message}")]) from None

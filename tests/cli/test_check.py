@@ -1,0 +1,118 @@
+"""`autoscaler check`, as a shell sees it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import app
+
+GOOD = """\
+autoscalers:
+  - name: w
+    scaleTargetRef: {adapter: local, name: p}
+    minReplicas: 0
+    maxReplicas: 2
+    metrics:
+      - {type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}
+      - {type: Resource, resource: {name: cpu, query: {expr: c}, request: {query: {expr: q}},
+         target: {type: Utilization, averageUtilization: 60}}}
+adapters: {local: {type: process, pools: {p: {command: [sleep, "9"]}}}}
+"""
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    """Exit code and standard output."""
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    return result.exit_code, result.stdout
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """A file without a mistake."""
+    file = tmp_path / "good.yaml"
+    file.write_text(GOOD)
+    return file
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    """A file with two."""
+    file = tmp_path / "bad.yaml"
+    file.write_text("web: {listenAdress: x}\n")
+    return file
+
+
+def test_a_right_file_is_one_line_and_exit_0(good: Path) -> None:
+    """Queries are counted once however many use them."""
+    assert run("check", good) == (0, f"{good}: ok, 1 autoscaler, 2 queries\n")
+
+
+def test_each_error_is_one_line_and_the_exit_code_1(bad: Path) -> None:
+    """Editors and CI read these lines."""
+    code, out = run("check", bad)
+    assert code == 1
+    assert out.splitlines() == [
+        f"{bad}:1:1: autoscalers: is missing; add it",
+        f"{bad}:1:7: web.listenAdress: unknown key; did you mean `listenAddress`?",
+    ]
+
+
+def test_several_files_are_all_checked(good: Path, bad: Path) -> None:
+    """A wrong one does not hide the next."""
+    code, out = run("check", bad, good)
+    assert code == 1
+    assert out.splitlines()[-1] == f"{good}: ok, 1 autoscaler, 2 queries"
+
+
+def test_without_a_file_the_configuration_is_checked(bad: Path) -> None:
+    """The same option names it as for `run`."""
+    assert run("check", "--config.file", bad)[1].startswith(f"{bad}:1:1: ")
+
+
+def test_an_absent_secret_is_a_warning_and_exit_0(good: Path) -> None:
+    """It may be there where the daemon runs."""
+    good.write_text(GOOD + "prometheus: {default: {url: 'http://h', bearerTokenFile: none}}\n")
+    code, out = run("check", good)
+    assert code == 0
+    assert out.startswith(f"{good}:11:58: warning: prometheus.default.bearerTokenFile: {good.parent}/none is absent")
+    assert len(out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("arguments", [["check", "--bogus"], ["bogus"], []])
+def test_wrong_arguments_exit_2(arguments: list[str]) -> None:
+    """Apart from what was asked for and failed."""
+    assert run(*arguments)[0] == 2
+
+
+def test_the_overview_names_every_command() -> None:
+    """It is the first thing that anybody sees."""
+    code, out = run("--help")
+    assert code == 0
+    assert "check  Check configuration files" in out
+    assert "run    Run the daemon" in out
+
+
+def test_the_version_is_shown() -> None:
+    """Bug reports need it."""
+    code, out = run("--version")
+    assert code == 0
+    assert out.startswith("autoscaler 0.")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check"]])
+def test_a_command_imports_only_what_it_needs(good: Path, arguments: list[str]) -> None:
+    """`check` runs in editors and hooks: it starts in a fraction of the time of the daemon's parts."""
+    heavy = ["sqlalchemy", "apscheduler", "starlette", "uvicorn", "boto3", "docker", "requests", "rich", "structlog"]
+    script = (
+        "import sys\nfrom autoscaler.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print(*(name for name in {heavy} if name in sys.modules), file=sys.stderr)"
+    )
+    files = [str(good)] if arguments == ["check"] else []
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *arguments, *files], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stderr.strip() == ""

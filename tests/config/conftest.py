@@ -1,0 +1,41 @@
+"""A file on disk in one call, and the tests' own adapter types."""
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from autoscaler.config import Settings, load
+from autoscaler.target import installed
+from autoscaler.target.registry import GROUP
+
+TYPES = {
+    "groups": "tests.config.adapter:Groups",
+    "faulty": "tests.config.adapter:Faulty",
+    "nervous": "tests.config.adapter:Nervous",
+    "missing": "tests.config.nowhere:Groups",
+}
+
+Load: TypeAlias = Callable[[str], Settings]
+
+
+@pytest.fixture(autouse=True)
+def test_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Types `groups`, `faulty`, `nervous`, and `missing`, whose module does not exist."""
+    entries = {name: EntryPoint(name, value, GROUP) for name, value in TYPES.items()}
+    monkeypatch.setattr("autoscaler.target.registry.installed", lambda: dict(installed()) | entries)
+    monkeypatch.setattr("autoscaler.config.connections.installed", lambda: dict(installed()) | entries)
+
+
+@pytest.fixture
+def load_text(tmp_path: Path) -> Load:
+    """Settings from a file that holds the text."""
+
+    def load_it(text: str) -> Settings:
+        path = tmp_path / "autoscaler.yaml"
+        path.write_text(text, encoding="utf-8")
+        return load(path)
+
+    return load_it

@@ -1,0 +1,181 @@
+"""Files with one mistake each: `§` stands before its place; then its path, and a part of what is said of it."""
+# ruff: noqa: E501 - a table is read line by line, one mistake each
+
+GOOD_METRIC = "{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"
+
+
+def body(**replaced: str) -> str:
+    """A file with one autoscaler, whose keys are replaced, or left out by an empty text."""
+    keys = {
+        "name": "web",
+        "scaleTargetRef": "{adapter: a, name: job/web}",
+        "minReplicas": "1",
+        "maxReplicas": "5",
+        "metrics": f"[{GOOD_METRIC}]",
+    } | replaced
+    lines = "\n    ".join(f"{key}: {value}" for key, value in keys.items() if value)
+    queries = "{cpu: {expr: cpu}, rate: {expr: 'rate(cpu[5m])'}}"
+    return f"adapters: {{a: {{type: groups}}}}\nqueries: {queries}\nautoscalers:\n  - {lines}\n"
+
+
+def metric(text: str) -> str:
+    """A file whose autoscaler has this metric."""
+    return body(metrics=f"[{text}]")
+
+
+def pods(
+    query: str = "{expr: q}", target: str = "{type: AverageValue, averageValue: 1}", name: str = "{name: q}"
+) -> str:
+    """A file with a metric of type Pods."""
+    return metric(f"{{type: Pods, pods: {{metric: {name}, query: {query}, target: {target}}}}}")
+
+
+def resource(more: str = "", target: str = "{type: Utilization, averageUtilization: 60}") -> str:
+    """A file with a metric of type Resource."""
+    return metric(f"{{type: Resource, resource: {{name: cpu, query: {{ref: cpu}}, target: {target}{more}}}}}")
+
+
+def down(rules: str) -> str:
+    """A file with these rules for scaleDown."""
+    return body(behavior=f"{{scaleDown: {rules}}}")
+
+
+M = "autoscalers[0].metrics[0]"
+D = "autoscalers[0].behavior.scaleDown"
+R = "autoscalers[0].scaleTargetRef"
+NONE = "autoscalers: []\n"
+
+MISTAKES = {
+    # the file as a whole
+    "empty": ("§", "", "the file is empty; write"),
+    "only a comment": ("§# nothing\n", "", "the file is empty"),
+    "a list": ("§- a\n", "", "the file is no mapping"),
+    "a text": ("§hello\n", "", "the file is no mapping"),
+    "a tab": ("a:\n§\tb: 1\n", "", "no valid YAML: "),
+    "an open bracket": ("a: [1, 2\n§", "", "no valid YAML: while parsing a flow sequence"),
+    "two documents": ("a: 1\n§---\nb: 1\n", "", "expected a single document"),
+    "a control character": ("a: §\x01\n", "", "a character that YAML does not allow"),
+    "a duplicate key": ("web: {}\n§web: {}\n", "", "'web' is given twice, first on line 1; remove one"),
+    "a tag": ("autoscalers: §!!python/object:os.system {}\n", "", "tags such as"),
+    "a tag on a key": ("§!!str a: 1\n", "", "tags such as"),
+    "an undefined alias": ("a: §*b\n", "", "undefined alias"),
+    "an alias in itself": ("a: §&a [1, *a]\n", "", "inside what it is an alias of"),
+    "a key that is a number": ("§1: x\n", "", "the key '1' is no text; write it in quotes"),
+    "a key that is a list": ("? §[a]\n: x\n", "", "a key is a mapping or a list"),
+    "a merge of a text": ("a: {<<: §b}\n", "", "to merge with <<"),
+    # sections and keys
+    "no autoscalers": ("§web: {}\n", "autoscalers", "is missing; add it"),
+    "an unknown section": (NONE + "§prometeus: {}\n", "prometeus", "unknown key; did you mean `prometheus`?"),
+    "a snake_case key": (NONE + "controller: {§dry_run: true}\n", "controller.dry_run", "did you mean `dryRun`?"),
+    "nothing near": (NONE + "web: {§zzz: 1}\n", "web.zzz", "unknown key; known: listenAddress"),
+    "an unknown key without a value": (NONE + "web: {§zzz: }\n", "web.zzz", "unknown key"),
+    "a section that is a list": (NONE + "controller: §[]\n", "controller", "expected a mapping, found a list"),
+    "a duration without unit": (NONE + "controller: {syncPeriod: §15}\n", "controller.syncPeriod", '15 is no duration; write it with a unit, as in "15s"'),
+    "a duration of 0": (NONE + "controller: {syncPeriod: §0s}\n", "controller.syncPeriod", "0 is too short"),
+    "yes": (NONE + "controller: {dryRun: §yes}\n", "controller.dryRun", "expected true or false, found the text 'yes'"),
+    "a number for true": (NONE + "controller: {dryRun: §1}\n", "controller.dryRun", "expected true or false, found the number 1"),
+    "a negative tolerance": (NONE + "controller: {tolerance: §-0.1}\n", "controller.tolerance", "-0.1 is below 0"),
+    "a tolerance that is a list": (NONE + "controller: {tolerance: §[]}\n", "controller.tolerance", "expected a quantity"),
+    "a state elsewhere": (NONE + "state: {url: §mysql://u:geheim@h/d}\n", "state.url", "this is no state URL"),
+    "an address without host": (NONE + "web: {listenAddress: §':80'}\n", "web.listenAddress", "expected HOST:PORT"),
+    "a port too large": (NONE + "web: {listenAddress: §'h:65536'}\n", "web.listenAddress", "expected HOST:PORT"),
+    # prometheus
+    "no url": (NONE + "prometheus: {default: §{timeout: 1s}}\n", "prometheus.default.url", "is missing; add it"),
+    "no scheme": (NONE + "prometheus: {default: {url: §'localhost:9090'}}\n", "prometheus.default.url", "no URL of a server"),
+    "a bad port": (NONE + "prometheus: {default: {url: §'http://h:x'}}\n", "prometheus.default.url", "no URL of a server"),
+    "a password in a url": (NONE + "prometheus: {default: {url: §'http://u:geheim@h'}}\n", "prometheus.default.url", "passwordFile"),
+    "parameters in a url": (NONE + "prometheus: {default: {url: §'http://h?a=b'}}\n", "prometheus.default.url", "under params"),
+    "a header that is a number": (NONE + "prometheus: {default: {url: 'http://h', headers: {a: §1}}}\n", "prometheus.default.headers.a", "expected a text, found a number; write it in quotes"),
+    "a certificate without key": (NONE + "prometheus: {default: {url: 'http://h', tls: §{certFile: a}}}\n", "prometheus.default.tls.keyFile", "go together"),
+    "two ways in": (NONE + "prometheus: {default: {url: 'http://h', basicAuth: {username: u, passwordFile: p}, bearerTokenFile: §t}}\n", "prometheus.default.bearerTokenFile", "stands beside basicAuth"),
+    "no source": (NONE + "prometheus: §{}\n", "prometheus", "is empty; give at least one"),
+    "a source without section": (NONE + "prometheus: {default: §}\n", "prometheus.default", "expected a mapping, found nothing"),
+    # adapters
+    "no adapter type": (NONE + "adapters: {a: §{retries: 1}}\n", "adapters.a.type", "is missing; add one of"),
+    "an unknown adapter type": (NONE + "adapters: {a: {type: §grups}}\n", "adapters.a.type", "did you mean `groups`?"),
+    "an adapter type that is a number": (NONE + "adapters: {a: {type: §1}}\n", "adapters.a.type", "expected a text"),
+    "an adapter that does not load": (NONE + "adapters: {a: {type: §missing}}\n", "adapters.a.type", "fails to load: ModuleNotFoundError"),
+    "an adapter whose settings crash": (NONE + "adapters: {a: §{type: faulty}}\n", "adapters.a", "failed to read it: KeyError"),
+    "an adapter that is a text": (NONE + "adapters: {a: §groups}\n", "adapters.a", "expected a mapping with a type"),
+    "an unknown key of an adapter": (NONE + "adapters: {a: {type: groups, §tokenfile: x}}\n", "adapters.a.tokenfile", "did you mean `tokenFile`?"),
+    "a wrong value of an adapter": (NONE + "adapters: {a: {type: groups, retries: §x}}\n", "adapters.a.retries", "expected a whole number, found the text 'x'"),
+    "a connection's name that is no folder": (NONE + "adapters: {§../a: {type: groups}}\n", "adapters.'../a'", "is no name"),
+    "adapters that are a list": (NONE + "adapters: §[a]\n", "adapters", "expected a mapping, found a list"),
+    # queries
+    "a query without expr": (NONE + "queries: {a: §{window: 1m}}\n", "queries.a.expr", "is missing; add it"),
+    "broken PromQL": (NONE + "queries: {a: {expr: §'sum(x'}}\n", "queries.a.expr", "no valid PromQL: unclosed left parenthesis"),
+    "empty PromQL": (NONE + "queries: {a: {expr: §''}}\n", "queries.a.expr", "no valid PromQL"),
+    "PromQL that is a number": (NONE + "queries: {a: {expr: §1}}\n", "queries.a.expr", "write it in quotes"),
+    "a bare range": (pods("{expr: §'x[5m]'}"), f"{M}.pods.query.expr", "is a range of samples, not one value each"),
+    "a bare subquery": (pods("{expr: §'(x[5m:1m])'}"), f"{M}.pods.query.expr", "is a range of samples"),
+    "a string": (pods("{expr: §'\"x\"'}"), f"{M}.pods.query.expr", "is a string, not a number"),
+    "brackets without end": (pods("{expr: §" + "(" * 9000 + "}"), f"{M}.pods.query.expr", "longer than 8192"),
+    "brackets too deep": (pods("{expr: §" + "(" * 300 + "x" + ")" * 300 + "}"), f"{M}.pods.query.expr", "nests deeper than 100"),
+    "neither expr nor ref": (pods("§{window: 1m}"), f"{M}.pods.query", "neither expr nor ref"),
+    "expr and ref": (pods("{expr: x, ref: §cpu}"), f"{M}.pods.query.ref", "ref stands beside expr"),
+    "match without ref": (pods("{expr: x, match: §{a: b}}"), f"{M}.pods.query.match", "match is only for a ref"),
+    "match with a number": (pods("{ref: cpu, match: {a: §1}}"), f"{M}.pods.query.match.a", "write it in quotes"),
+    "match with a label that is none": (pods("{ref: cpu, match: {§a-b: c}}"), f"{M}.pods.query.match.a-b", "is no label's name"),
+    "a dangling ref": (pods("{ref: §cpuu}"), f"{M}.pods.query.ref", "no query 'cpuu' in `queries`; did you mean `cpu`?"),
+    "a dangling source": (pods("{expr: x, prometheus: §defalt}"), f"{M}.pods.query.prometheus", "did you mean `default`?"),
+    "no default source": ("prometheus: {other: {url: 'http://h'}}\nqueries: {a: §{expr: x}}\n" + NONE, "queries.a.prometheus", "no source in `prometheus` is called default"),
+    "maxAge on a function": (pods("{expr: 'rate(x[5m])', maxAge: §1m}"), f"{M}.pods.query.maxAge", "maxAge needs a plain selector"),
+    "maxAge on an offset": (pods("{expr: 'x offset 5m', maxAge: §1m}"), f"{M}.pods.query.maxAge", "maxAge needs a plain selector"),
+    "maxAge on a shared function": (pods("{ref: rate, maxAge: §1m}"), f"{M}.pods.query.maxAge", "maxAge needs a plain selector"),
+    # autoscalers
+    "autoscalers that are a mapping": ("autoscalers: §{}\n", "autoscalers", "expected a list, found a mapping"),
+    "an autoscaler that is nothing": ("autoscalers: [§null]\n", "autoscalers[0]", "expected a mapping, found nothing"),
+    "no maxReplicas": (body(maxReplicas="").replace("- name", "- §name"), "autoscalers[0].maxReplicas", "is missing; add it"),
+    "a name with capitals": (body(name="§Web"), "autoscalers[0].name", "'Web' is no name; use at most 253 lower-case"),
+    "a name with a slash": (body(name="§a/b"), "autoscalers[0].name", "is no name"),
+    "a misspelt key": (body(maxReplica="9").replace("maxReplica:", "§maxReplica:"), "autoscalers[0].maxReplica", "did you mean `maxReplicas`?"),
+    "min above max": (body(minReplicas="6", maxReplicas="§5"), "autoscalers[0].maxReplicas", "5 is below minReplicas 6; raise it, or lower minReplicas"),
+    "max of 0": (body(maxReplicas="§0"), "autoscalers[0].maxReplicas", "0 is out of range; write at least 1"),
+    "max in more than 32 bits": (body(maxReplicas="§2147483648"), "autoscalers[0].maxReplicas", "write at most 2147483647"),
+    "max with a thousand digits": (body(maxReplicas="§" + "9" * 1000), "autoscalers[0].maxReplicas", "expected a whole number"),
+    "max as text": (body(maxReplicas="§'5'"), "autoscalers[0].maxReplicas", "expected a whole number, found the text '5'"),
+    "max as a fraction": (body(maxReplicas="§5.5"), "autoscalers[0].maxReplicas", "expected a whole number, found the number 5.5"),
+    "a negative min": (body(minReplicas="§-1"), "autoscalers[0].minReplicas", "-1 is out of range; write at least 0"),
+    "a min of 0 with Pods": (pods().replace("minReplicas: 1", "minReplicas: §0"), "autoscalers[0].minReplicas", "0 needs an Object or External metric"),
+    "no metrics": (body(metrics="§[]"), "autoscalers[0].metrics", "is empty; give at least one"),
+    # scaleTargetRef
+    "a dangling adapter": (body(scaleTargetRef="{adapter: §b, name: x/y}"), f"{R}.adapter", "no connection 'b' in `adapters`"),
+    "an empty target": (body(scaleTargetRef="{adapter: a, name: §''}"), f"{R}.name", "is empty"),
+    "a target that cannot be": (body(scaleTargetRef="{adapter: a, name: §web}"), f"{R}.name", "expected JOB/GROUP"),
+    "an adapter that crashes on a target": (body(scaleTargetRef="{adapter: a, name: §web}").replace("groups", "nervous"), f"{R}.name", "failed to check it: ZeroDivisionError"),
+    "a key that the adapter does not take": (body(scaleTargetRef="{adapter: a, name: x/y, region: §eu}"), f"{R}.region", "takes no region; remove it"),
+    "victims without query": (body(scaleTargetRef="{adapter: a, name: x/y, victims: §{select: least}}"), f"{R}.victims.query", "select: least needs it"),
+    "victims with a query too many": (body(scaleTargetRef="{adapter: a, name: x/y, victims: {select: oldest, query: §{expr: x}}}"), f"{R}.victims.query", "has no meaning with select: oldest"),
+    "unknown victims": (body(scaleTargetRef="{adapter: a, name: x/y, victims: {select: §best}}"), f"{R}.victims.select", "write 'oldest', 'newest' or 'least'"),
+    # metrics
+    "an unknown metric type": (metric("{type: §Pod, pods: {metric: {name: q}, query: {expr: q}, target: {type: AverageValue, averageValue: 1}}}"), f"{M}.type", "the text 'Pod' is not known here"),
+    "no body": (metric("§{type: Pods}"), f"{M}.pods", "is missing; a metric of type Pods needs it"),
+    "no body of a long name": (metric("§{type: ContainerResource}"), f"{M}.containerResource", "is missing"),
+    "a body too many": (metric(GOOD_METRIC[:-1] + ", object: §{metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"), f"{M}.object", "does not belong to a metric of type External"),
+    "a selector": (pods(name="{name: q, selector: §{matchLabels: {a: b}}}"), f"{M}.pods.metric.selector", "write it into the query"),
+    "Value for Pods": (pods(target="{type: §Value, value: 1}"), f"{M}.pods.target.type", "write 'AverageValue'"),
+    "Value for a resource": (resource(target="{type: §Value, value: 1}"), f"{M}.resource.target.type", "write 'Utilization' or 'AverageValue'"),
+    "Utilization for External": (metric(GOOD_METRIC.replace("{type: Value, value: 1}", "{type: §Utilization, averageUtilization: 1}")), f"{M}.external.target.type", "write 'Value' or 'AverageValue'"),
+    "no value": (pods(target="§{type: AverageValue}"), f"{M}.pods.target.averageValue", "is missing; a target of type AverageValue needs it"),
+    "a value of another type": (resource(target="{type: Utilization, averageUtilization: 1, averageValue: §1}"), f"{M}.resource.target.averageValue", "does not belong to a target of type Utilization"),
+    "a target of 0": (pods(target="{type: AverageValue, averageValue: §0}"), f"{M}.pods.target.averageValue", "0 is not above 0"),
+    "a target that is no quantity": (pods(target="{type: AverageValue, averageValue: §3x}"), f"{M}.pods.target.averageValue", "'3x' is no quantity"),
+    "a target too large": (pods(target="{type: AverageValue, averageValue: §10E}"), f"{M}.pods.target.averageValue", "do not fit 63 bits"),
+    "a utilization of 0": (resource(target="{type: Utilization, averageUtilization: §0}"), f"{M}.resource.target.averageUtilization", "write at least 1"),
+    "a utilization as text": (resource(target="{type: Utilization, averageUtilization: §60%}"), f"{M}.resource.target.averageUtilization", "expected a whole number"),
+    "a request of 0": (resource(", request: §0"), f"{M}.resource.request", "0 is not above 0"),
+    "a request that is a list": (resource(", request: §[1]"), f"{M}.resource.request", "expected a quantity"),
+    "a broken request query": (resource(", request: {query: {expr: §'x['}}"), f"{M}.resource.request.query.expr", "no valid PromQL"),
+    "an unknown key in a request": (resource(", request: {§qery: {expr: x}, query: {expr: x}}"), f"{M}.resource.request.qery", "did you mean `query`?"),
+    "a container for a plain resource": (resource(", §container: x"), f"{M}.resource.container", "unknown key"),
+    # behavior
+    "policies of nothing": (down("{policies: §[]}"), f"{D}.policies", "is empty; give at least one"),
+    "a window too long": (down("{stabilizationWindowSeconds: §3601}"), f"{D}.stabilizationWindowSeconds", "write at most 3600"),
+    "a window below 0": (down("{stabilizationWindowSeconds: §-1}"), f"{D}.stabilizationWindowSeconds", "write at least 0"),
+    "a period of 0": (down("{policies: [{type: Pods, value: 1, periodSeconds: §0}]}"), f"{D}.policies[0].periodSeconds", "write at least 1"),
+    "a period too long": (down("{policies: [{type: Pods, value: 1, periodSeconds: §1801}]}"), f"{D}.policies[0].periodSeconds", "write at most 1800"),
+    "a policy of 0": (down("{policies: [{type: Pods, value: §0, periodSeconds: 1}]}"), f"{D}.policies[0].value", "write at least 1"),
+    "an unknown policy": (down("{policies: [{type: §Instances, value: 1, periodSeconds: 1}]}"), f"{D}.policies[0].type", "write 'Pods' or 'Percent'"),
+    "an unknown choice": (down("{selectPolicy: §max}"), f"{D}.selectPolicy", "write 'Max', 'Min' or 'Disabled'"),
+    "a tolerance below 0": (down("{tolerance: §'-1'}"), f"{D}.tolerance", "-1 is below 0"),
+}  # fmt: skip

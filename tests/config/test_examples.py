@@ -1,0 +1,40 @@
+"""The files that users copy from, and the schema that their editors use."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autoscaler.config import load
+from autoscaler.config.schema import own_types, schema
+
+CONFIG = Path(__file__).parents[2] / "config"
+EXAMPLES = [CONFIG / "autoscaler.yaml", CONFIG / "demo.yaml", *sorted((CONFIG / "examples").glob("*.yaml"))]
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(CONFIG)))
+def test_an_example_is_right(file: Path) -> None:
+    """An example that does not load is worse than none."""
+    settings = load(file)
+    assert settings.autoscalers
+    assert settings.warnings == ()
+
+
+def test_every_adapter_has_an_example() -> None:
+    """Named after its type."""
+    assert {file.stem for file in (CONFIG / "examples").glob("*.yaml")} == set(own_types())
+
+
+def test_the_schema_is_fresh() -> None:
+    """`python -m autoscaler.config.schema > config/autoscaler.schema.json` makes it so."""
+    committed = json.loads((CONFIG / "autoscaler.schema.json").read_text(encoding="utf-8"))
+    assert committed == schema(own_types())
+
+
+def test_the_schema_refers_to_nothing_that_it_lacks() -> None:
+    """Definitions of adapters are moved and renamed."""
+    whole = schema(["process"])
+    text = json.dumps(whole)
+    names = {part.split('"')[0] for part in text.split('"#/$defs/')[1:]}
+    assert names <= set(whole["$defs"])
+    assert "process.PoolSettings" in names

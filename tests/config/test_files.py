@@ -1,0 +1,145 @@
+"""Files that cannot be read or are no text worth parsing: one problem, quickly, and never a traceback."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from autoscaler.config import load
+from autoscaler.config.document import MAX_DEPTH
+from autoscaler.config.source import MAX_BYTES
+from autoscaler.errors import ConfigError, Problem
+
+
+def problem_of(path: Path) -> Problem:
+    """The one problem that loading ends with."""
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    (problem,) = caught.value.problems
+    return problem
+
+
+def test_an_absent_file_says_so_at_its_first_place(tmp_path: Path) -> None:
+    """The path is the likeliest mistake of all."""
+    problem = problem_of(tmp_path / "none.yaml")
+    assert str(problem) == (
+        f"{tmp_path}/none.yaml:1:1: the file cannot be read: No such file or directory; check the path"
+    )
+
+
+def test_a_directory_is_no_file(tmp_path: Path) -> None:
+    """`check /etc/autoscaler` is soon typed."""
+    assert problem_of(tmp_path).message == "the file is a directory; name the file in it"
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    """Python raises ValueError, not OSError, for it."""
+    assert "is no file name" in problem_of(Path("a\0b")).message
+
+
+def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests may run as root, whom permissions do not stop: so the refusal is made up."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text("autoscalers: []\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert problem_of(file).message == (
+        "the file cannot be read: Permission denied; check its permissions and the path"
+    )
+
+
+def test_a_huge_file_is_refused_without_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log file given by mistake must not be pulled into memory."""
+    file = tmp_path / "huge.yaml"
+    with file.open("wb") as handle:
+        handle.truncate(50 * 2**20)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it was opened")
+
+    monkeypatch.setattr(Path, "open", fail)
+    assert "is larger than 16 MiB" in problem_of(file).message
+
+
+def test_a_device_without_end_is_read_no_further_than_the_limit() -> None:
+    """It tells no size beforehand."""
+    assert "is larger than 16 MiB" in problem_of(Path("/dev/zero")).message
+
+
+def test_a_file_at_the_limit_is_read(tmp_path: Path) -> None:
+    """The limit is a limit, not a guess."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_bytes(b"autoscalers: []\n#".ljust(MAX_BYTES, b"x"))
+    assert load(file).autoscalers == ()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_other_unicode_encodings_are_named(tmp_path: Path, encoding: str) -> None:
+    """Windows editors write them; the remedy is a menu entry."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_bytes("autoscalers: []\n".encode(encoding))
+    assert problem_of(file).message == "the file is not UTF-8 but UTF-16 or UTF-32; save it as UTF-8"
+
+
+def test_latin_1_is_refused_at_its_first_foreign_byte(tmp_path: Path) -> None:
+    """Decoded wrongly, a label would silently match nothing."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_bytes("web: {}\n# für\n".encode("latin-1"))
+    problem = problem_of(file)
+    assert (problem.line, problem.column) == (2, 4)
+    assert problem.message == "byte 0xfc is not UTF-8; save the file as UTF-8"
+
+
+def test_a_byte_order_mark_is_harmless(tmp_path: Path) -> None:
+    """Windows editors add it to UTF-8."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_bytes("autoscalers: []\n".encode("utf-8-sig"))
+    assert load(file).autoscalers == ()
+
+
+def test_columns_count_characters_not_bytes(tmp_path: Path) -> None:
+    """Editors do."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text("autoscalers: []\nweb: {listenAddress: für, x: 1}\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    assert [problem.column for problem in caught.value.problems] == [22, 27]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
+        "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 50)}]\n" for n in range(1, 9)),
+        "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: *a{n - 1}, y{n}: 1}}\n" for n in range(1, 3000)),
+        "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 5000)),
+        "[" * 100_000,
+        "{a: " * 100_000,
+        "- " * 100_000 + "a",
+        "a: " + "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1),
+    ],
+    ids=["doubling", "fifty-fold", "merges", "a chain", "brackets", "braces", "dashes", "one too deep"],
+)
+def test_documents_that_explode_are_refused_quickly(tmp_path: Path, text: str) -> None:
+    """Libyaml's composer would overflow the C stack, and whoever walks the values would never end."""
+    file = tmp_path / "bomb.yaml"
+    file.write_text(text)
+    started = time.process_time()
+    problem = problem_of(file)
+    assert "too large" in problem.message or "nested deeper" in problem.message
+    assert time.process_time() - started < 5  # seconds of our own; written out, most would take years
+
+
+def test_a_pipe_is_read(tmp_path: Path) -> None:
+    """`check <(generate)` is handy."""
+    read, write = os.pipe()
+    os.write(write, b"autoscalers: []\n")
+    os.close(write)
+    try:
+        assert load(Path(f"/dev/fd/{read}")).autoscalers == ()
+    finally:
+        os.close(read)

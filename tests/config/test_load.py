@@ -1,0 +1,261 @@
+"""What a right file comes to."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from autoscaler import model
+from autoscaler.config import BasicAuth, PrometheusSource, StateSettings, Tls, WebSettings
+from tests.config.conftest import Load
+
+HEAD = "adapters: {a: {type: groups}}\n"
+SCALER = "{name: w, scaleTargetRef: {adapter: a, name: j/g}, maxReplicas: 3, metrics: [%s]%s}"
+EXTERNAL = "{type: External, external: {metric: {name: q}, query: %s, target: {type: Value, value: 1}}}"
+
+
+def scaler(load_text: Load, more: str = "", metric: str = EXTERNAL % "{expr: q}", head: str = HEAD) -> model.Autoscaler:
+    """The autoscaler of a file with one."""
+    (only,) = load_text(f"{head}autoscalers:\n  - {SCALER % (metric, more)}\n").autoscalers
+    return only
+
+
+def query(load_text: Load, text: str, queries: str = "{}") -> model.Query:
+    """The query of a metric in a file with these shared queries."""
+    return scaler(load_text, metric=EXTERNAL % text, head=f"{HEAD}queries: {queries}\n").metrics[0].query
+
+
+def test_defaults_are_those_of_autoscaling_v2_and_the_controller(load_text: Load) -> None:
+    """A file that says little must do what a short HPA manifest does."""
+    settings = load_text("autoscalers: []\n")
+    assert settings.prometheus == {"default": PrometheusSource("http://localhost:9090")}
+    assert (settings.sync_period, settings.state, settings.web) == (
+        timedelta(seconds=15),
+        StateSettings(),
+        WebSettings(),
+    )
+    only = scaler(load_text)
+    assert (only.min_replicas, only.behavior, only.victims, only.dry_run) == (1, None, None, False)
+    assert only.options == model.Options()
+    assert only.sync_period == timedelta(seconds=15)
+
+
+def test_the_controllers_numbers_reach_every_autoscaler(load_text: Load) -> None:
+    """Decisions see only the autoscaler."""
+    head = (
+        "controller: {syncPeriod: 5s, tolerance: 0.0005, downscaleStabilization: 1m, "
+        "cpuInitializationPeriod: 2m, initialReadinessDelay: 0s}\n" + HEAD
+    )
+    only = scaler(load_text, head=head)
+    minute = timedelta(minutes=1)
+    assert only.options == model.Options(0.0005, minute, 2 * minute, timedelta(0))
+    assert only.sync_period == timedelta(seconds=5)
+    assert scaler(load_text, ", syncPeriod: 1s", head=head).sync_period == timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
+)
+def test_any_dry_run_wins(load_text: Load, controller: str, own: str, both: bool) -> None:
+    """Nobody who wrote `dryRun: true` anywhere expects a write."""
+    head = f"controller: {{dryRun: {controller}}}\n{HEAD}"
+    assert scaler(load_text, f", dryRun: {own}", head=head).dry_run is both
+
+
+def test_every_metric_type_becomes_its_spec(load_text: Load) -> None:
+    """What decide/ computes with is exactly what was written."""
+    settings = load_text(
+        HEAD
+        + """
+queries: {cpu: {expr: cpu}}
+autoscalers:
+  - name: w
+    scaleTargetRef: {adapter: a, name: j/g, namespace: n, victims: {select: least, query: {expr: load}}}
+    minReplicas: 0
+    maxReplicas: 3
+    metrics:
+      - {type: Resource, resource: {name: cpu, query: {ref: cpu}, request: 500m,
+         target: {type: Utilization, averageUtilization: 60}}}
+      - {type: ContainerResource, containerResource: {name: memory, container: c, containerLabel: task,
+         query: {ref: cpu}, request: {query: {expr: r}}, target: {type: AverageValue, averageValue: 1Gi}}}
+      - {type: Instances, pods: {metric: {name: i}, query: {expr: i},
+         target: {type: AverageValue, averageValue: "100"}}}
+      - {type: Object, object: {describedObject: {apiVersion: v1, kind: Route, name: r}, metric: {name: o},
+         query: {expr: o}, target: {type: AverageValue, averageValue: 0.5}}}
+      - {type: External, external: {metric: {name: e}, query: {expr: e}, target: {type: Value, value: 2k}}}
+"""
+    )
+    (only,) = settings.autoscalers
+    cpu, kind, of = model.Query("cpu"), model.MetricType, model.TargetType
+    assert only.target == model.TargetRef("a", "j/g", "n")
+    assert only.victims == model.VictimRule(model.VictimOrder.LEAST, model.Query("load"))
+    assert only.metrics == (
+        model.MetricSpec(kind.RESOURCE, "cpu", model.MetricTarget(of.UTILIZATION, 60), cpu, 500),
+        model.MetricSpec(
+            kind.CONTAINER_RESOURCE,
+            "memory",
+            model.MetricTarget(of.AVERAGE_VALUE, 2**30 * 1000),
+            cpu,
+            model.Query("r"),
+            "c",
+            "task",
+        ),
+        model.MetricSpec(kind.PODS, "i", model.MetricTarget(of.AVERAGE_VALUE, 100_000), model.Query("i")),
+        model.MetricSpec(
+            kind.OBJECT,
+            "o",
+            model.MetricTarget(of.AVERAGE_VALUE, 500),
+            model.Query("o"),
+            described_object="Route/r",
+        ),
+        model.MetricSpec(kind.EXTERNAL, "e", model.MetricTarget(of.VALUE, 2_000_000), model.Query("e")),
+    )
+
+
+def test_a_behavior_block_of_a_manifest_loads_unchanged(load_text: Load) -> None:
+    """Copy and paste from Kubernetes, block style and all fields, must just work."""
+    settings = load_text(
+        HEAD
+        + f"""
+autoscalers:
+- name: w
+  scaleTargetRef: {{adapter: a, name: j/g}}
+  maxReplicas: 3
+  metrics: [{EXTERNAL % "{expr: q}"}]
+  behavior:
+    scaleDown:
+      stabilizationWindowSeconds: 300
+      selectPolicy: Min
+      policies:
+      - type: Percent
+        value: 100
+        periodSeconds: 15
+      - type: Pods
+        value: 4
+        periodSeconds: 1800
+      tolerance: 50m
+    scaleUp:
+      selectPolicy: Disabled
+      policies:
+"""
+    )
+    seconds = timedelta(seconds=1)
+    down = model.ScalingRules(
+        300 * seconds,
+        model.SelectPolicy.MIN,
+        (
+            model.ScalingPolicy(model.PolicyType.PERCENT, 100, 15 * seconds),
+            model.ScalingPolicy(model.PolicyType.PODS, 4, 1800 * seconds),
+        ),
+        0.05,
+    )
+    up = replace(model.DEFAULT_SCALE_UP, select_policy=model.SelectPolicy.DISABLED)
+    assert settings.autoscalers[0].behavior == model.Behavior(up, down)
+
+
+def test_an_empty_behavior_is_not_the_same_as_none(load_text: Load) -> None:
+    """HPA takes another algorithm without behavior; with an empty one it uses the default policies."""
+    assert scaler(load_text, ", behavior: {}").behavior == model.Behavior()
+    assert scaler(load_text, ", behavior: ").behavior is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("q", 60),
+        ("rate(q[2m])", 120),
+        ("rate(q[30s])", 30),
+        ("rate(a[1m]) / rate(b[5m])", 300),
+        ("max_over_time(rate(q[5m])[1h:1m])", 3600),
+        ("sum by (x) (topk(scalar(rate(a[3m])), rate(q[1m])))", 180),
+    ],
+)
+def test_the_window_is_the_longest_range(load_text: Load, text: str, seconds: int) -> None:
+    """HPA's cpu rule sets an instance's start against the time that its sample averages over."""
+    assert query(load_text, f"{{expr: '{text}'}}").window == timedelta(seconds=seconds)
+    assert query(load_text, f"{{expr: '{text}', window: 7s}}").window == timedelta(seconds=7)
+
+
+def test_a_reference_takes_the_shared_query_and_replaces_what_it_gives(load_text: Load) -> None:
+    """The expression stays the shared one, so that it still runs once."""
+    shared = "{c: {expr: c, instanceLabel: id, window: 3m, maxAge: 1m}}"
+    expected = model.Query("c", instance_label="id", window=timedelta(minutes=3), max_age=timedelta(minutes=1))
+    assert query(load_text, "{ref: c}", shared) == expected
+    assert query(load_text, "{ref: c, match: {b: x, a: y}, window: 1m}", shared) == replace(
+        expected, match=(("a", "y"), ("b", "x")), window=timedelta(minutes=1)
+    )
+
+
+def test_anchors_and_merge_keys_work(load_text: Load) -> None:
+    """They are YAML's way of not repeating oneself; what stands in the mapping itself wins."""
+    settings = load_text(
+        HEAD
+        + f"""autoscalers:
+  - &one {SCALER % (EXTERNAL % "{expr: q}", "")}
+  - {{<<: *one, name: v, scaleTargetRef: {{adapter: a, name: j/h}}}}
+  - {{<<: [{{name: u, scaleTargetRef: {{adapter: a, name: j/i}}}}, *one]}}
+"""
+    )
+    assert [(each.name, each.target.name, each.max_replicas) for each in settings.autoscalers] == [
+        ("w", "j/g", 3),
+        ("v", "j/h", 3),
+        ("u", "j/i", 3),
+    ]
+
+
+def test_plain_words_stay_texts(load_text: Load) -> None:
+    """YAML 1.1 would read Norway's code as false, and a time as a number in base sixty."""
+    got = query(load_text, "{ref: c, match: {country: no, at: 12:30, day: 2024-01-01}}", "{c: {expr: c}}")
+    assert got.match == (("at", "12:30"), ("country", "no"), ("day", "2024-01-01"))
+
+
+def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
+    """Paths are relative to the file they stand in."""
+    settings = load_text(
+        "autoscalers: []\nprometheus: {p: {url: 'https://h:1/prefix', timeout: 2s, basicAuth: {username: u, "
+        "passwordFile: pw}, tls: {caFile: ca, certFile: /c, keyFile: k, serverName: s, insecureSkipVerify: true}, "
+        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}}}\n"
+    )
+    assert settings.prometheus == {
+        "p": PrometheusSource(
+            "https://h:1/prefix",
+            timedelta(seconds=2),
+            BasicAuth("u", tmp_path / "pw"),
+            tls=Tls(tmp_path / "ca", Path("/c"), tmp_path / "k", "s", insecure_skip_verify=True),
+            headers={"X-Scope-OrgID": "t"},
+            params={"dedup": "true"},
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("sqlite:///state.db", "sqlite:///{folder}/state.db"),
+        ("sqlite:////var/state.db", "sqlite:////var/state.db"),
+        ("sqlite://", "sqlite://"),
+        ("postgresql+psycopg://h/d", "postgresql+psycopg://h/d"),
+    ],
+)
+def test_a_relative_state_file_is_relative_to_the_configuration(
+    load_text: Load, tmp_path: Path, given: str, kept: str
+) -> None:
+    """The daemon's working directory is systemd's business."""
+    state = load_text(f"autoscalers: []\nstate: {{url: '{given}', retention: 7d}}\n").state
+    assert state == StateSettings(kept.format(folder=tmp_path), timedelta(days=7))
+
+
+def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Path) -> None:
+    """A file is checked on a laptop too, where the secrets are not."""
+    (tmp_path / "here").write_text("x")
+    settings = load_text(
+        "autoscalers: []\n"
+        "prometheus: {p: {url: 'http://h', bearerTokenFile: nowhere, tls: {caFile: here}}}\n"
+        "adapters: {a: {type: groups, tokenFile: gone}}\n"
+    )
+    assert [(each.line, each.column, each.path) for each in settings.warnings] == [
+        (2, 52, "prometheus.p.bearerTokenFile"),
+        (3, 41, "adapters.a.tokenFile"),
+    ]
+    assert settings.warnings[1].message == f"{tmp_path}/gone is absent or not readable here; `run` needs it"

@@ -1,0 +1,109 @@
+"""Whatever a file holds, loading ends with settings or with problems."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autoscaler.config import load, promql
+from autoscaler.errors import ConfigError, Problem
+
+GOOD = (Path(__file__).parents[2] / "config" / "autoscaler.yaml").read_text(encoding="utf-8")
+LINES = GOOD.splitlines(keepends=True)
+BITS = ["\t", "{", "}", "[", "]", ":", ": ", "- ", "&a ", "*a", "<<: ", "!!x ", "|", ">", "'", '"', "#", "~"]
+BITS += ["0", "-1", "1e999", ".nan", "\n", "\0", "\u2028", "é"]
+
+
+def problems_of(file: Path) -> Sequence[Problem]:
+    """What is wrong with the file; nothing when it loads. Whatever else is raised fails the test."""
+    try:
+        load(file)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> str:
+    """The full example with a few lines dropped, repeated, moved or damaged."""
+    lines = list(LINES)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(lines) - 1))
+        match draw(st.sampled_from(["drop", "repeat", "swap", "insert", "cut", "indent"])):
+            case "drop":
+                lines[at] = ""
+            case "repeat":
+                lines[at] *= 2
+            case "swap":
+                other = draw(st.integers(0, len(lines) - 1))
+                lines[at], lines[other] = lines[other], lines[at]
+            case "insert":
+                place = draw(st.integers(0, len(lines[at])))
+                lines[at] = lines[at][:place] + draw(st.sampled_from(BITS)) + lines[at][place:]
+            case "cut":
+                lines[at] = lines[at][: draw(st.integers(0, len(lines[at])))]
+            case _:
+                lines[at] = " " * draw(st.integers(0, 4)) + lines[at]
+    return "".join(lines)
+
+
+@given(mutated())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_damaged_file_never_ends_in_a_traceback(tmp_path: Path, text: str) -> None:
+    """An operator in a hurry writes all of these."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(text, encoding="utf-8")
+    lines = len(re.split("\n|\u2028", text))  # YAML 1.1 ends lines at U+2028 too
+    assert all(1 <= problem.line <= lines and problem.column >= 1 for problem in problems_of(file))
+
+
+_KEYS = st.sampled_from(["name", "metrics", "type", "expr", "ref", "query", "<<", "adapters", "a", "request", "x"])
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+_SECTIONS = st.sampled_from(
+    ["controller", "prometheus", "adapters", "queries", "autoscalers", "state", "web", "autoscalers[]", "metrics[]"]
+)
+
+
+@given(_SECTIONS, _VALUES)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_value_of_any_shape_in_any_section_is_a_problem_or_fine(tmp_path: Path, section: str, value: object) -> None:
+    """The rules that span sections read plain values, so these may have any shape."""
+    scaler = {"name": "w", "scaleTargetRef": {"adapter": "a", "name": "j/g"}, "maxReplicas": 1, "metrics": [value]}
+    document: dict[str, object] = {"adapters": {"a": {"type": "groups"}}, "autoscalers": []}
+    match section:
+        case "autoscalers[]":
+            document["autoscalers"] = [value, value]
+        case "metrics[]":
+            document["autoscalers"] = [scaler]
+        case _:
+            document[section] = value
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
+    assert all(problem.message for problem in problems_of(file))
+
+
+@given(st.text(alphabet="xy{}[]()=~\"'`\\,:@+-*/^% \n#0159mshdby_sumrateofftignorlp", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_promql_or_a_sentence_of_why_not(text: str) -> None:
+    """The parser is Rust: were it to panic, no `except Exception` would catch it."""
+    try:
+        said = promql.parse(text).text
+    except ValueError as error:
+        said = str(error)
+    assert said == text or "; " in said
+
+
+@pytest.mark.parametrize(
+    "text", ["1" + "+1" * 300, "-" * 300 + "1", "(" * 100 + "x" + ")" * 100, 'x{a=~"' + "a|" * 20_000 + 'b"}']
+)
+def test_long_expressions_are_parsed(text: str) -> None:
+    """Generated queries are long, lists of instances above all."""
+    assert promql.parse(text).text == text

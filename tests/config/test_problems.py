@@ -1,0 +1,97 @@
+"""Every mistake: where it is placed, what it is called, what is said of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from autoscaler.config import load
+from autoscaler.errors import ConfigError
+from tests.config.mistakes import GOOD_METRIC, MISTAKES, NONE, body, down, metric, pods, resource
+
+
+@pytest.mark.parametrize(("text", "path", "fragment"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_the_only_problem_and_is_placed(tmp_path: Path, text: str, path: str, fragment: str) -> None:
+    """An operator jumps to the place and reads what to do; a cascade of follow-up errors would hide it."""
+    before, mark, after = text.partition("§")
+    assert mark
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(before + after, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column) == (before.count("\n") + 1, len(before) - before.rfind("\n")), problem
+    assert problem.path == path, problem
+    assert fragment in problem.message, problem
+    assert "geheim" not in str(problem)
+
+
+def test_the_unmarked_parts_of_the_table_are_right(tmp_path: Path) -> None:
+    """Otherwise the table would test something else than it says."""
+    for text in (body(), pods(), resource(), resource(", request: 500m"), metric(GOOD_METRIC), down("{}"), NONE):
+        (tmp_path / "good.yaml").write_text(text)
+        load(tmp_path / "good.yaml")
+
+
+def test_every_mistake_is_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    """Fixing one error at a time, each with a run of its own, is what nobody wants to do at night."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(
+        "controller: {syncPeriod: 15}\n"
+        "adapters: {a: {type: groups, retries: x}}\n"
+        "queries: {cpu: {expr: 'sum('}}\n"
+        "autoscalers:\n"
+        "  - {name: web, scaleTargetRef: {adapter: a, name: j/g}, minReplicas: 3, maxReplicas: 2, metrics: []}\n"
+        "  - {name: web, scaleTargetRef: {adapter: a, name: j/g}, maxReplica: 2, metrics: [{type: Pods}]}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    assert [(problem.line, problem.path) for problem in caught.value.problems] == [
+        (1, "controller.syncPeriod"),
+        (2, "adapters.a.retries"),
+        (3, "queries.cpu.expr"),
+        (5, "autoscalers[0].maxReplicas"),
+        (5, "autoscalers[0].metrics"),
+        (6, "autoscalers[1].maxReplicas"),
+        (6, "autoscalers[1].name"),
+        (6, "autoscalers[1].scaleTargetRef.name"),
+        (6, "autoscalers[1].maxReplica"),
+        (6, "autoscalers[1].metrics[0].pods"),
+    ]
+    assert all(re.fullmatch(r"\S+:\d+:\d+: \S+: .+", line) for line in str(caught.value).split("\n"))
+
+
+def test_two_autoscalers_on_one_target_name_each_other(tmp_path: Path) -> None:
+    """Both would write, each undoing the other. The connection's own namespace counts as given."""
+    file = tmp_path / "autoscaler.yaml"
+    one = "  - {{name: {}, scaleTargetRef: {}, maxReplicas: 2, metrics: [{}]}}"
+    lines = [
+        "adapters: {a: {type: groups, namespace: prod}}",
+        "autoscalers:",
+        one.format("x", "{adapter: a, name: j/g}", GOOD_METRIC),
+        one.format("y", "{adapter: a, name: j/g, namespace: prod}", GOOD_METRIC),
+        one.format("z", "{adapter: a, name: j/g, namespace: test}", GOOD_METRIC),
+    ]
+    file.write_text("\n".join(lines))
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    (problem,) = caught.value.problems
+    assert str(problem) == (
+        f"{file}:4:50: autoscalers[1].scaleTargetRef.name: "
+        "a/j/g is already scaled by the autoscaler on line 3; remove one of the two"
+    )
+
+
+def test_a_mistake_in_an_aliased_block_is_named_once(tmp_path: Path) -> None:
+    """The block is written once; ten thousand users of it are no ten thousand mistakes."""
+    file = tmp_path / "autoscaler.yaml"
+    names = [f"w{index}" for index in range(20)]
+    lines = [
+        f"  - {{name: {name}, scaleTargetRef: {{adapter: a, name: j/{name}}}, maxReplicas: 2, "
+        f"metrics: [{GOOD_METRIC}], behavior: {'&b {scaleDown: {policies: []}}' if name == 'w0' else '*b'}}}"
+        for name in names
+    ]
+    file.write_text("adapters: {a: {type: groups}}\nautoscalers:\n" + "\n".join(lines))
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    assert [problem.path for problem in caught.value.problems] == ["autoscalers[0].behavior.scaleDown.policies"]
