@@ -1,0 +1,221 @@
+"""The adapter: targets are `job/group`, the size is the group's count."""
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from adapters.nomad.client import Client, Refusal
+from adapters.nomad.jobs import Group, Job, JobKey
+from adapters.nomad.region import JobView, Region, job_path, understood
+from adapters.nomad.settings import NomadSettings, resolve
+from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable
+from autoscaler.model import (
+    Call,
+    Conflict,
+    Decision,
+    Held,
+    Hold,
+    HoldReason,
+    Phase,
+    Proposed,
+    ScaleChange,
+    ScaleOutcome,
+    TargetRef,
+    TargetState,
+    Unchanged,
+    Written,
+)
+from autoscaler.target import AdapterContext
+
+DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
+"""Reason of a hold: Nomad refuses a new count while a deployment of the job is under way."""
+_MESSAGE_LENGTH: Final = 1000
+"""Nomad keeps a message as it is; a decision's reason needs no more."""
+
+
+class _Place(NamedTuple):
+    """Where a target is."""
+
+    region: str | None
+    job: JobKey
+    group: str
+
+
+class Nomad:
+    """One cluster, through one agent (`autoscaler.target.AdapterType`, `Announces`, `Closes`)."""
+
+    Settings: ClassVar = NomadSettings
+    target_keys: ClassVar = frozenset({"namespace", "region"})
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: NomadSettings) -> str | None:  # noqa: ARG004 - AdapterType's
+        """What is wrong with the target's name or namespace, or None."""
+        job, slash, group = target.name.rpartition("/")
+        if not (job and slash and group) or target.name.split() != [target.name]:
+            return f"name: {target.name!r} names no group of a job; write it as JOB/GROUP"
+        if target.namespace is not None and (target.namespace == "*" or not target.namespace):
+            return f"namespace: {target.namespace!r} is no single namespace; name one, or leave it out"
+        return None
+
+    def __init__(self, context: AdapterContext[NomadSettings]) -> None:
+        self._connection = resolve(context.settings, os.environ)
+        self._client = Client(self._connection, context.clock)
+        self._record_dry_run = context.settings.record_dry_run
+        self._regions: dict[str | None, Region] = {}
+        self._superseded: dict[tuple[str | None, JobKey, str], str] = {}
+        """Revision -> the one that our own write made of it, since the last observation."""
+        self._announced: dict[TargetRef, str] = {}
+        """What was last recorded with Nomad of a target's unwritten decisions."""
+        if not self._connection.verify:
+            context.logger.warning("nomad_tls_not_verified", connection=context.name, address=self._connection.address)
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """The state of each target; a region that fails concerns its own targets alone."""
+        self._superseded.clear()
+        places = {target: self._place(target) for target in targets}
+        jobs: dict[str | None, set[JobKey]] = defaultdict(set)
+        for place in places.values():
+            jobs[place.region].add(place.job)
+        views = {region: self._read(region, keys, call) for region, keys in jobs.items()}
+        return {target: _state(place, views[place.region]) for target, place in places.items()}
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Set the group's count, guarded by the job's index as it is now and as the decision saw it."""
+        place = self._place(target)
+        region = self._region(place.region)
+        job = region.read_job(place.job, call)
+        group = _group(place, job)
+        if group.count == change.size:  # Nomad would accept it and count it as a change of the job
+            return Unchanged()
+        expected = self._expected(place, change.revision)
+        if group.count != change.decided_from or expected not in (None, str(job.modify_index)):
+            return Conflict(
+                f'job "{place.job.id}" changed since it was observed: group "{place.group}" has count {group.count} '
+                f"(index {job.modify_index}), the decision saw {change.decided_from} (index {change.revision})"
+            )
+        body = {"Count": change.size, "JobModifyIndex": job.modify_index, "Meta": {"decision": change.id}}
+        try:
+            written = self._post(place, change.reason, body, call)
+        except Refusal as refusal:
+            if "active deployment" in refusal.text:
+                return Held(HoldReason(DEPLOYMENT_ACTIVE, f'a deployment of job "{place.job.id}" has begun'))
+            if refusal.status == 409 or "conflicting job modify index" in refusal.text:
+                return Conflict(f'job "{place.job.id}" was changed in this moment: {refusal.text}')
+            raise refusal.as_target_error() from None
+        with understood(f'a new count of job "{place.job.id}"'):
+            self._superseded[place.region, place.job, str(job.modify_index)] = str(written["JobModifyIndex"])
+        self._announced.pop(target, None)
+        return Written(change.size)
+
+    def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+        """Record a write that failed, or with recordDryRun one that a dry run proposes, as a scaling event.
+
+        Nomad keeps only the last few events of a group, so each is recorded once until something else is to be said.
+        """
+        outcome = decision.outcome
+        if isinstance(outcome, TargetNotScalable):
+            return  # Nomad takes no event of what cannot be scaled
+        if isinstance(outcome, TargetError):
+            said, message = type(outcome).__name__, f"cannot scale to {decision.desired}: {outcome}"
+        elif isinstance(outcome, Proposed) and self._record_dry_run:
+            said = message = f"dry run: would scale from {decision.current} to {outcome.size}"
+        else:
+            return
+        if self._announced.get(target) == said:
+            return
+        failed = isinstance(outcome, TargetError)
+        try:
+            self._post(self._place(target), message, {"Error": failed}, call)
+        except Refusal as refusal:
+            raise refusal.as_target_error() from None
+        self._announced[target] = said
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def _place(self, target: TargetRef) -> _Place:
+        job, _, group = target.name.rpartition("/")
+        namespace = target.namespace or self._connection.namespace
+        return _Place(target.region or self._connection.region, JobKey(namespace, job), group)
+
+    def _region(self, name: str | None) -> Region:
+        return self._regions.setdefault(name, Region(self._client, name))
+
+    def _read(
+        self, region: str | None, keys: set[JobKey], call: Call
+    ) -> Mapping[JobKey, JobView | TargetError] | TargetError:
+        try:
+            return self._region(region).read(keys, call)
+        except TargetError as error:
+            return error
+
+    def _expected(self, place: _Place, revision: str | None) -> str | None:
+        """The revision after our own writes to other groups of the same job: those are no outside change."""
+        while revision is not None and (key := (place.region, place.job, revision)) in self._superseded:
+            revision = self._superseded[key]
+        return revision
+
+    def _post(self, place: _Place, message: str, body: Mapping[str, Any], call: Call) -> Any:
+        target = {"Group": place.group}
+        return self._client.post(
+            job_path(place.job, "/scale"),
+            self._region(place.region).query(place.job.namespace),
+            {"Target": target, "Message": message[:_MESSAGE_LENGTH], **body},
+            call,
+        )
+
+
+def _group(place: _Place, job: Job) -> Group:
+    """The group. Raises TargetNotScalable or TargetNotFound."""
+    if job.obstacle is not None:
+        raise TargetNotScalable(f'job "{place.job.id}" cannot be scaled: {job.obstacle}')
+    if place.group not in job.groups:
+        known = ", ".join(job.groups)
+        raise TargetNotFound(f'job "{place.job.id}" has no group "{place.group}", it has {known}; correct the name')
+    return job.groups[place.group]
+
+
+def _state(place: _Place, views: Mapping[JobKey, JobView | TargetError] | TargetError) -> TargetState | TargetError:
+    view = views if isinstance(views, TargetError) else views[place.job]
+    if isinstance(view, TargetError):
+        return view
+    try:
+        group = _group(place, view.job)
+    except TargetError as error:
+        return error
+    instances = view.instances.get(place.group, ())
+    return TargetState(
+        replicas=group.count,
+        status_replicas=sum(not one.deleting and one.phase is not Phase.FAILED for one in instances),
+        instances=instances,
+        limits=group.limits,
+        hold=_hold(place, view),
+        revision=str(view.job.modify_index),
+        warnings=tuple(_warnings(place, group, view)),
+    )
+
+
+def _hold(place: _Place, view: JobView) -> Hold:
+    deployment = view.deployment
+    if deployment is None:
+        return Hold()
+    said = (
+        f'deployment {deployment.id[:8]} of version {deployment.job_version} of job "{place.job.id}" is under way '
+        f"({deployment.said}); Nomad takes no new count until it has ended"
+    )
+    reason = HoldReason(DEPLOYMENT_ACTIVE, said)
+    return Hold(scale_out=reason, scale_in=reason)
+
+
+def _warnings(place: _Place, group: Group, view: JobView) -> list[str]:
+    found = []
+    if group.policy:
+        found.append(
+            f'the scaling block of group "{place.group}" has a policy: where a Nomad Autoscaler runs, two autoscalers '
+            "are at work; remove the policy, or this autoscaler"
+        )
+    if queued := view.queued.get(place.group, 0):
+        found.append(f"{queued} of {group.count} found no place; see `nomad job status {place.job.id}`")
+    return found

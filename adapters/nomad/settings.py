@@ -1,0 +1,161 @@
+"""The connection's settings, and what is in force once the environment has filled the gaps."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from autoscaler.errors import AdapterError, TargetForbidden
+from autoscaler.target import AdapterSettings, ExistingPath
+
+DEFAULT_ADDRESS: Final = "http://127.0.0.1:4646"
+DEFAULT_NAMESPACE: Final = "default"
+_TRUE: Final = frozenset({"1", "t", "true"})
+_FALSE: Final = frozenset({"", "0", "f", "false"})
+
+
+class NomadTls(AdapterSettings):
+    """TLS towards the agent. What is left out comes from NOMAD_CACERT, NOMAD_CLIENT_CERT and so on."""
+
+    ca_file: ExistingPath | None = None
+    """Certificates of the authority that signed the agent's; left out: the system's."""
+    cert_file: ExistingPath | None = None
+    """Our own certificate, where the agent asks for one (verify_https_client)."""
+    key_file: ExistingPath | None = None
+    """The key to it."""
+    server_name: str | None = None
+    """The name in the agent's certificate, `server.global.nomad`; left out: the address's host."""
+    insecure_skip_verify: bool | None = None
+    """true: accept any certificate."""
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("certFile and keyFile go together; give both or neither")
+        return self
+
+
+class NomadSettings(AdapterSettings):
+    """A Nomad cluster. What is left out comes from the NOMAD_* environment, then from Nomad's own defaults."""
+
+    address: str | None = Field(default=None, examples=["https://nomad.example:4646"])
+    """URL of an agent's HTTP API. Default: NOMAD_ADDR, else http://127.0.0.1:4646."""
+    region: str | None = Field(default=None, min_length=1)
+    """Region of targets that name none. Default: NOMAD_REGION, else the agent's own."""
+    namespace: str | None = Field(default=None, min_length=1)
+    """Namespace of targets that name none. Default: NOMAD_NAMESPACE, else `default`."""
+    token_file: ExistingPath | None = None
+    """File with the ACL token's secret, read anew at each use. Default: the token in NOMAD_TOKEN."""
+    tls: NomadTls = NomadTls()
+    """TLS towards the agent."""
+    record_dry_run: bool = False
+    """true: what a dry run would have written is recorded in Nomad as a scaling event without a count."""
+
+    @field_validator("address")
+    @classmethod
+    def _http(cls, address: str | None) -> str | None:
+        return None if address is None else _url(address)
+
+    @field_validator("namespace")
+    @classmethod
+    def _one(cls, namespace: str | None) -> str | None:
+        if namespace == "*":
+            raise ValueError('"*" is no single namespace; name one, and others at scaleTargetRef.namespace')
+        return namespace
+
+
+def _url(address: str) -> str:
+    parts = urlsplit(address)
+    if "@" in parts.netloc:
+        raise ValueError("the address holds credentials, and would be logged with them; use tokenFile")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{address!r} is no URL of an agent; write it as {DEFAULT_ADDRESS}")
+    if parts.port == 0:  # reading it raises ValueError for what is no port
+        raise ValueError(f"{address!r} has no port that can be connected to; write it as {DEFAULT_ADDRESS}")
+    return address.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What is in force: the file before the environment before Nomad's defaults."""
+
+    address: str
+    region: str | None
+    namespace: str
+    token_file: Path | None
+    token: str | None
+    ca_file: Path | None
+    cert_file: Path | None
+    key_file: Path | None
+    server_name: str | None
+    verify: bool
+
+    def read_token(self) -> str | None:
+        """The ACL token's secret, or None where there is none. Raises TargetForbidden when it cannot be read."""
+        if self.token_file is None:
+            source, token = "NOMAD_TOKEN", self.token or ""
+        else:
+            source, token = f"tokenFile {self.token_file}", _text(self.token_file)
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise TargetForbidden(f"{source} holds no token; expected one secret id and nothing else")
+        return token or None
+
+
+def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> Connection:
+    """The connection in force. Raises AdapterError for what can never work, and for a secret file that is absent."""
+    tls = settings.tls
+    own_pair = tls.cert_file is not None
+
+    def path(variable: str) -> Path | None:
+        return Path(environment[variable]) if environment.get(variable) else None
+
+    skip = tls.insecure_skip_verify
+    try:
+        connection = Connection(
+            address=settings.address or _url(environment.get("NOMAD_ADDR") or DEFAULT_ADDRESS),
+            region=settings.region or environment.get("NOMAD_REGION") or None,
+            namespace=settings.namespace or environment.get("NOMAD_NAMESPACE") or DEFAULT_NAMESPACE,
+            token_file=settings.token_file,
+            token=environment.get("NOMAD_TOKEN") or None,
+            ca_file=tls.ca_file or path("NOMAD_CACERT"),
+            cert_file=tls.cert_file if own_pair else path("NOMAD_CLIENT_CERT"),
+            key_file=tls.key_file if own_pair else path("NOMAD_CLIENT_KEY"),
+            server_name=tls.server_name or environment.get("NOMAD_TLS_SERVER_NAME") or None,
+            verify=not (_flag("NOMAD_SKIP_VERIFY", environment) if skip is None else skip),
+        )
+    except ValueError as error:
+        raise AdapterError(f"NOMAD_* environment: {error}") from None
+    if connection.namespace == "*":
+        raise AdapterError('NOMAD_NAMESPACE: "*" is no single namespace; name one')
+    if (connection.cert_file is None) != (connection.key_file is None):
+        raise AdapterError("NOMAD_CLIENT_CERT and NOMAD_CLIENT_KEY go together; give both or neither")
+    for file in (connection.token_file, connection.ca_file, connection.cert_file, connection.key_file):
+        if file is not None:
+            _check_readable(file)
+    return connection
+
+
+def _text(file: Path) -> str:
+    """The file's text. Raises TargetForbidden: without it Nomad would refuse us."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise TargetForbidden(f"{file} cannot be read: {reason}; put it there, or correct the path") from None
+
+
+def _flag(variable: str, environment: Mapping[str, str]) -> bool:
+    text = environment.get(variable, "").lower()
+    if text not in _TRUE | _FALSE:
+        raise ValueError(f"{variable} is {text!r}; expected true or false")
+    return text in _TRUE
+
+
+def _check_readable(file: Path) -> None:
+    try:
+        _text(file)
+    except TargetForbidden as error:
+        raise AdapterError(str(error)) from None

@@ -1,0 +1,102 @@
+"""One agent for all tests here; each uses jobs of its own."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.nomad import Nomad
+from autoscaler.clock import SystemClock
+from autoscaler.errors import TargetError
+from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
+from autoscaler.target.contract import RecordingLogger, make_context
+from tests.servers.faults import Faults, running_faults
+from tests.servers.nomad import NomadServer, running_nomad
+
+
+@pytest.fixture(scope="session")
+def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
+    """A real agent without TLS and ACL."""
+    with running_nomad(tmp_path_factory.mktemp("nomad")) as server:
+        yield server
+
+
+class Connection:
+    """An adapter and the calls that the daemon would make."""
+
+    def __init__(self, state: Path, **settings: object) -> None:
+        self.logger = RecordingLogger()
+        context = make_context(Nomad.Settings.model_validate(settings), state, logger=self.logger)
+        self.adapter = Nomad(context)
+
+    def call(self, seconds: float = 20) -> Call:
+        clock = SystemClock()
+        return Call(clock.now(), clock.monotonic() + seconds)
+
+    def ref(self, name: str, **where: str) -> TargetRef:
+        return TargetRef("test", name, **where)
+
+    def look(self, name: str, **where: str) -> TargetState | TargetError:
+        target = self.ref(name, **where)
+        return self.adapter.observe([target], self.call())[target]
+
+    def state(self, name: str, **where: str) -> TargetState:
+        found = self.look(name, **where)
+        assert isinstance(found, TargetState), found
+        return found
+
+    def wait_for(self, name: str, wanted: Callable[[TargetState], bool], what: str) -> TargetState:
+        """The state once it is `wanted`. Fails the test after a minute."""
+        end = time.monotonic() + 60
+        while not wanted(state := self.state(name)):
+            assert time.monotonic() < end, f"{name} did not come {what}; last seen: {state}"
+            time.sleep(0.1)
+        return state
+
+    def scale(self, name: str, seen: TargetState, size: int, seconds: float = 20, **where: str) -> object:
+        """What the write comes to; a TargetError that is raised is returned."""
+        change = ScaleChange("decision-1", size, seen.replicas, seen.revision, "cpu 90% against 60%")
+        try:
+            return self.adapter.scale(self.ref(name, **where), change, self.call(seconds))
+        except TargetError as error:
+            return error
+
+
+Connect = Callable[..., Connection]
+
+
+@pytest.fixture
+def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
+    """Builds connections, with the settings given; what the developer's own environment says is not seen."""
+    for variable in ("ADDR", "REGION", "NAMESPACE", "TOKEN", "CACERT", "CLIENT_CERT", "CLIENT_KEY", "SKIP_VERIFY"):
+        monkeypatch.delenv(f"NOMAD_{variable}", raising=False)
+    monkeypatch.delenv("NOMAD_TLS_SERVER_NAME", raising=False)
+    made: list[Connection] = []
+
+    def build(**settings: object) -> Connection:
+        made.append(Connection(tmp_path / "state", **settings))
+        return made[-1]
+
+    yield build
+    for one in made:
+        one.adapter.close()
+
+
+@pytest.fixture
+def proxy(nomad: NomadServer) -> Iterator[Faults]:
+    """A way to the agent that counts requests and misbehaves on demand."""
+    with running_faults(nomad.url) as faults:
+        yield faults
+
+
+@pytest.fixture
+def direct(connect: Connect, nomad: NomadServer) -> Connection:
+    """A connection to the agent."""
+    return connect(address=nomad.url)
+
+
+@pytest.fixture
+def proxied(connect: Connect, proxy: Faults) -> Connection:
+    """A connection to the agent through the proxy."""
+    return connect(address=proxy.url)

@@ -1,0 +1,107 @@
+"""What an observation costs, counted at a proxy in front of a real agent."""
+
+import pytest
+
+from autoscaler.errors import TargetError
+from autoscaler.model import TargetRef
+from tests.adapters.nomad.conftest import Connection
+from tests.servers.faults import Fault, Faults
+from tests.servers.nomad import NomadServer, service
+
+pytestmark = pytest.mark.slow
+_NOWHERE = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
+
+
+def _failed(connection: Connection, targets: list[TargetRef]) -> bool:
+    """Whether some were not read in time: the next look goes on where this one ended."""
+    return any(isinstance(one, TargetError) for one in connection.adapter.observe(targets, connection.call()).values())
+
+
+def _sizes(connection: Connection, targets: list[TargetRef]) -> list[int]:
+    answer = connection.adapter.observe(targets, connection.call(60))
+    states = [answer[target] for target in targets]
+    failed = [state for state in states if isinstance(state, TargetError)]
+    assert not failed, failed[0]
+    return [state.replicas for state in states if not isinstance(state, TargetError)]
+
+
+def test_a_thousand_quiet_groups_cost_at_most_five_requests(
+    proxied: Connection, proxy: Faults, nomad: NomadServer
+) -> None:
+    """The bill must not grow with the number of groups; one that moved costs one request more."""
+    jobs = [service(f"quiet-{number}", Constraints=_NOWHERE) for number in range(1000)]
+    for job in jobs:
+        nomad.register(job)
+    targets = [proxied.ref(f"{job['ID']}/work") for job in jobs]
+    nomad.wait(lambda: not _failed(proxied, targets), "first look at every job", within_seconds=240)
+    proxy.requests.clear()
+    assert _sizes(proxied, targets) == [1] * 1000
+    assert proxy.count() <= 5, proxy.requests
+    proxy.requests.clear()
+    nomad.scale("quiet-7", "work", 2)
+    assert _sizes(proxied, targets)[7] == 2
+    assert proxy.count() <= 6, proxy.requests
+
+
+def test_an_allocation_is_read_in_full_once_and_when_it_changes(
+    proxied: Connection, proxy: Faults, nomad: NomadServer
+) -> None:
+    """What the list lacks is kept: three requests when nothing moved."""
+    nomad.register(service("kept", count=2))
+    proxied.wait_for("kept/work", lambda seen: [str(i.phase) for i in seen.instances] == ["Running"] * 2, "up")
+    nomad.wait(lambda: all(one["DeploymentStatus"] is None for one in nomad.allocations("kept")), "rest")
+    before = proxied.state("kept/work")
+    proxy.requests.clear()
+    assert proxied.state("kept/work") == before
+    assert proxy.count() == 3
+    nomad.scale("kept", "work", 3)
+    proxied.wait_for("kept/work", lambda seen: [str(i.phase) for i in seen.instances] == ["Running"] * 3, "up")
+    assert proxy.count("/v1/allocation/") >= 1
+
+
+def test_an_allocation_collected_since_it_was_listed_is_gone(
+    proxied: Connection, proxy: Faults, nomad: NomadServer
+) -> None:
+    """Its long form answers 404, which is no failure of the target."""
+    nomad.register(service("gone"))
+    nomad.wait(lambda: nomad.allocations("gone"), "allocation")
+    proxy.faults.append(Fault("/v1/allocation/", 404, "alloc not found"))
+    state = proxied.state("gone/work")
+    assert (state.replicas, state.instances) == (1, ())
+
+
+def test_many_new_allocations_are_read_in_one_list(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+    """A daemon that starts on a full cluster must not ask for each allocation by itself."""
+    nomad.register(service("crowd", count=30))
+    nomad.wait(lambda: len(nomad.allocations("crowd")) == 30, "allocations")
+    state = proxied.state("crowd/work")
+    assert len(state.instances) == 30
+    assert all(len(one.container_requests) == 1 for one in state.instances)
+    assert proxy.count("/v1/allocation/") == 0
+    assert proxy.count("resources=true") == 1
+    nomad.purge("crowd")
+
+
+def test_lists_are_read_page_after_page(
+    proxied: Connection, proxy: Faults, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster may have more jobs than one reply should carry."""
+    monkeypatch.setattr("adapters.nomad.client.PER_PAGE", 2)
+    jobs = [service(f"paged-{number}", Constraints=_NOWHERE, count=number) for number in range(5)]
+    for job in jobs:
+        nomad.register(job)
+    assert _sizes(proxied, [proxied.ref(f"{job['ID']}/work") for job in jobs]) == [0, 1, 2, 3, 4]
+    assert proxy.count("/v1/jobs.*next_token=") == 2
+
+
+def test_few_jobs_are_picked_by_the_server(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+    """Whoever scales one job of a large cluster is not sent the others."""
+    nomad.register(service("picked"))
+    proxied.state("picked/work")
+    assert proxy.count("filter=.*picked") == proxy.count("/v1/(jobs|deployments|allocations)")
+
+
+def test_an_id_that_a_filter_cannot_quote_is_found(proxied: Connection, nomad: NomadServer) -> None:
+    """The filter language has no escapes; then the list is chosen from here."""
+    nomad.register(service('od"d'))
+    assert proxied.state('od"d/work').replicas == 1

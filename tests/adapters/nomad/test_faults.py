@@ -1,0 +1,248 @@
+"""A back end that refuses, fails, dawdles or talks nonsense, in front of a real agent.
+
+In none of these cases is a size written, or anything raised but a TargetError.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import pytest
+
+from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.model import Conflict, TargetState, Written
+from tests.adapters.nomad.conftest import Connect, Connection
+from tests.servers.faults import Fault, Faults
+from tests.servers.nomad import NomadServer, service
+from tests.servers.ports import free_port
+
+pytestmark = pytest.mark.slow
+_DEADLINE_SECONDS = 1.0
+_LATE_SECONDS = 3.0
+"""What the deadline may be overdrawn by on a busy machine; the faults last much longer."""
+_FAULTS = {
+    "unauthorized": (Fault("", 401, "who are you"), TargetForbidden, "who are you"),
+    "forbidden": (Fault("", 403, "Permission denied"), TargetForbidden, "Permission denied"),
+    "throttled": (Fault("", 429, "slow down"), TargetUnavailable, "429"),
+    "broken": (Fault("", 500, "No cluster leader"), TargetUnavailable, "No cluster leader"),
+    "bad gateway": (Fault("", 502, "<html>bad gateway</html>", "text/html"), TargetUnavailable, "bad gateway"),
+    "redirected": (Fault("", 307, "over there"), TargetUnavailable, "307"),
+    "not JSON": (Fault("", 200, "<html>welcome</html>", "text/html"), TargetUnavailable, "welcome"),
+    "cut off": (Fault("", 200, '[{"ID": ', "application/json"), TargetUnavailable, "expected JSON"),
+    "another shape": (Fault("", 200, '{"status": "success"}', "application/json"), TargetUnavailable, "agent's"),
+    "empty entries": (Fault("", 200, "[{}]", "application/json"), TargetUnavailable, "agent's"),
+}
+_REFUSALS = ("unauthorized", "forbidden", "throttled", "broken", "bad gateway")
+
+
+@pytest.fixture
+def at_one(proxied: Connection, proxy: Faults, nomad: NomadServer) -> Iterator[TargetState]:
+    """The state of a job `faulty` at count 1; it must have that count afterwards too."""
+    nomad.register(service("faulty"))
+    seen = proxied.state("faulty/work")
+    assert seen.replicas == 1
+    yield seen
+    proxy.faults.clear()
+    assert proxied.state("faulty/work").replicas == 1
+
+
+@pytest.mark.parametrize("name", _FAULTS)
+def test_observe_reports_a_fault_as_what_it_is(
+    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+) -> None:
+    """An outage must never look like no instances, and a refusal of credentials not like an outage."""
+    fault, expected, said = _FAULTS[name]
+    proxy.faults.append(fault)
+    found = proxied.look("faulty/work")
+    assert isinstance(found, expected), found
+    assert said in str(found)
+
+
+@pytest.mark.parametrize("name", _FAULTS)
+def test_scale_reports_a_fault_as_what_it_is(
+    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+) -> None:
+    """Where the last look before the write fails, nothing is written."""
+    fault, expected, said = _FAULTS[name]
+    proxy.faults.append(fault)
+    outcome = proxied.scale("faulty/work", at_one, 3)
+    assert isinstance(outcome, expected), outcome
+    assert said in str(outcome)
+    assert proxy.count("POST") == 0
+
+
+@pytest.mark.parametrize("name", [*_REFUSALS, "not JSON", "empty entries"])
+def test_a_write_that_fails_is_reported_as_what_it_is(
+    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+) -> None:
+    """The look went well and the write did not."""
+    fault, expected, said = _FAULTS[name]
+    proxy.faults.append(Fault("POST", fault.status, fault.body, fault.content_type))
+    outcome = proxied.scale("faulty/work", at_one, 3)
+    assert isinstance(outcome, expected), outcome
+    assert said in str(outcome)
+
+
+@pytest.mark.parametrize("listed", ["jobs", "deployments", "allocations"])
+def test_a_list_that_fails_is_not_an_empty_one(
+    proxied: Connection, proxy: Faults, at_one: TargetState, listed: str
+) -> None:
+    """Without deployments there would be no hold, without allocations no instances."""
+    proxy.faults.append(Fault(f"/v1/{listed}", 500, "lost"))
+    assert isinstance(proxied.look("faulty/work"), TargetUnavailable)
+
+
+def test_half_of_a_batch_failing_leaves_the_other_half(
+    proxied: Connection, proxy: Faults, at_one: TargetState, nomad: NomadServer
+) -> None:
+    """One job whose description cannot be read fails alone, and is read the next time."""
+    nomad.register(service("half"))
+    targets = [proxied.ref("faulty/work"), proxied.ref("half/work")]
+    proxy.faults.append(Fault("/v1/job/half", 500, "rot", times=1))
+    answer = proxied.adapter.observe(targets, proxied.call())
+    assert isinstance(answer[targets[0]], TargetState)
+    assert isinstance(answer[targets[1]], TargetUnavailable)
+    answer = proxied.adapter.observe(targets, proxied.call())
+    assert isinstance(answer[targets[1]], TargetState)
+
+
+def test_a_refused_connection_is_unavailable(connect: Connect) -> None:
+    """The message names the address."""
+    port = free_port()
+    refused = connect(address=f"http://127.0.0.1:{port}").look("any/work")
+    assert isinstance(refused, TargetUnavailable)
+    assert f"127.0.0.1:{port}" in str(refused)
+    assert "refused" in str(refused)
+
+
+_SLOW = {
+    "silent": Fault("", delay_seconds=60),
+    "trickling": Fault("", 200, "[" + " " * 600 + "]", "application/json", trickle_seconds=0.1),
+}
+
+
+@pytest.mark.parametrize("name", _SLOW)
+def test_a_slow_server_is_left_at_the_deadline(
+    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+) -> None:
+    """Each byte of a trickle comes in time, and the whole never does."""
+    proxy.faults.append(_SLOW[name])
+    target = proxied.ref("faulty/work")
+    began = time.monotonic()
+    found = proxied.adapter.observe([target], proxied.call(_DEADLINE_SECONDS))[target]
+    assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
+    assert isinstance(found, TargetUnavailable)
+    assert "deadline" in str(found)
+    began = time.monotonic()
+    outcome = proxied.scale("faulty/work", at_one, 3, seconds=_DEADLINE_SECONDS)
+    assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
+    assert isinstance(outcome, TargetUnavailable)
+
+
+def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None:
+    """A time-out for each wait would never end: something comes every 50 ms."""
+    ending = threading.Event()
+
+    def dawdle(server: socket.socket) -> None:
+        client, _ = server.accept()
+        with client:
+            client.sendall(b"HTTP/1.1 200 OK\r\nX-Never-Ending: ")
+            while not ending.wait(0.05):
+                client.sendall(b"z")
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        dawdling = pool.submit(dawdle, server)
+        connection = connect(address=f"http://127.0.0.1:{server.getsockname()[1]}")
+        began = time.monotonic()
+        found = connection.adapter.observe([connection.ref("any/work")], connection.call(_DEADLINE_SECONDS))
+        took = time.monotonic() - began
+        ending.set()
+        wait([dawdling])
+    assert took < _DEADLINE_SECONDS + _LATE_SECONDS
+    assert [type(one) for one in found.values()] == [TargetUnavailable]
+
+
+def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
+    proxied: Connection, proxy: Faults, nomad: NomadServer
+) -> None:
+    """A daemon that starts on a large cluster gets there, some jobs each cycle; those read do not wait."""
+    names = [f"queue-{number}" for number in range(8)]
+    for name in names:
+        nomad.register(service(name, count=0))
+    proxy.faults.append(Fault("/v1/job/queue-", first=lambda: time.sleep(0.4)))
+    targets = [proxied.ref(f"{name}/work") for name in names]
+    read = []
+    for _ in range(20):
+        answer = proxied.adapter.observe(targets, proxied.call(1.5))
+        assert {type(one) for one in answer.values()} <= {TargetState, TargetUnavailable}
+        read.append(sum(isinstance(one, TargetState) for one in answer.values()))
+        if read[-1] == len(names):
+            break
+    assert read[0] < len(names)
+    assert read[-1] == len(names)
+
+
+def test_a_write_without_an_answer_is_of_unknown_outcome(
+    proxied: Connection, proxy: Faults, at_one: TargetState
+) -> None:
+    """The message says so; the next observation shows which."""
+    proxy.faults.append(Fault("POST", delay_seconds=60))
+    outcome = proxied.scale("faulty/work", at_one, 3, seconds=_DEADLINE_SECONDS)
+    assert isinstance(outcome, TargetUnavailable)
+    assert "unknown" in str(outcome)
+
+
+def test_the_connection_works_again_after_a_fault(proxied: Connection, proxy: Faults, at_one: TargetState) -> None:
+    """A reply that was left half way must not be read as the next one's beginning."""
+    proxy.faults.append(_SLOW["trickling"])
+    target = proxied.ref("faulty/work")
+    assert isinstance(proxied.adapter.observe([target], proxied.call(0.5))[target], TargetError)
+    proxy.faults.clear()
+    assert proxied.state("faulty/work").replicas == 1
+
+
+def test_a_target_deleted_between_observe_and_scale_is_not_found(direct: Connection, nomad: NomadServer) -> None:
+    """Nothing brings it back by accident."""
+    nomad.register(service("deleted"))
+    seen = direct.state("deleted/work")
+    nomad.purge("deleted")
+    assert isinstance(direct.scale("deleted/work", seen, 3), TargetNotFound)
+    assert isinstance(direct.look("deleted/work"), TargetNotFound)
+
+
+def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(
+    proxied: Connection, proxy: Faults, nomad: NomadServer
+) -> None:
+    """After the last look, before the write."""
+    nomad.register(service("vanished"))
+    seen = proxied.state("vanished/work")
+    proxy.faults.append(Fault("POST", first=lambda: nomad.purge("vanished"), times=1))
+    assert isinstance(proxied.scale("vanished/work", seen, 3), TargetNotFound)
+
+
+def test_an_outside_change_between_observe_and_scale_wins(direct: Connection, nomad: NomadServer) -> None:
+    """Theirs stays, and the next cycle decides from it."""
+    nomad.register(service("outside"))
+    seen = direct.state("outside/work")
+    nomad.scale("outside", "work", 5)
+    assert isinstance(direct.scale("outside/work", seen, 3), Conflict)
+    again = direct.state("outside/work")
+    assert again.replicas == 5
+    assert direct.scale("outside/work", again, 2) == Written(2)
+
+
+def test_http_409_is_a_conflict(proxied: Connection, proxy: Faults, at_one: TargetState) -> None:
+    """What a gateway in front of Nomad may make of it."""
+    proxy.faults.append(Fault("POST", 409, "changed meanwhile"))
+    assert isinstance(proxied.scale("faulty/work", at_one, 3), Conflict)
+
+
+def test_another_refusal_of_a_write_is_refused(proxied: Connection, proxy: Faults, at_one: TargetState) -> None:
+    """A cluster-wide limit on counts comes as HTTP 500, and a retry cannot help."""
+    said = "total count was greater than configured job_max_count: 9 > 8"
+    proxy.faults.append(Fault("POST", 500, said))
+    outcome = proxied.scale("faulty/work", at_one, 3)
+    assert isinstance(outcome, TargetRefused)
+    assert said in str(outcome)

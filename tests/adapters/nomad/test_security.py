@@ -1,0 +1,184 @@
+"""TLS with client certificates and ACL, on an agent that insists on both."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from autoscaler.errors import TargetForbidden, TargetUnavailable
+from autoscaler.model import TargetState, Written
+from autoscaler.target.contract import AdapterContract
+from tests.adapters.nomad.conftest import Connect, Connection
+from tests.adapters.nomad.test_contract import NomadHarness, prepare
+from tests.servers.nomad import NomadServer, running_nomad, service
+
+pytestmark = pytest.mark.slow
+DOCUMENT: Final = Path(__file__).parents[3] / "docs" / "nomad.md"
+
+
+def documented_policy() -> str:
+    """The HCL of docs/nomad.md."""
+    (policy,) = re.findall(r"```hcl\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    return str(policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """An agent with TLS and ACL, and what a client needs to be let in."""
+
+    server: NomadServer
+    folder: Path
+
+    @property
+    def tls(self) -> dict[str, str]:
+        files = {"caFile": "nomad-agent-ca", "certFile": "global-cli-nomad", "keyFile": "global-cli-nomad-key"}
+        return {key: str(self.server.folder / f"{name}.pem") for key, name in files.items()}
+
+    def token(self, name: str, policy: str) -> Path:
+        """A file with a token that is allowed what the policy says."""
+        self.server.ask("POST", f"/v1/acl/policy/{name}", {"Name": name, "Rules": policy})
+        token = self.server.ask("POST", "/v1/acl/token", {"Name": name, "Type": "client", "Policies": [name]})
+        file = self.folder / f"{name}.token"
+        file.write_text(f"{token['SecretID']}\n")
+        return file
+
+    def settings(self, token: Path) -> dict[str, Any]:
+        return {"address": self.server.url, "tokenFile": str(token), "tls": self.tls}
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    with running_nomad(tmp_path_factory.mktemp("secured"), acl=True, tls=True) as server:
+        prepare(server)
+        server.register(service("safe"))
+        yield Secured(server, tmp_path_factory.mktemp("tokens"))
+
+
+@pytest.fixture(scope="module")
+def least(secured: Secured) -> Path:
+    """A token under the documented policy."""
+    return secured.token("least", documented_policy())
+
+
+class TestNomadUnderTheLeastPolicy(AdapterContract):
+    """Everything that the adapter promises, with no right more than the documentation asks for."""
+
+    @pytest.fixture
+    def harness(self, secured: Secured, least: Path, tmp_path: Path, connect: Connect) -> Iterator[NomadHarness]:
+        harness = NomadHarness(secured.server, tmp_path / "state", secured.settings(least))
+        yield harness
+        harness.close()
+
+
+@pytest.mark.parametrize("left_out", ["list-jobs", "read-job", "scale-job"])
+def test_the_least_policy_has_nothing_to_spare(connect: Connect, secured: Secured, least: Path, left_out: str) -> None:
+    """Without any one of its capabilities scaling fails, and says that rights are missing."""
+    less = documented_policy().replace(f'"{left_out}"', '"read-logs"')
+    connection = connect(**secured.settings(secured.token(f"without-{left_out}", less)))
+    refused: object = connection.look("safe/work")
+    if isinstance(refused, TargetState):
+        refused = connection.scale("safe/work", refused, refused.replicas + 1)
+    assert isinstance(refused, TargetForbidden)
+
+
+def test_a_rotated_token_is_taken_up(connect: Connect, secured: Secured, least: Path) -> None:
+    """Credentials change under a running daemon."""
+    file = secured.folder / "rotated.token"
+    file.write_text("00000000-0000-0000-0000-000000000000")
+    connection = connect(**secured.settings(file))
+    refused = connection.look("safe/work")
+    assert isinstance(refused, TargetForbidden)
+    assert "00000000" not in str(refused)
+    file.write_text(least.read_text())
+    assert isinstance(connection.look("safe/work"), TargetState)
+
+
+def test_no_token_is_forbidden(connect: Connect, secured: Secured) -> None:
+    """The remedy is in the documentation, and the message says where."""
+    refused = connect(address=secured.server.url, tls=secured.tls).look("safe/work")
+    assert isinstance(refused, TargetForbidden)
+    assert "docs/nomad.md" in str(refused)
+
+
+def test_a_token_file_that_vanished_is_forbidden(connect: Connect, secured: Secured, least: Path) -> None:
+    """Not a crash, and no request without credentials."""
+    file = secured.folder / "vanishing.token"
+    file.write_text(least.read_text())
+    connection = connect(**secured.settings(file))
+    file.unlink()
+    refused = connection.look("safe/work")
+    assert isinstance(refused, TargetForbidden)
+    assert str(file) in str(refused)
+
+
+def test_a_token_file_with_more_than_a_token_is_never_quoted(connect: Connect, secured: Secured, least: Path) -> None:
+    """The HTTP library would put a header it refuses into its message."""
+    file = secured.folder / "odd.token"
+    secret = least.read_text().strip()
+    file.write_text(f"{secret}\n{secret}")
+    refused = connect(**secured.settings(file)).look("safe/work")
+    assert isinstance(refused, TargetForbidden)
+    assert secret not in str(refused)
+
+
+def test_another_namespace_is_not_found_under_the_policy(connect: Connect, secured: Secured, least: Path) -> None:
+    """What a token may not see does not exist for it; targets it may see go on."""
+    secured.server.ask("POST", "/v1/namespace/secret", {"Name": "secret"})
+    connection = connect(**secured.settings(least))
+    here, there = connection.ref("safe/work"), connection.ref("safe/work", namespace="secret")
+    answer = connection.adapter.observe([here, there], connection.call())
+    assert isinstance(answer[here], TargetState)
+    assert "may not read it" in str(answer[there])
+
+
+def _without(secured: Secured, *keys: str) -> dict[str, str]:
+    return {key: file for key, file in secured.tls.items() if key not in keys}
+
+
+def test_an_unknown_authority_is_unavailable(connect: Connect, secured: Secured, least: Path) -> None:
+    """The certificate is checked, and the message says that it was the certificate."""
+    settings = {**secured.settings(least), "tls": _without(secured, "caFile")}
+    refused = connect(**settings).look("safe/work")
+    assert isinstance(refused, TargetUnavailable)
+    assert "CERTIFICATE_VERIFY_FAILED" in str(refused)
+
+
+def test_a_missing_client_certificate_is_unavailable(connect: Connect, secured: Secured, least: Path) -> None:
+    """The agent insists (verify_https_client)."""
+    settings = {**secured.settings(least), "tls": _without(secured, "certFile", "keyFile")}
+    refused = connect(**settings).look("safe/work")
+    assert isinstance(refused, TargetUnavailable)
+    assert "certificate required" in str(refused)
+
+
+@pytest.mark.parametrize(("name", "right"), [("server.global.nomad", True), ("nomad.example", False)])
+def test_the_certificate_is_checked_against_the_server_name(
+    connect: Connect, secured: Secured, least: Path, name: str, right: bool
+) -> None:
+    """Nomad's certificates carry `server.REGION.nomad`, not the host that one connects to."""
+    connection = connect(**{**secured.settings(least), "tls": {**secured.tls, "serverName": name}})
+    assert isinstance(connection.look("safe/work"), TargetState if right else TargetUnavailable)
+
+
+def test_skipped_verification_is_warned_of(connect: Connect, secured: Secured, least: Path) -> None:
+    """It works, and the log says once that nothing is checked."""
+    unchecked = {**_without(secured, "caFile"), "insecureSkipVerify": True}
+    connection = connect(**{**secured.settings(least), "tls": unchecked})
+    assert isinstance(connection.look("safe/work"), TargetState)
+    assert [event for level, event, _ in connection.logger.lines if level == "warning"] == ["nomad_tls_not_verified"]
+
+
+def test_the_environment_is_enough(
+    connect: Connect, secured: Secured, least: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine where the `nomad` command works needs no further settings."""
+    monkeypatch.setenv("NOMAD_TOKEN", least.read_text().strip())
+    for variable, value in secured.server.environment.items():
+        if variable != "NOMAD_TOKEN":
+            monkeypatch.setenv(variable, value)
+    connection: Connection = connect()
+    seen = connection.state("safe/work")
+    assert connection.scale("safe/work", seen, seen.replicas + 1) == Written(seen.replicas + 1)

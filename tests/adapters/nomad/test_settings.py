@@ -1,0 +1,145 @@
+"""The connection's settings, offline."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adapters.nomad import Nomad
+from adapters.nomad.settings import NomadSettings, resolve
+from autoscaler.errors import AdapterError
+from autoscaler.model import TargetRef
+from autoscaler.target.registry import load
+
+_ENVIRONMENT = {
+    "NOMAD_ADDR": "https://env.example:4646/",
+    "NOMAD_REGION": "env-region",
+    "NOMAD_NAMESPACE": "env-namespace",
+    "NOMAD_TOKEN": "env-token",
+    "NOMAD_TLS_SERVER_NAME": "env.name",
+    "NOMAD_SKIP_VERIFY": "true",
+}
+
+
+def _settings(**keys: Any) -> NomadSettings:
+    return NomadSettings.model_validate(keys)
+
+
+def test_loading_the_class_imports_no_client_library() -> None:
+    """`check` loads every adapter type it meets, and must start quickly."""
+    program = (
+        "import sys; from adapters.nomad import Nomad; Nomad.Settings.model_validate({});"
+        "print([name for name in ('requests', 'urllib3', 'nomad') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_it_is_installed_as_nomad() -> None:
+    """The entry point, as the configuration writes it."""
+    assert load("nomad") is Nomad
+    assert Nomad.target_keys == {"namespace", "region"}
+
+
+def test_the_defaults_are_nomads_own() -> None:
+    """An agent on this machine, without ACL."""
+    connection = resolve(_settings(), {})
+    assert (connection.address, connection.region, connection.namespace) == ("http://127.0.0.1:4646", None, "default")
+    assert connection.read_token() is None
+    assert connection.verify
+
+
+def test_the_environment_fills_the_gaps() -> None:
+    """As the `nomad` command reads it."""
+    connection = resolve(_settings(), _ENVIRONMENT)
+    assert connection.address == "https://env.example:4646"
+    assert (connection.region, connection.namespace) == ("env-region", "env-namespace")
+    assert connection.read_token() == "env-token"
+    assert connection.server_name == "env.name"
+    assert not connection.verify
+
+
+def test_the_file_goes_before_the_environment(tmp_path: Path) -> None:
+    """What is written down must not depend on who starts the daemon."""
+    (tmp_path / "token").write_text("file-token\n")
+    settings = _settings(
+        address="http://file.example:4646",
+        region="file-region",
+        namespace="file-namespace",
+        tokenFile=str(tmp_path / "token"),
+        tls={"serverName": "file.name", "insecureSkipVerify": False},
+    )
+    connection = resolve(settings, _ENVIRONMENT)
+    assert connection.address == "http://file.example:4646"
+    assert (connection.region, connection.namespace) == ("file-region", "file-namespace")
+    assert connection.read_token() == "file-token"
+    assert connection.server_name == "file.name"
+    assert connection.verify
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"address": "nomad.example:4646"}, "write it as http://127.0.0.1:4646"),
+        ({"address": "unix:///run/nomad.sock"}, "write it as http://127.0.0.1:4646"),
+        ({"address": "http://[nomad"}, "address"),
+        ({"address": "http://nomad.example:http"}, "Port"),
+        ({"address": "http://nomad.example:0"}, "port"),
+        ({"address": "http://nomad.example/?region=a"}, "write it as http://127.0.0.1:4646"),
+        ({"address": "http://me:secret@nomad.example"}, "use tokenFile"),
+        ({"namespace": "*"}, "no single namespace"),
+        ({"tls": {"certFile": "cert.pem"}}, "go together"),
+        ({"adress": "http://a"}, "adress"),
+    ],
+)
+def test_bad_settings_are_refused_with_a_remedy(keys: dict[str, Any], said: str) -> None:
+    """`check` finds them without a server."""
+    with pytest.raises(ValidationError) as caught:
+        _settings(**keys)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("NOMAD_ADDR", "nomad.example", "NOMAD_"),
+        ("NOMAD_SKIP_VERIFY", "maybe", "NOMAD_SKIP_VERIFY"),
+        ("NOMAD_NAMESPACE", "*", "NOMAD_NAMESPACE"),
+        ("NOMAD_CACERT", "/nowhere/ca.pem", "/nowhere/ca.pem"),
+        ("NOMAD_CLIENT_CERT", __file__, "go together"),
+    ],
+)
+def test_a_bad_environment_is_an_adapter_error(variable: str, value: str, said: str) -> None:
+    """The daemon does not start, and says which variable."""
+    with pytest.raises(AdapterError, match=said):
+        resolve(_settings(), {variable: value})
+
+
+def test_an_absent_token_file_is_an_adapter_error(tmp_path: Path) -> None:
+    """Known at the start, not at the first scale-out."""
+    with pytest.raises(AdapterError, match=r"token cannot be read: No such file"):
+        resolve(_settings(tokenFile=str(tmp_path / "token")), {})
+
+
+@pytest.mark.parametrize("name", ["web/front", "team/web/front"])
+def test_a_name_is_job_and_group(name: str) -> None:
+    """Split at the last slash."""
+    assert Nomad.target_problem(TargetRef("nomad", name), _settings()) is None
+
+
+@pytest.mark.parametrize("name", ["web", "/front", "web/", "", "/", "web/ front"])
+def test_a_malformed_name_is_a_problem(name: str) -> None:
+    """Said offline, with the form expected."""
+    problem = Nomad.target_problem(TargetRef("nomad", name), _settings())
+    assert problem is not None
+    assert "JOB/GROUP" in problem
+
+
+def test_all_namespaces_are_no_namespace() -> None:
+    """A target is in one."""
+    problem = Nomad.target_problem(TargetRef("nomad", "web/front", namespace="*"), _settings())
+    assert problem is not None
+    assert "namespace" in problem

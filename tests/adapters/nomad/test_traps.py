@@ -1,0 +1,275 @@
+"""What Nomad does that scaling must know, each seen on a real agent and named after the trap."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetRefused
+from autoscaler.model import Conflict, Held, Hold, Limits, Unchanged, Written
+from tests.adapters.nomad.conftest import Connection
+from tests.servers.faults import Fault, Faults
+from tests.servers.nomad import NomadServer, deployed, service
+
+pytestmark = pytest.mark.slow
+
+
+def _index(nomad: NomadServer, job: str) -> int:
+    index: int = nomad.ask("GET", f"/v1/job/{job}")["JobModifyIndex"]
+    return index
+
+
+def _scaling(minimum: int, maximum: int, **further: Any) -> dict[str, Any]:
+    return {"Scaling": {"Min": minimum, "Max": maximum, "Enabled": True, **further}}
+
+
+def test_an_active_deployment_holds_both_directions(direct: Connection, nomad: NomadServer) -> None:
+    """Every count change of such a job makes a deployment, and Nomad refuses the next one until it has ended."""
+    nomad.register(service("hold", Update=deployed(MinHealthyTime=3 * 10**9)))
+    state = direct.wait_for("hold/work", lambda seen: seen.hold != Hold(), "to be held")
+    assert state.hold.scale_out == state.hold.scale_in
+    assert state.hold.scale_out is not None
+    assert state.hold.scale_out.reason == "DeploymentActive"
+    assert "hold" in state.hold.scale_out.message
+    free = direct.wait_for("hold/work", lambda seen: seen.hold == Hold(), "to be free")
+    assert direct.scale("hold/work", free, 2) == Written(2)
+    direct.wait_for("hold/work", lambda seen: seen.hold != Hold(), "to be held by our own write")
+
+
+def test_scaling_blocked_due_to_an_active_deployment_is_held(
+    proxied: Connection, proxy: Faults, nomad: NomadServer
+) -> None:
+    """A deployment that begins between the look and the write: no failure, no cooldown."""
+    nomad.register(service("blocked"))
+    seen = proxied.wait_for("blocked/work", lambda state: state.status_replicas == 1, "to have an allocation")
+
+    def begin_deployment() -> None:
+        nomad.register(service("blocked", command="exec sleep 7200", Update=deployed(MinHealthyTime=20 * 10**9)))
+        nomad.wait(lambda: nomad.deploying("blocked"), "deployment")
+
+    proxy.faults.append(Fault("POST .*/scale", first=begin_deployment, times=1))
+    outcome = proxied.scale("blocked/work", seen, 3)
+    assert isinstance(outcome, Held)
+    assert outcome.hold.reason == "DeploymentActive"
+    nomad.purge("blocked")
+
+
+def test_max_parallel_zero_makes_no_deployment(direct: Connection, nomad: NomadServer) -> None:
+    """Such a job can be scaled again at once."""
+    nomad.register(service("free"))
+    for size in (2, 1):
+        assert direct.scale("free/work", direct.state("free/work"), size) == Written(size)
+    assert direct.state("free/work").hold == Hold()
+
+
+def test_a_conflicting_job_modify_index_is_a_conflict(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+    """Nomad answers HTTP 500; somebody scaled between our re-read and our write, and theirs stays."""
+    nomad.register(service("race"))
+    seen = proxied.state("race/work")
+    proxy.faults.append(Fault("POST .*/scale", first=lambda: nomad.scale("race", "work", 2), times=1))
+    outcome = proxied.scale("race/work", seen, 3)
+    assert isinstance(outcome, Conflict)
+    assert proxied.state("race/work").replicas == 2
+
+
+def test_without_a_revision_the_last_look_guards_the_write(direct: Connection, nomad: NomadServer) -> None:
+    """A decision from before a restart knows the size it saw and nothing else."""
+    nomad.register(service("unguarded"))
+    seen = replace(direct.state("unguarded/work"), revision=None)
+    assert direct.scale("unguarded/work", seen, 2) == Written(2)
+    assert isinstance(direct.scale("unguarded/work", seen, 3), Conflict)
+
+
+def test_the_same_count_again_is_not_written(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+    """Nomad would accept it and move the index, which looks like a change to everybody who watches."""
+    nomad.register(service("same"))
+    before = _index(nomad, "same")
+    assert proxied.scale("same/work", proxied.state("same/work"), 1) == Unchanged()
+    assert _index(nomad, "same") == before
+    assert proxy.count("POST") == 0
+
+
+def test_the_scaling_min_and_max_are_the_targets_limits(direct: Connection, nomad: NomadServer) -> None:
+    """They narrow the autoscaler's bounds, so that no refused write is tried."""
+    nomad.register(service("bounded", group=_scaling(1, 8)))
+    limits = direct.state("bounded/work").limits
+    assert (limits.minimum, limits.maximum) == (1, 8)
+    assert "scaling block" in limits.source
+    nomad.register(service("boundless"))
+    assert direct.state("boundless/work").limits == Limits()
+
+
+@pytest.mark.parametrize(("size", "number"), [(9, "9 > 8"), (0, "0 < 1")])
+def test_a_count_outside_the_scaling_min_and_max_is_refused(
+    direct: Connection, nomad: NomadServer, size: int, number: str
+) -> None:
+    """Limits that were narrowed since the look: the refusal carries both numbers."""
+    nomad.register(service("refusing", group=_scaling(1, 8)))
+    outcome = direct.scale("refusing/work", direct.state("refusing/work"), size)
+    assert isinstance(outcome, TargetRefused)
+    assert number in str(outcome)
+    assert direct.state("refusing/work").replicas == 1
+
+
+def test_a_group_that_does_not_exist_is_not_found(direct: Connection, nomad: NomadServer) -> None:
+    """The message names the groups that there are."""
+    nomad.register(service("grouped"))
+    found = direct.look("grouped/wrok")
+    assert isinstance(found, TargetNotFound)
+    assert "work" in str(found)
+
+
+def test_a_stopped_job_is_not_scalable(direct: Connection, nomad: NomadServer) -> None:
+    """Nomad accepts a new count for it with 200, and nothing ever starts."""
+    nomad.register(service("stopped"))
+    seen = direct.state("stopped/work")
+    nomad.ask("DELETE", "/v1/job/stopped")
+    found, outcome = direct.look("stopped/work"), direct.scale("stopped/work", seen, 3)
+    for refused in (found, outcome):
+        assert isinstance(refused, TargetNotScalable)
+        assert "stopped" in str(refused)
+    assert nomad.ask("GET", "/v1/job/stopped")["TaskGroups"][0]["Count"] == 1
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "system": {"Type": "system"},
+    "sysbatch": {"Type": "sysbatch"},
+    "periodic": {"Type": "batch", "Periodic": {"Enabled": True, "SpecType": "cron", "Spec": "0 0 1 1 *"}},
+    "parameterized": {"Type": "batch", "ParameterizedJob": {"Payload": "optional"}},
+}
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_jobs_without_a_count_to_set_are_not_scalable(direct: Connection, nomad: NomadServer, kind: str) -> None:
+    """They fail alone, with the reason; another job on the same connection does not notice."""
+    name = f"kind-{kind}"
+    job = service(name, command="exit 0", **_KINDS[kind])
+    del job["Update"]
+    nomad.register(job)
+    nomad.register(service("beside"))
+    targets = [direct.ref(f"{name}/work"), direct.ref("beside/work")]
+    answer = direct.adapter.observe(targets, direct.call())
+    refused = answer[targets[0]]
+    assert isinstance(refused, TargetNotScalable)
+    assert kind in str(refused)
+    assert not isinstance(answer[targets[1]], TargetError)
+
+
+def test_a_region_that_does_not_exist_is_not_found(direct: Connection, nomad: NomadServer) -> None:
+    """Nomad answers HTTP 500 "No path to region"; a retry cannot help, and the other regions go on."""
+    nomad.register(service("regional"))
+    here, nowhere = direct.ref("regional/work", region="global"), direct.ref("regional/work", region="nowhere")
+    answer = direct.adapter.observe([here, nowhere], direct.call())
+    assert isinstance(answer[nowhere], TargetNotFound)
+    assert "region" in str(answer[nowhere])
+    assert not isinstance(answer[here], TargetError)
+
+
+def test_the_same_job_in_two_namespaces_is_two_targets(direct: Connection, nomad: NomadServer) -> None:
+    """A request without its namespace would silently scale the job of `default`."""
+    nomad.ask("POST", "/v1/namespace/other", {"Name": "other"})
+    nomad.register(service("twin"))
+    nomad.register(service("twin", count=2, Namespace="other"))
+    here, there = direct.ref("twin/work"), direct.ref("twin/work", namespace="other")
+    answer = direct.adapter.observe([here, there], direct.call())
+    assert [getattr(answer[one], "replicas", None) for one in (here, there)] == [1, 2]
+    seen = direct.state("twin/work", namespace="other")
+    assert direct.scale("twin/work", seen, 3, namespace="other") == Written(3)
+    assert direct.state("twin/work").replicas == 1
+
+
+def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: Connection, nomad: NomadServer) -> None:
+    """Two autoscalers on one group undo each other's work."""
+    nomad.register(service("policy", group=_scaling(1, 8, Policy={"cooldown": "1m"})))
+    assert any("two autoscalers" in warning for warning in direct.state("policy/work").warnings)
+    nomad.register(service("no-policy", group=_scaling(1, 8)))
+    assert not any("policy" in warning for warning in direct.state("no-policy/work").warnings)
+
+
+def test_a_job_whose_id_holds_a_slash_is_found(direct: Connection, nomad: NomadServer) -> None:
+    """The name is split at the last slash, and the id is quoted in paths."""
+    nomad.register(service("team/web"))
+    seen = direct.state("team/web/work")
+    assert direct.scale("team/web/work", seen, 2) == Written(2)
+    assert direct.state("team/web/work").replicas == 2
+
+
+def test_canaries_do_not_count(direct: Connection, nomad: NomadServer) -> None:
+    """They run beside the count until they are promoted."""
+    nomad.register(service("canary", Update=deployed(Canary=1)))
+    nomad.wait(lambda: nomad.ask("GET", "/v1/job/canary/deployments"), "deployment")
+    direct.wait_for("canary/work", lambda seen: seen.hold == Hold(), "to be free")
+    nomad.register(service("canary", command="exec sleep 7200", Update=deployed(Canary=1)))
+    nomad.wait(lambda: len([a for a in nomad.allocations("canary") if a["ClientStatus"] == "running"]) == 2, "canary")
+    state = direct.state("canary/work")
+    assert (state.replicas, state.status_replicas, len(state.instances)) == (1, 1, 1)
+    assert state.hold.scale_out is not None
+
+
+def test_unhealthy_is_not_ready(direct: Connection, nomad: NomadServer) -> None:
+    """A deployment's verdict on an allocation that runs, with the time it was given."""
+    failing = deployed(HealthyDeadline=10**9, ProgressDeadline=2 * 10**9, MinHealthyTime=9 * 10**8)
+    task = {"RestartPolicy": {"Attempts": 100, "Mode": "delay", "Interval": 3600 * 10**9, "Delay": 10**8}}
+    nomad.register(service("sick", command="sleep 0.3; exit 1", task=task, Update=failing))
+
+    def judged() -> Any:
+        return next((one for one in direct.state("sick/work").instances if one.ready_transition), None)
+
+    instance = nomad.wait(judged, "verdict")
+    assert instance.ready is False
+    nomad.purge("sick")
+
+
+def test_a_collected_deployment_is_none(direct: Connection, nomad: NomadServer) -> None:
+    """Garbage collection removes what has ended; it must look neither like a hold nor like an error."""
+    nomad.register(service("collected", Update=deployed()))
+    nomad.wait(lambda: nomad.ask("GET", "/v1/job/collected/deployments"), "deployment")
+    nomad.wait(lambda: not nomad.deploying("collected"), "end of the deployment")
+    nomad.ask("PUT", "/v1/system/gc")
+    assert direct.state("collected/work").hold == Hold()
+
+
+def test_a_deployment_of_a_purged_job_holds_nobody(direct: Connection, nomad: NomadServer) -> None:
+    """The same id registered anew is another job."""
+    nomad.register(service("reborn", Update=deployed(MinHealthyTime=60 * 10**9)))
+    nomad.wait(lambda: nomad.deploying("reborn"), "deployment")
+    nomad.purge("reborn")
+    nomad.register(service("reborn"))
+    assert direct.state("reborn/work").hold == Hold()
+
+
+def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: Connection, nomad: NomadServer) -> None:
+    """The first write moves the job's index; to the second that is no outside change."""
+    job = service("pair")
+    job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
+    nomad.register(job)
+    seen = {name: direct.state(name) for name in ("pair/work", "pair/other")}
+    assert [direct.scale(name, state, 2) for name, state in seen.items()] == [Written(2), Written(2)]
+
+
+def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: Connection, nomad: NomadServer) -> None:
+    """What we did not write ourselves we look at first."""
+    job = service("siblings")
+    job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
+    nomad.register(job)
+    seen = direct.state("siblings/work")
+    nomad.scale("siblings", "other", 2)
+    assert isinstance(direct.scale("siblings/work", seen, 2), Conflict)
+    assert direct.state("siblings/work").replicas == 1
+
+
+def test_the_reason_is_kept_with_the_scaling_event(direct: Connection, nomad: NomadServer) -> None:
+    """`nomad job scaling-events` and the web UI then say why."""
+    nomad.register(service("told"))
+    assert direct.scale("told/work", direct.state("told/work"), 2) == Written(2)
+    event = nomad.ask("GET", "/v1/job/told/scale")["TaskGroups"]["work"]["Events"][0]
+    assert (event["Count"], event["Message"], event["Error"]) == (2, "cpu 90% against 60%", False)
+
+
+def test_what_finds_no_place_is_a_warning(direct: Connection, nomad: NomadServer) -> None:
+    """A count that the cluster cannot hold should not stay a riddle."""
+    nowhere = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
+    nomad.register(service("homeless", count=2, Constraints=nowhere))
+    state = direct.wait_for("homeless/work", lambda seen: bool(seen.warnings), "to be warned of")
+    assert "2 of 2 found no place" in state.warnings[0]
+    assert (state.replicas, state.status_replicas, state.instances) == (2, 0, ())

@@ -1,0 +1,115 @@
+"""A real job of a real agent with ACL, sized by the daemon under the least policy, on Nomad's own metrics."""
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.adapters.nomad.test_security import documented_policy
+from tests.daemon.running import running_daemon
+from tests.servers.nomad import NomadServer, deployed, running_nomad, service
+from tests.servers.prometheus import running_prometheus
+
+pytestmark = pytest.mark.slow
+
+RESERVED_MEGABYTES: Final = 200
+QUERY: Final = 'nomad_client_allocs_memory_rss{job="shop"}'
+WORKER: Final = """
+import os, pathlib, sys, time
+folder, me = pathlib.Path(sys.argv[1]), os.environ["NOMAD_ALLOC_ID"]
+held = b""
+while True:
+    (folder / me).touch()
+    alive = sum(time.time() - one.stat().st_mtime < 3 for one in folder.iterdir())
+    share = int(float((folder.parent / "demand").read_text()) * 1_000_000 / alive)
+    if len(held) != share:
+        held = b""
+        held = b"x" * share
+    time.sleep(0.5)
+"""
+"""Holds its share of the demand, in MB of memory: the workers know each other by the files that they touch."""
+
+
+def configuration(prometheus: str, address: str, token: Path) -> dict[str, Any]:
+    resource = {
+        "name": "memory",
+        "container": "main",
+        "query": {"expr": QUERY},
+        "target": {"type": "Utilization", "averageUtilization": 20},
+    }
+    return {
+        "controller": {"syncPeriod": "1s"},
+        "prometheus": {"default": {"url": prometheus}},
+        "adapters": {"nomad": {"type": "nomad", "address": address, "tokenFile": str(token)}},
+        "autoscalers": [
+            {
+                "name": "shop",
+                "scaleTargetRef": {"adapter": "nomad", "name": "shop/work"},
+                "minReplicas": 1,
+                "maxReplicas": 4,
+                "metrics": [{"type": "ContainerResource", "containerResource": resource}],
+                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}},
+            }
+        ],
+    }
+
+
+def _token(nomad: NomadServer, folder: Path) -> Path:
+    """A file with a token that may do what the documentation asks for."""
+    nomad.ask("POST", "/v1/acl/policy/autoscaler", {"Name": "autoscaler", "Rules": documented_policy()})
+    token = nomad.ask("POST", "/v1/acl/token", {"Type": "client", "Policies": ["autoscaler"]})
+    file = folder / "token"
+    file.write_text(token["SecretID"])
+    return file
+
+
+def _scrape(nomad: NomadServer) -> dict[str, Any]:
+    return {
+        "job_name": "nomad",
+        "metrics_path": "/v1/metrics",
+        "honor_labels": True,
+        "params": {"format": ["prometheus"]},
+        "authorization": {"credentials": nomad.token},
+        "static_configs": [{"targets": [nomad.url.removeprefix("http://")]}],
+    }
+
+
+def _running(nomad: NomadServer) -> set[str]:
+    return {one["ID"] for one in nomad.allocations("shop") if one["ClientStatus"] == "running"}
+
+
+def test_a_job_under_load_goes_from_one_to_several_and_back(tmp_path: Path) -> None:
+    """Samples joined by alloc_id, set against one task's reservation; what runs keeps running."""
+    (tmp_path / "workers").mkdir()
+    demand = tmp_path / "demand"
+    demand.write_text("0")
+    worker = tmp_path / "worker.py"
+    worker.write_text(WORKER)
+    command = f"exec {sys.executable} {worker} {tmp_path / 'workers'}"
+    task = {"Resources": {"CPU": 50, "MemoryMB": RESERVED_MEGABYTES}}
+    (tmp_path / "nomad").mkdir()
+    with (
+        running_nomad(tmp_path / "nomad", acl=True) as nomad,
+        running_prometheus(tmp_path, [_scrape(nomad)]) as prometheus,
+    ):
+        nomad.register(service("shop", command=command, task=task, Update=deployed()))
+        prometheus.wait_for(f"{QUERY} > 1e6")
+        (first,) = _running(nomad)
+        config = tmp_path / "autoscaler.yaml"
+        config.write_text(yaml.safe_dump(configuration(prometheus.url, nomad.url, _token(nomad, tmp_path))))
+        with running_daemon(config) as daemon:
+            daemon.wait_for("decision", current=1, desired=1, reason="ReadyForNewScale")
+            demand.write_text("80")
+            daemon.until(lambda: len(_running(nomad)) >= 3, "scale-out")
+            assert first in _running(nomad)
+            demand.write_text("0")
+            daemon.until(lambda: len(_running(nomad)) == 1, "scale-in")
+            assert daemon.stop() == 0
+            written = [line["written"] for line in daemon.events("decision") if line["written"] is not None]
+        events = nomad.ask("GET", "/v1/job/shop/scale")["TaskGroups"]["work"]["Events"]
+    assert max(written) >= 3
+    assert written[-1] == 1
+    assert [event["Count"] for event in reversed(events)] == written
+    assert all(event["Message"] and not event["Error"] for event in events)

@@ -1,0 +1,258 @@
+"""A real Nomad agent in dev mode, as a context manager."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from tests.servers.ports import free_port
+from tests.servers.required import require
+from tools.nomad import NomadNotFound, nomad_binary
+
+READY_WITHIN_SECONDS: Final = 60.0
+STOPPED_WITHIN_SECONDS: Final = 30.0
+_SECOND: Final = 10**9
+"""Nomad's durations are nanoseconds."""
+_Seen = TypeVar("_Seen")
+
+_CONFIG: Final = """
+client {{
+  options = {{ "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean" }}
+}}
+plugin "raw_exec" {{
+  config {{
+    enabled = true
+  }}
+}}
+telemetry {{
+  collection_interval        = "1s"
+  prometheus_metrics         = true
+  publish_allocation_metrics = true
+}}
+limits {{
+  http_max_conns_per_client = 0
+}}
+ports {{
+  http = {http}
+  rpc  = {rpc}
+  serf = {serf}
+}}
+acl {{
+  enabled = {acl}
+}}
+{tls}
+"""
+_TLS: Final = """
+tls {{
+  http                = true
+  rpc                 = true
+  ca_file             = "{folder}/nomad-agent-ca.pem"
+  cert_file           = "{folder}/global-server-nomad.pem"
+  key_file            = "{folder}/global-server-nomad-key.pem"
+  verify_https_client = true
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NomadServer:
+    """One that runs. Its methods act as an operator with every right would."""
+
+    url: str
+    folder: Path
+    binary: Path
+    client: requests.Session
+    token: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the `nomad` command needs to talk to it."""
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """The decoded reply of an API request; fails the test when it is refused."""
+        reply = self.client.request(method, self.url + path, json=body, timeout=30)
+        assert reply.ok, f"{method} {path}: {reply.status_code} {reply.text}"
+        return reply.json() if reply.content else None
+
+    def register(self, job: Mapping[str, Any]) -> None:
+        """Register a job, or change it."""
+        self.ask("POST", f"/v1/jobs?namespace={job.get('Namespace', 'default')}", {"Job": job})
+
+    def purge(self, job: str) -> None:
+        """Stop a job and remove it, as if it had never been."""
+        self.ask("DELETE", f"/v1/job/{job}?purge=true")
+
+    def scale(self, job: str, group: str, count: int) -> None:
+        """Set a count from outside, once no deployment is in the way; a count that it has already is left alone."""
+        self.wait(lambda: not self.deploying(job), f"deployment of {job} to end")
+        if (
+            next(one["Count"] for one in self.ask("GET", f"/v1/job/{job}")["TaskGroups"] if one["Name"] == group)
+            != count
+        ):
+            self.ask("POST", f"/v1/job/{job}/scale", {"Count": count, "Target": {"Group": group}, "Message": "outside"})
+
+    def deploying(self, job: str) -> bool:
+        """Whether the job has a deployment under way."""
+        ended = ("successful", "failed", "cancelled")
+        return any(one["Status"] not in ended for one in self.ask("GET", f"/v1/job/{job}/deployments"))
+
+    def allocations(self, job: str) -> list[dict[str, Any]]:
+        """All of the job's, also those that have ended."""
+        found: list[dict[str, Any]] = self.ask("GET", f"/v1/job/{job}/allocations")
+        return found
+
+    def wait(self, look: Callable[[], _Seen], what: str, within_seconds: float = 60.0) -> _Seen:
+        """What `look` returns once it is true. Fails the test when that takes too long."""
+        end = time.monotonic() + within_seconds
+        while not (seen := look()):
+            assert time.monotonic() < end, f"no {what} within {within_seconds:g} s; see {self.folder}/nomad.log"
+            time.sleep(0.1)
+        return seen
+
+    def command(self, *arguments: str) -> str:
+        """What the `nomad` command prints."""
+        return _nomad(self.binary, self.folder, *arguments, environment=self.environment)
+
+
+def service(
+    job: str,
+    *,
+    count: int = 1,
+    command: str = "exec sleep 3600",
+    group: Mapping[str, Any] | None = None,
+    task: Mapping[str, Any] | None = None,
+    **further: Any,
+) -> dict[str, Any]:
+    """A service job with one group `work` of one task `main`, a shell command; it makes no deployments.
+
+    `group`, `task` and `further` are laid over those parts of the job.
+    """
+    main = {
+        "Name": "main",
+        "Driver": "raw_exec",
+        "Config": {"command": "/bin/sh", "args": ["-c", command]},
+        "Resources": {"CPU": 20, "MemoryMB": 10},
+        "KillTimeout": _SECOND,
+        "LogConfig": {"MaxFiles": 1, "MaxFileSizeMB": 1},
+        **(task or {}),
+    }
+    work = {
+        "Name": "work",
+        "Count": count,
+        "EphemeralDisk": {"SizeMB": 10},
+        "RestartPolicy": {"Attempts": 0, "Mode": "fail", "Interval": 60 * _SECOND, "Delay": _SECOND},
+        "Tasks": [main],
+        **(group or {}),
+    }
+    return {"ID": job, "Type": "service", "Update": {"MaxParallel": 0}, "TaskGroups": [work], **further}
+
+
+def deployed(**update: Any) -> dict[str, Any]:
+    """An `Update` block with which every change of a count makes a short deployment."""
+    return {"MaxParallel": 1, "MinHealthyTime": _SECOND, "HealthCheck": "task_states", **update}
+
+
+@contextmanager
+def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False) -> Iterator[NomadServer]:
+    """A server and client in one agent, with its data and log in `folder` (which exists), ready to place jobs.
+
+    `acl`: bootstrapped, `token` is the management token. `tls`: it asks for client certificates; the authority's is
+    `nomad-agent-ca.pem` in the folder, a client's `global-cli-nomad.pem` and `global-cli-nomad-key.pem`.
+    Skips the test where no Nomad can be had.
+    """
+    try:
+        binary = nomad_binary()
+    except NomadNotFound as missing:
+        require(str(missing))
+    if tls:
+        _nomad(binary, folder, "tls", "ca", "create")
+        _nomad(binary, folder, "tls", "cert", "create", "-server", "-region", "global")
+        _nomad(binary, folder, "tls", "cert", "create", "-cli")
+    ports = {name: free_port() for name in ("http", "rpc", "serf")}
+    config = _CONFIG.format(acl=str(acl).lower(), tls=_TLS.format(folder=folder) if tls else "", **ports)
+    (folder / "agent.hcl").write_text(config)
+    command = [str(binary), "agent", "-dev", "-bind=127.0.0.1", "-network-interface=lo", f"-config={folder}/agent.hcl"]
+    with (folder / "nomad.log").open("ab") as log, requests.Session() as session:
+        session.trust_env = False
+        url = f"http{'s' if tls else ''}://127.0.0.1:{ports['http']}"
+        environment = {"NOMAD_ADDR": url}
+        if tls:
+            session.verify = str(folder / "nomad-agent-ca.pem")
+            session.cert = (str(folder / "global-cli-nomad.pem"), str(folder / "global-cli-nomad-key.pem"))
+            environment |= {"NOMAD_CACERT": session.verify}
+            environment |= {"NOMAD_CLIENT_CERT": session.cert[0], "NOMAD_CLIENT_KEY": session.cert[1]}
+        agent = subprocess.Popen(  # a session of its own: its log collectors are ended with it
+            command, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        server = NomadServer(url, folder, binary, session, environment=environment)
+        try:
+            _wait_ready(server, agent)
+            if acl:
+                secret = server.ask("POST", "/v1/acl/bootstrap")["SecretID"]
+                session.headers["X-Nomad-Token"] = secret
+                server = NomadServer(url, folder, binary, session, secret, {**environment, "NOMAD_TOKEN": secret})
+            server.wait(lambda: any(one["Status"] == "ready" for one in server.ask("GET", "/v1/nodes")), "ready node")
+            yield server
+        finally:
+            _stop(server, agent)
+
+
+def _wait_ready(server: NomadServer, agent: subprocess.Popen[bytes]) -> None:
+    def ready() -> bool:
+        assert agent.poll() is None, f"nomad ended with {agent.returncode}; see {server.folder}/nomad.log"
+        try:
+            return server.client.get(f"{server.url}/v1/agent/health", timeout=5).ok
+        except requests.ConnectionError:
+            return False
+
+    server.wait(ready, "ready agent", READY_WITHIN_SECONDS)
+
+
+def _stop(server: NomadServer, agent: subprocess.Popen[bytes]) -> None:
+    """Stop every job, so that no task outlives its agent, then end the agent and its log collectors."""
+    try:
+        if agent.poll() is None:
+            _stop_jobs(server)
+    finally:
+        agent.terminate()
+        try:
+            agent.wait(STOPPED_WITHIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"nomad did not stop; see {server.folder}/nomad.log")
+        finally:
+            _kill_group(agent.pid)
+            agent.wait()
+
+
+def _stop_jobs(server: NomadServer) -> None:
+    over = ("complete", "failed", "lost")
+
+    def stopped() -> bool:
+        """Nothing runs any more; a job whose allocations still do is told to stop."""
+        alive = [one for one in server.ask("GET", "/v1/allocations?namespace=*") if one["ClientStatus"] not in over]
+        for namespace, job in {(one["Namespace"], one["JobID"]) for one in alive}:
+            server.client.delete(f"{server.url}/v1/job/{quote(job, safe='')}?namespace={namespace}", timeout=30)
+        return not alive
+
+    server.wait(stopped, "end of all allocations")
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # nobody is left
+
+
+def _nomad(binary: Path, folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    env = os.environ | (environment or {})
+    done = subprocess.run([binary, *arguments], cwd=folder, env=env, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"nomad {' '.join(arguments)}: {done.stderr or done.stdout}"
+    return done.stdout
