@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import field_validator, model_validator
 
-from autoscaler.target import AdapterSettings, ConfigPath
+from autoscaler.target import AdapterSettings, ExistingPath
 
 DEFAULT_SOCKET: Final = "/var/run/docker.sock"
 _FORMS: Final = "unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST"
@@ -60,11 +60,11 @@ class Endpoint:
 class TlsSettings(AdapterSettings):
     """TLS towards a tcp:// host, as `docker --tlsverify` takes it."""
 
-    ca_file: ConfigPath | None = None
+    ca_file: ExistingPath | None = None
     """Who signed the engine's certificate; default: the well-known authorities."""
-    cert_file: ConfigPath | None = None
+    cert_file: ExistingPath | None = None
     """Our own certificate; the engine gives whoever holds it full control."""
-    key_file: ConfigPath | None = None
+    key_file: ExistingPath | None = None
     """The key of `certFile`."""
 
     @model_validator(mode="after")

@@ -1,0 +1,75 @@
+"""Carries decisions out through the adapters, one after another, until the batch's deadline."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from autoscaler.act.fault import named
+from autoscaler.decide import conclude
+from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.model import Call, Conflict, Decision, Held, Outcome, Proposed, ScaleChange, Unchanged, Written
+from autoscaler.target import Adapter, Announces, Clock, Logger
+
+
+class Actuator:
+    """Stands behind `cycle.Ports.act`. Whatever an adapter does, each change comes back with an outcome."""
+
+    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock, logger: Logger) -> None:
+        """`adapters`: connections by name; a decision's target names the one that is written through."""
+        self._adapters = adapters
+        self._clock = clock
+        self._logger = logger
+
+    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+        """Autoscaler's name -> what its write came to, for each decision that has a change; in a dry run `Proposed`.
+
+        Failures are values. What the deadline leaves no time for is not written and comes back as TargetUnavailable.
+        Failures and proposals are then announced to the adapters that keep a record of them.
+        """
+        outcomes = {
+            decision.name: self._one(decision, decision.change, call)
+            for decision in decisions
+            if decision.change is not None
+        }
+        for decision in decisions:  # after the last write: a back end's records never delay a write
+            outcome = outcomes.get(decision.name)
+            if isinstance(outcome, Proposed | TargetError):
+                self._announce(decision, outcome, call)
+        return outcomes
+
+    def _one(self, decision: Decision, change: ScaleChange, call: Call) -> Outcome:
+        if decision.dry_run:
+            return Proposed(change.size)
+        if self._clock.monotonic() >= call.deadline:
+            return TargetUnavailable(
+                f"{decision.target}: the cycle's deadline passed before size {change.size} was written, "
+                "so nothing was; the next cycle decides anew"
+            )
+        try:
+            outcome = cast("object", self._adapters[decision.target.adapter].scale(decision.target, change, call))
+        except TargetError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - foreign code: its bug must cost this target alone
+            return TargetUnavailable(
+                f"{decision.target}: the adapter failed with {named(error)} while it wrote size {change.size}; "
+                "whether it was written shows in the next cycle"
+            )
+        if isinstance(outcome, Written | Unchanged | Held | Conflict):
+            return outcome
+        return TargetUnavailable(
+            f"{decision.target}: the adapter answered a write of size {change.size} with {type(outcome).__name__}, "
+            "expected Written, Unchanged, Held or Conflict; report it to the adapter's author"
+        )
+
+    def _announce(self, decision: Decision, outcome: Proposed | TargetError, call: Call) -> None:
+        adapter = cast("object", self._adapters.get(decision.target.adapter))
+        if not isinstance(adapter, Announces) or self._clock.monotonic() >= call.deadline:
+            return
+        try:
+            adapter.announce(decision.target, conclude(decision, outcome), call)
+        except TargetError as error:
+            reason = str(error)
+        except Exception as error:  # noqa: BLE001 - foreign code, and nothing depends on an announcement
+            reason = named(error)
+        else:
+            return
+        self._logger.warning("announcement_failed", autoscaler=decision.name, target=str(decision.target), error=reason)

@@ -1,0 +1,48 @@
+"""`autoscaler run`: the daemon, or with `--once` a single cycle."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoscaler.clock import SystemClock
+from autoscaler.daemon import Daemon, Options
+from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
+from autoscaler.show.log import Format, Level, configure
+
+
+def run(
+    config_file: Annotated[Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")] = Path(
+        "/etc/autoscaler/autoscaler.yaml"
+    ),
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Decide and log, and write nothing, for every autoscaler.")
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Do a single cycle; exit 1 when something failed.")] = False,
+    log_level: Annotated[Level, typer.Option("--log.level", help="The least that is logged.")] = Level.INFO,
+    log_format: Annotated[
+        Format, typer.Option("--log.format", help="How; auto: columns on a terminal, JSON lines elsewhere.")
+    ] = Format.AUTO,
+) -> None:
+    """Keep every target at the size its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""
+    logger = configure(log_level, log_format)
+    try:
+        daemon = Daemon(Options(config_file, dry_run), SystemClock(), logger)
+    except (ConfigError, AdapterError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    except AutoscalerError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    if once:
+        fine, ended = daemon.once()
+    else:
+        fine, ended = True, daemon.run()
+    code = 0 if fine else 1
+    if not ended:  # threads that hang, an adapter's own among them, would keep an orderly exit waiting for ever
+        sys.stderr.flush()
+        os._exit(code)
+    raise typer.Exit(code)

@@ -1,0 +1,209 @@
+"""Composition root: builds the parts from the configuration, and keeps them going until a signal says otherwise."""
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Final
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from autoscaler.config import load
+from autoscaler.config.settings import Settings
+from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.parts import Parts, make_folder
+from autoscaler.record import Store
+from autoscaler.schedule import Batch
+from autoscaler.show import line
+from autoscaler.show.metrics import Metrics, watch_lanes, watch_state
+from autoscaler.show.service_manager import ServiceManager
+from autoscaler.target import Clock, Logger
+
+_VERSION: Final = version("prometheus-autoscaler")
+_HEARTBEAT_SECONDS: Final = 1.0
+_NAMED_IN_STATUS: Final = 3
+_STOP: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says."""
+
+    config_file: Path
+    dry_run: bool = False
+    """True: every autoscaler is a dry run, whatever the file says."""
+
+
+def read(options: Options) -> Settings:
+    """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
+    settings = load(options.config_file)
+    if settings.warnings:
+        raise ConfigError(settings.warnings)
+    if options.dry_run:
+        return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
+    return settings
+
+
+def state_folder(environment: Mapping[str, str]) -> Path:
+    """$STATE_DIRECTORY (systemd's), else $XDG_STATE_HOME/autoscaler, else ~/.local/state/autoscaler."""
+    if given := environment.get("STATE_DIRECTORY"):
+        return Path(given.split(":")[0])  # systemd lists several, separated by colons
+    return Path(environment.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "autoscaler"
+
+
+class Daemon:
+    """One process. Used from the main thread; lanes call `_report` from their own."""
+
+    def __init__(self, options: Options, clock: Clock, logger: Logger) -> None:
+        """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError."""
+        self._options = options
+        self._clock = clock
+        self._logger = logger
+        self._ready = False
+        self._signals: SimpleQueue[int] = SimpleQueue()
+        self._failing: dict[str, bool] = {}
+        """Autoscaler's name -> whether its last cycle failed."""
+        self._known_hung: tuple[str, ...] = ()
+        self.registry = CollectorRegistry()
+        """Every metric of this process."""
+        self._metrics = Metrics(self.registry, clock, _VERSION)
+        self._settings = settings = read(options)
+        state_dir = make_folder(state_folder(os.environ))
+        self._store = Store.open(settings.state.url, state_dir, settings.state.retention)
+        self._service = ServiceManager(clock)
+        self._parts = Parts(self._store, state_dir, clock, logger, self._report, self._metrics)
+        try:
+            self._parts.follow(settings)
+        except BaseException:
+            self._service.close()
+            self._store.close()
+            raise
+        self._count(settings)
+        watch_lanes(self.registry, self._parts.lanes)
+        watch_state(self.registry, self._store.size, clock)
+        ProcessCollector(registry=self.registry)
+
+    def run(self) -> bool:
+        """Cycles until SIGTERM or SIGINT. Returns whether every cycle ended; False: one hangs in a thread."""
+        self._begin()
+        lanes, service = self._parts.lanes, self._service
+        lanes.start()
+        while (number := self._next_signal()) not in _STOP:
+            if number == signal.SIGHUP:
+                self._reload()
+            lanes.follow_clock()
+            self._tell_hung()
+            service.status(self._status())
+            if not self._ready and lanes.begun():
+                self._ready = True
+                service.ready()
+                self._logger.info("ready")
+            if lanes.alive():
+                service.progress()
+        service.stopping()
+        self._logger.info("stopping", signal=signal.Signals(number).name)
+        return self._close()
+
+    def once(self) -> tuple[bool, bool]:
+        """A single cycle of every autoscaler: (whether nothing failed, whether every cycle ended).
+
+        A signal to stop finds it about to: the cycle is finished.
+        """
+        self._begin()
+        ended = self._parts.lanes.once()
+        self._tell_hung()
+        fine = ended and not any(self._failing.values())
+        return fine, self._close() and ended
+
+    def _begin(self) -> None:
+        for known in (*_STOP, signal.SIGHUP):
+            signal.signal(known, self._on_signal)
+        self._logger.info(
+            "starting",
+            version=_VERSION,
+            config=str(self._options.config_file),
+            autoscalers=len(self._settings.autoscalers),
+            adapters=self._parts.adapters,
+            dry_run=all(scaler.dry_run for scaler in self._settings.autoscalers),
+        )
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
+        self._signals.put(number)  # SimpleQueue.put may interrupt itself
+
+    def _next_signal(self) -> int | None:
+        try:
+            return self._signals.get(timeout=_HEARTBEAT_SECONDS)
+        except Empty:
+            return None
+
+    def _reload(self) -> None:
+        if self._ready:
+            self._service.reloading()
+        problems = self._follow_file()
+        for problem in problems:
+            self._logger.error("reload_failed", error=problem)
+        if problems:
+            self._metrics.reload_failed()
+        else:
+            self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._parts.adapters)
+        if self._ready:
+            self._service.ready()
+
+    def _follow_file(self) -> Sequence[str]:
+        """Run what the file says now. Returns what is wrong with it; then what runs has not changed."""
+        try:
+            settings = read(self._options)
+            if settings.state.url != self._settings.state.url:
+                return ["state.url changed, which a reload cannot follow; restart the daemon, or change it back"]
+            self._parts.follow(settings)
+        except ConfigError as error:
+            return [str(problem) for problem in error.problems]
+        except AutoscalerError as error:
+            return [str(error)]
+        self._settings = settings
+        self._count(settings)
+        self._store.set_retention(settings.state.retention)
+        for name in self._failing.keys() - {scaler.name for scaler in settings.autoscalers}:
+            del self._failing[name]
+        return []
+
+    def _count(self, settings: Settings) -> None:
+        self._metrics.configured(settings.autoscalers, self._parts.adapters, settings.prometheus)
+
+    def _close(self) -> bool:
+        ended = self._parts.close()
+        if ended:  # a cycle that hangs may still come back, and must not meet a closed store
+            self._store.close()
+        self._service.close()
+        self._logger.info("stopped", cycles_ended=ended)
+        return ended
+
+    def _report(self, batch: Batch) -> None:
+        for decision in batch.decisions:
+            line.log(self._logger, decision)
+        self._metrics.cycle_ended(batch)
+        self._failing.update({decision.name: line.failed(decision) for decision in batch.decisions})
+        self._failing.update(dict.fromkeys(batch.broken, True))
+
+    def _tell_hung(self) -> None:
+        hung = self._parts.lanes.hung()
+        for name in hung:
+            if name not in self._known_hung:
+                self._logger.error("lane_hung", adapter=name, error="its cycle is past its deadline; others go on")
+        for name in self._known_hung:
+            if name not in hung:
+                self._logger.info("lane_recovered", adapter=name)
+        self._known_hung = hung
+
+    def _status(self) -> str:
+        """For `systemctl status`: how many, and which of them fail."""
+        failing = sorted(name for name, failing in self._failing.copy().items() if failing)
+        text = f"{len(self._settings.autoscalers)} autoscalers on {len(self._parts.adapters)} connections"
+        if failing:
+            more = f" and {len(failing) - _NAMED_IN_STATUS} more" if len(failing) > _NAMED_IN_STATUS else ""
+            text += f"; failing: {', '.join(failing[:_NAMED_IN_STATUS])}{more}"
+        return text + (f"; hanging: {', '.join(self._known_hung)}" if self._known_hung else "")

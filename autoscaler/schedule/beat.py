@@ -1,0 +1,35 @@
+"""When a job is due: a grid on the monotonic clock."""
+
+import math
+from datetime import datetime, timedelta
+from typing import Final
+
+from apscheduler.triggers.base import BaseTrigger
+
+from autoscaler.target import Clock
+
+_EARLY: Final = 0.1
+"""Share of a period by which a tick may come early and still be that tick: the wall clock, by which APScheduler
+wakes, is slewed against the monotonic one, and no tick may fire twice for that."""
+
+
+class Beat(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
+    """At once, then `phase` seconds after every whole period since.
+
+    The next tick is reckoned from the monotonic clock and from nothing that went before: lateness and phase never
+    add up, a wall clock that steps moves no tick, and what was missed is not made up for.
+    """
+
+    def __init__(self, period: timedelta, phase: float, clock: Clock) -> None:
+        """`phase` in seconds keeps lanes apart."""
+        self._period = period.total_seconds()
+        self._clock = clock
+        self._anchor = clock.monotonic() + phase
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
+        """The next tick, as a time on the wall clock that reads `now`; `now` itself when nothing fired before."""
+        if previous_fire_time is None:
+            return now
+        elapsed = self._clock.monotonic() - self._anchor
+        tick = max(1, math.floor(elapsed / self._period + _EARLY) + 1)
+        return now + timedelta(seconds=tick * self._period - elapsed)

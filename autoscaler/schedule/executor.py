@@ -1,0 +1,43 @@
+"""One thread for the jobs of one lane."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from queue import SimpleQueue
+
+from apscheduler.executors.base import BaseExecutor, run_job
+from apscheduler.job import Job
+
+
+class LaneExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no types
+    """Runs a lane's jobs one at a time, in a daemon thread.
+
+    APScheduler's own pool is joined when the interpreter ends, so a job that hangs would keep the process for ever.
+    """
+
+    def __init__(self, name: str, due: Callable[[datetime], None]) -> None:
+        """`name` becomes the thread's. `due` is told, on that thread, when the job that begins was to run."""
+        super().__init__()
+        self._name = name
+        self._due = due
+        self._jobs: SimpleQueue[tuple[Job, list[datetime]] | None] = SimpleQueue()
+
+    def start(self, scheduler: object, alias: str) -> None:
+        """Called by the scheduler that it is added to."""
+        super().start(scheduler, alias)
+        threading.Thread(target=self._work, name=self._name, daemon=True).start()
+
+    def shutdown(self, wait: bool = True) -> None:  # noqa: ARG002 - BaseExecutor's signature
+        """End the thread after the job it is at, without waiting: who stops a lane waits with a bound."""
+        self._jobs.put(None)
+
+    def _do_submit_job(self, job: Job, run_times: list[datetime]) -> None:
+        self._jobs.put((job, run_times))
+
+    def _work(self) -> None:
+        while (item := self._jobs.get()) is not None:
+            job, run_times = item
+            self._due(run_times[-1])
+            # run_job turns what the job raises into events and log records; it raises nothing itself
+            events = run_job(job, None, run_times, self._logger.name)
+            self._run_job_success(job.id, events)

@@ -1,0 +1,132 @@
+"""The cycles of one adapter connection, and how far they have got."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from autoscaler.act import named
+from autoscaler.cycle import Ports
+from autoscaler.errors import AutoscalerError
+from autoscaler.model import Autoscaler, Call
+from autoscaler.schedule.batch import Batch, run
+from autoscaler.target import Clock, Logger
+
+LONGEST_CYCLE: Final = timedelta(seconds=30)
+"""A cycle's deadline where the sync period is longer."""
+_SHARE: Final = 0.9
+"""Of its period that a cycle may take: what comes of it is recorded in the rest, and the next tick finds it done."""
+_SLACK_SECONDS: Final = 1.0
+"""How long past its deadline a cycle counts as still ending rather than as hung: it has its outcome to record."""
+
+
+def cycle_seconds(period: timedelta) -> float:
+    """How long a cycle may take: nine tenths of its period, at most LONGEST_CYCLE."""
+    return min(_SHARE * period, LONGEST_CYCLE).total_seconds()
+
+
+class Lane:
+    """Runs its batches one at a time, on the one thread that the schedule gives it; the rest reads from any thread."""
+
+    def __init__(self, name: str, clock: Clock, logger: Logger, report: Callable[[Batch], None]) -> None:
+        """`name`: the connection's. `report` is told of every cycle that ended, on the lane's own thread."""
+        self.name = name
+        self.missed = 0
+        """Ticks that found the one before still running."""
+        self._clock = clock
+        self._logger = logger
+        self._report = report
+        self._lock = threading.Lock()
+        self._ports: Ports | None = None
+        self._batches: Mapping[timedelta, tuple[Autoscaler, ...]] = {}
+        self._due: datetime | None = None
+        self._begun = clock.monotonic()
+        self._ended: float | None = None
+        self._deadline: float | None = None
+
+    def equip(self, scalers: Sequence[Autoscaler], ports: Ports | None) -> None:
+        """What the next cycle works on, and with. Without autoscalers there is none, not even one already queued."""
+        batches: dict[timedelta, list[Autoscaler]] = {}
+        for scaler in scalers:
+            batches.setdefault(scaler.sync_period, []).append(scaler)
+        with self._lock:
+            self._ports = ports
+            self._batches = {period: tuple(batch) for period, batch in batches.items()}
+
+    @property
+    def periods(self) -> frozenset[timedelta]:
+        """The sync periods of its autoscalers: a batch and a job for each."""
+        return frozenset(self._batches)
+
+    def due(self, at: datetime) -> None:
+        """The tick that comes next was to begin then, by the wall clock. Without a word of it, it is not late."""
+        self._due = at
+
+    def tick(self, period: timedelta) -> None:
+        """One cycle of the batch with this period. A failure is a line in the log; the next tick tries again."""
+        with self._lock:
+            ports, scalers = self._ports, self._batches.get(period, ())
+            if ports is None or not scalers:  # equipped anew since this tick was queued
+                return
+            began, now = self._clock.monotonic(), self._clock.now()
+            self._deadline = deadline = began + cycle_seconds(period)
+        late = max(0.0, (now - self._due).total_seconds()) if self._due else 0.0
+        try:
+            batch = self._cycle(scalers, Call(now, deadline), ports)
+        finally:
+            ended = self._clock.monotonic()
+            self._ended, self._deadline = ended, None
+        self._report(replace(batch, lane=self.name, late_seconds=late, seconds=ended - began))
+
+    def _cycle(self, scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
+        try:
+            batch = run(scalers, call, ports, self._clock)
+        except AutoscalerError as error:
+            return self._failed(scalers, error, str(error))
+        except Exception as error:  # noqa: BLE001 - a bug must not end the lane
+            return self._failed(scalers, error, _bug(error))
+        for name, bug in batch.broken.items():
+            self._logger.error("autoscaler_failed", autoscaler=name, error=_bug(bug))
+        return batch
+
+    def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> Batch:
+        self._logger.error("cycle_failed", adapter=self.name, autoscalers=len(scalers), error=message)
+        return Batch(broken={scaler.name: error for scaler in scalers})
+
+    def tick_all(self) -> None:
+        """One cycle of every batch, one after another."""
+        for period in sorted(self.periods):
+            self.tick(period)
+
+    def allowance(self) -> float:
+        """Seconds within which a cycle of every batch ends, unless the lane hangs."""
+        return sum(map(cycle_seconds, self.periods)) + _SLACK_SECONDS
+
+    def busy(self) -> bool:
+        """Whether a cycle is running that may still be waited for."""
+        deadline = self._deadline
+        return deadline is not None and self._clock.monotonic() < deadline + _SLACK_SECONDS
+
+    def hung(self) -> bool:
+        """Whether a cycle is running past its deadline."""
+        return self._deadline is not None and not self.busy()
+
+    def begun(self) -> bool:
+        """Whether its first cycle has ended or met its deadline."""
+        longest = max(map(cycle_seconds, self.periods), default=0.0)
+        return self._ended is not None or self._clock.monotonic() >= self._begun + longest
+
+    def alive(self) -> bool:
+        """Whether a cycle has ended as lately as one should have."""
+        periods = self.periods
+        if not periods:
+            return True
+        # two of its shortest periods (phase included), and every batch may take its time before it is this one's turn
+        allowed = 2 * min(periods).total_seconds() + self.allowance()
+        last = self._begun if self._ended is None else self._ended
+        return self._clock.monotonic() - last <= allowed
+
+
+def _bug(error: Exception) -> str:
+    return f"{named(error)}; this is a bug, please report it"

@@ -1,0 +1,152 @@
+"""All lanes on one APScheduler, whose traps are dealt with here.
+
+Source of the traps: APScheduler 3.11, `schedulers/base.py` and `executors/base.py`.
+"""
+
+import threading
+import time
+import zlib
+from collections.abc import Collection, Mapping
+from datetime import UTC, timedelta
+from typing import Final
+
+from apscheduler.events import EVENT_JOB_MAX_INSTANCES, JobEvent
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from autoscaler.schedule.beat import Beat
+from autoscaler.schedule.executor import LaneExecutor
+from autoscaler.schedule.lane import Lane
+from autoscaler.target import Clock, Logger
+
+_STEP_SECONDS: Final = 1.0
+"""A wall clock that moves further than this against the monotonic one was set; below, it is slewed."""
+_SPREAD: Final = 0.1
+"""Share of its period over which the lanes' ticks are spread, so that they do not query in one burst."""
+_POLL_SECONDS: Final = 0.02
+
+
+class Lanes:
+    """Every lane ticks by itself: one that hangs delays no other."""
+
+    def __init__(self, clock: Clock, logger: Logger) -> None:
+        self._clock = clock
+        self._logger = logger
+        self._lanes: dict[str, Lane] = {}
+        self._offset = self._wall_offset()
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC,
+            job_defaults={
+                "misfire_grace_time": None,  # the default, 1 s, drops a tick that waited for its lane
+                "coalesce": True,
+                "max_instances": 1,
+            },
+        )
+        self._scheduler.add_listener(self._missed, EVENT_JOB_MAX_INSTANCES)
+
+    def start(self) -> None:
+        """Begin: every lane ticks at once, then on its grid."""
+        self._scheduler.start()
+
+    def add(self, lane: Lane) -> None:
+        """Give `lane` a thread and a job for each of its periods."""
+        self._lanes[lane.name] = lane
+        self._scheduler.add_executor(LaneExecutor(f"lane {lane.name}", lane.due), lane.name)
+        self.reschedule(lane)
+
+    def reschedule(self, lane: Lane) -> None:
+        """Follow a lane whose periods may have changed; the ticks of a period that it keeps are not moved."""
+        jobs = {job.args[0]: job for job in self._scheduler.get_jobs() if job.executor == lane.name}
+        for period in jobs.keys() - lane.periods:
+            jobs[period].remove()
+        for period in lane.periods - jobs.keys():
+            trigger = Beat(period, _phase(lane.name, period), self._clock)
+            self._scheduler.add_job(lane.tick, trigger, (period,), id=_job(lane, period), executor=lane.name)
+
+    def retire(self, lanes: Collection[Lane]) -> None:
+        """No further tick of these; waits for their running cycles, up to their deadlines."""
+        for lane in lanes:
+            lane.equip((), None)
+            for job in self._scheduler.get_jobs():
+                if job.executor == lane.name:
+                    job.remove()
+            self._scheduler.remove_executor(lane.name)
+            del self._lanes[lane.name]
+        wait_for(lanes)
+
+    def stop(self) -> None:
+        """End all; waits for running cycles, up to their deadlines."""
+        self.retire(tuple(self._lanes.values()))
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+    def once(self) -> bool:
+        """Without the schedule: one cycle of every batch. Returns whether all ended; False: one hangs in its thread."""
+        started = self._clock.monotonic()
+        threads = {
+            lane: threading.Thread(target=lane.tick_all, name=f"lane {name}", daemon=True)
+            for name, lane in self._lanes.items()
+        }
+        for thread in threads.values():
+            thread.start()
+        for lane, thread in threads.items():
+            thread.join(max(0.0, started + lane.allowance() - self._clock.monotonic()))
+        wait_for(threads)
+        return not any(thread.is_alive() for thread in threads.values())
+
+    def begun(self) -> bool:
+        """Whether every lane's first cycle has ended or met its deadline."""
+        return all(lane.begun() for lane in self._lanes.values())
+
+    def alive(self) -> bool:
+        """Whether cycles still end: True as long as one lane's do."""
+        return not self._lanes or any(lane.alive() for lane in self._lanes.values())
+
+    def hung(self) -> tuple[str, ...]:
+        """Names of the lanes that are past their deadline, sorted."""
+        return tuple(sorted(name for name, lane in self._lanes.items() if lane.hung()))
+
+    def missed(self) -> Mapping[str, int]:
+        """Lane's name -> ticks of it that found the one before still running."""
+        return {name: lane.missed for name, lane in self._lanes.copy().items()}
+
+    def follow_clock(self) -> None:
+        """To be called every second or so: after a step of the wall clock, puts every job back on its tick.
+
+        APScheduler compares wall clock times; after a step back it would wait for the length of the step.
+        """
+        offset = self._wall_offset()
+        step = offset - self._offset
+        if abs(step) < _STEP_SECONDS:
+            return
+        self._offset = offset
+        now = self._clock.now()
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=job.trigger.get_next_fire_time(now, now))
+        self._logger.warning("clock_stepped", seconds=round(step, 3))
+
+    def _wall_offset(self) -> float:
+        return self._clock.now().timestamp() - self._clock.monotonic()
+
+    def _missed(self, event: JobEvent) -> None:
+        """APScheduler tells its listeners, and logs, that a tick found the one before still running."""
+        name = event.job_id.rpartition(" ")[0]
+        if (lane := self._lanes.get(name)) is not None:
+            lane.missed += 1
+            self._logger.warning(
+                "tick_missed", adapter=name, missed=lane.missed, error="the cycle before is still running"
+            )
+
+
+def wait_for(lanes: Collection[Lane]) -> None:
+    """Until none of them is in a cycle, apart from those that hang."""
+    while any(lane.busy() for lane in lanes):
+        time.sleep(_POLL_SECONDS)
+
+
+def _job(lane: Lane, period: timedelta) -> str:
+    return f"{lane.name} {period.total_seconds()}"
+
+
+def _phase(name: str, period: timedelta) -> float:
+    """Seconds, the same for a name at every start."""
+    return _SPREAD * period.total_seconds() * zlib.crc32(name.encode()) / 2**32

@@ -1,0 +1,1 @@
+"""What operators see: the log, the terminal, the service manager."""

@@ -1,0 +1,32 @@
+"""What every document has in common: frozen, typed, camelCase in JSON, described for OpenAPI by its docstrings."""
+
+from datetime import timedelta
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+
+class Document(BaseModel):
+    """A value that is shown: made by pure functions here, sent as JSON, and read back by the command line.
+
+    Unknown keys are ignored on reading, so that an older command line understands a newer daemon.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        use_attribute_docstrings=True,
+        json_schema_serialization_defaults_required=True,
+    )
+
+
+Seconds: TypeAlias = Annotated[
+    timedelta,
+    PlainSerializer(timedelta.total_seconds, return_type=float),
+    WithJsonSchema({"type": "number", "description": "In seconds."}),
+]
+"""A duration; in JSON a number of seconds, which is also how it is read."""

@@ -1,0 +1,34 @@
+"""One autoscaler with all that is known of it."""
+
+from collections.abc import Sequence
+
+from autoscaler.model import Autoscaler, Decision
+from autoscaler.record import EventRow
+from autoscaler.show.documents.base import Document
+from autoscaler.show.documents.happening import EventDocument, event
+from autoscaler.show.documents.rules import SpecDocument, spec
+from autoscaler.show.documents.summary import Summary
+
+
+class Detail(Document):
+    """One autoscaler: its line in the list, its configuration, its latest events."""
+
+    summary: Summary
+    spec: SpecDocument | None
+    """null: it left the configuration and was never decided about."""
+    warnings: tuple[str, ...]
+    """The target's own, for the operator."""
+    events: tuple[EventDocument, ...]
+    """Counted, the newest last."""
+
+
+def detail(
+    summary: Summary, scaler: Autoscaler | None, decision: Decision | None, events: Sequence[EventRow]
+) -> Detail:
+    """Its document. `scaler`: as configured, or as it was last recorded."""
+    return Detail(
+        summary=summary,
+        spec=None if scaler is None else spec(scaler),
+        warnings=() if decision is None else decision.warnings,
+        events=tuple([event(row) for row in events]),
+    )

@@ -1,0 +1,142 @@
+"""What comes next: when windows and policies let go, and what a decision would be if the metrics stayed or changed.
+
+Everything is found by asking `decide` again, so that it cannot say otherwise than the next cycles will.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide.scaling_rules import Bounds, limit
+from autoscaler.errors import MetricError
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Decision,
+    Direction,
+    History,
+    InstanceReading,
+    Observation,
+    Proposed,
+    Reading,
+    Recommendation,
+    SelectPolicy,
+    Step,
+)
+
+_MOST_CYCLES: Final = 1_000
+"""That are tried out, at most."""
+_ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A recommendation that keeps the size where it is."""
+
+    replicas: int
+    until: datetime
+    """When the last of its kind leaves the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The first change of size that would come."""
+
+    at: datetime
+    size: int
+    reason: str
+
+
+def stabilizing(decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler) -> Hold | None:
+    """What a stabilization window held this decision to, and until when; None: nothing."""
+    step = next((step for step in decision.trace if step.reason in ("ScaleDownStabilized", "ScaleUpStabilized")), None)
+    if step is None or decision.current is None:
+        return None
+    down = step.reason == "ScaleDownStabilized"
+    window = down_window(scaler) if down else up_window(scaler)
+    cutoff = decision.now - window
+    counted = [known for known in before if (known.at >= cutoff if scaler.behavior is None else known.at > cutoff)]
+    counted += [slot.entry for slot in decision.recommendations[:-1]]  # a first cycle's own size
+    holding = [known for known in counted if (known.replicas > step.before if down else known.replicas < step.before)]
+    if not holding:
+        return None
+    replicas = max(known.replicas for known in holding) if down else min(known.replicas for known in holding)
+    last = max(known.at for known in holding if known.replicas == replicas)
+    return Hold(replicas, last + window)
+
+
+def down_window(scaler: Autoscaler) -> timedelta:
+    """The scale-down stabilization window in force."""
+    given = None if scaler.behavior is None else scaler.behavior.scale_down.stabilization_window
+    return scaler.options.downscale_stabilization if given is None else given
+
+
+def up_window(scaler: Autoscaler) -> timedelta:
+    """The scale-up stabilization window in force."""
+    given = None if scaler.behavior is None else scaler.behavior.scale_up.stabilization_window
+    return timedelta(0) if given is None else given
+
+
+def allowed(size: int, behavior: Behavior, known: History, direction: Direction, now: datetime) -> int:
+    """The size that the policies of a direction (OUT or IN) allow from `size` now, whatever the bounds."""
+    extreme = _ANY_SIZE.maximum if direction is Direction.OUT else _ANY_SIZE.minimum
+    return limit(extreme, size, _ANY_SIZE, behavior, known.scale_ups, known.scale_downs, now).after
+
+
+def next_allowance(
+    size: int, behavior: Behavior, known: History, direction: Direction, now: datetime
+) -> tuple[datetime, int] | None:
+    """When the policies will allow more than they do now, and which size; None: no change ahead."""
+    rules = behavior.scale_up if direction is Direction.OUT else behavior.scale_down
+    if rules.select_policy is SelectPolicy.DISABLED:
+        return None
+    changes = [*known.scale_ups, *known.scale_downs]
+    moments = {change.at + policy.period for change in changes for policy in rules.policies}
+    present = allowed(size, behavior, known, direction, now)
+    for moment in sorted(moment for moment in moments if moment > now):
+        then = allowed(size, behavior, known, direction, moment)
+        if (then > present) if direction is Direction.OUT else (then < present):
+            return moment, then
+    return None
+
+
+def forecast(
+    scaler: Autoscaler, observed: Observation, after: History, now: datetime, horizon: timedelta
+) -> Move | None:
+    """The first change if cycles from now on see what `observed` holds; None: none within `horizon`.
+
+    `after`: what is remembered at `now`. What operators asked for counts for as long as they asked for it.
+    """
+    known = after
+    for cycle in range(1, min(_MOST_CYCLES, horizon // scaler.sync_period + 2) + 1):
+        ahead = cycle * scaler.sync_period
+        made = decide(scaler, _later(observed, ahead), known, now + ahead)
+        if made.change is not None:
+            return Move(made.now, made.change.size, made.change.reason)
+        known = remember(known, made)
+    return None
+
+
+def hurdles(scaler: Autoscaler, observed: Observation, after: History, now: datetime) -> Sequence[Step]:
+    """What the next cycle would do to the number after the metrics, if it saw what `observed` holds."""
+    ahead = scaler.sync_period
+    made = decide(scaler, _later(observed, ahead), after, now + ahead)
+    made = conclude(made, None if made.change is None else Proposed(made.change.size))
+    return [step for step in made.trace if step.before != step.after and step.reason not in _NOT_HURDLES]
+
+
+_NOT_HURDLES: Final = frozenset({"ValidMetricFound", "Rescale", "DryRun", "Settled"})
+
+
+def _later(observed: Observation, ahead: timedelta) -> Observation:
+    """The same, measured later: samples stay as fresh as they were."""
+    return replace(observed, readings=tuple([_refreshed(reading, ahead) for reading in observed.readings]))
+
+
+def _refreshed(reading: Reading | MetricError, ahead: timedelta) -> Reading | MetricError:
+    if not isinstance(reading, InstanceReading):
+        return reading
+    samples = {name: replace(known, timestamp=known.timestamp + ahead) for name, known in reading.samples.items()}
+    return replace(reading, samples=samples)

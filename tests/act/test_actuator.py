@@ -1,0 +1,182 @@
+"""Every change comes back with an outcome, whatever the adapter does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from autoscaler.act import Actuator
+from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
+from autoscaler.model import (
+    Call,
+    Conflict,
+    Decision,
+    Held,
+    HoldReason,
+    Proposed,
+    ScaleChange,
+    ScaleOutcome,
+    TargetRef,
+    TargetState,
+    Unchanged,
+    Written,
+)
+from autoscaler.target.contract.harness import RecordingLogger
+from tests.schedule.clock import FakeClock
+from tests.show.decisions import NOW, decision, rescale
+
+CALL = Call(NOW, deadline=10.0)
+
+
+class Back:
+    """A back end whose answer to a write the test gives."""
+
+    def __init__(self, answer: Callable[[ScaleChange], ScaleOutcome]) -> None:
+        self.answer = answer
+        self.written: list[tuple[TargetRef, ScaleChange]] = []
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        raise NotImplementedError
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        self.written.append((target, change))
+        return self.answer(change)
+
+
+class Chronicler(Back):
+    """One that keeps a record of what was not written."""
+
+    def __init__(self, answer: Callable[[ScaleChange], ScaleOutcome]) -> None:
+        super().__init__(answer)
+        self.announced: list[Decision] = []
+
+    def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+        self.announced.append(decision)
+
+
+def accept(change: ScaleChange) -> ScaleOutcome:
+    return Written(change.size)
+
+
+def raising(error: Exception) -> Callable[[ScaleChange], ScaleOutcome]:
+    def answer(change: ScaleChange) -> ScaleOutcome:
+        raise error
+
+    return answer
+
+
+def act(back: Back, *decisions: Decision, clock: FakeClock | None = None, log: RecordingLogger | None = None) -> Any:
+    return Actuator({"fleet": back}, clock or FakeClock(), log or RecordingLogger()).act(decisions, CALL)
+
+
+@pytest.mark.parametrize(
+    "answer", [Written(5), Unchanged(), Held(HoldReason("Deploying", "a deployment runs")), Conflict("now 7")]
+)
+def test_what_the_adapter_answers_is_the_outcome(answer: ScaleOutcome) -> None:
+    """Doing nothing is an outcome, not an error: `decide.conclude` tells them apart."""
+    assert act(Back(lambda _: answer), rescale()) == {"web": answer}
+
+
+def test_a_decision_without_a_change_writes_nothing() -> None:
+    """Only what was intended, and committed, is written."""
+    back = Back(accept)
+    assert act(back, decision()) == {}
+    assert back.written == []
+
+
+def test_a_dry_run_proposes_and_writes_nothing() -> None:
+    """A dry run can be believed because it takes the same way up to the last step."""
+    back = Back(accept)
+    assert act(back, rescale(dry_run=True), rescale("live")) == {"web": Proposed(5), "live": Written(5)}
+    assert [target.name for target, _ in back.written] == ["live-asg"]
+
+
+def test_a_target_error_is_a_value() -> None:
+    """One target that refuses costs no other its write."""
+    error = TargetForbidden("fleet: access denied; grant autoscaling:SetDesiredCapacity")
+    back = Back(lambda change: raising(error)(change) if change.size == 5 else Written(change.size))
+    assert act(back, rescale(), rescale("other", 6)) == {"web": error, "other": Written(6)}
+
+
+def test_an_adapters_bug_names_its_class_and_place_and_no_secret() -> None:
+    """Foreign code: its message may hold a credential, its class and line suffice to report it."""
+    outcome = act(Back(raising(KeyError("token=hunter2"))), rescale())["web"]
+    assert isinstance(outcome, TargetUnavailable)
+    assert "KeyError at " in str(outcome)
+    assert "test_actuator.py" in str(outcome)
+    assert "hunter2" not in str(outcome)
+
+
+def test_an_answer_of_another_kind_is_an_error_that_says_so() -> None:
+    """An adapter that forgets to return must not pass for one that has written."""
+    back = Back(lambda _: None)  # type: ignore[arg-type,return-value]  # the mistake under test
+    outcome = act(back, rescale())["web"]
+    assert isinstance(outcome, TargetUnavailable)
+    assert "NoneType, expected Written, Unchanged, Held or Conflict" in str(outcome)
+
+
+def test_past_the_deadline_nothing_is_written() -> None:
+    """A slow back end must not push a batch into the next cycle, whose decisions know more."""
+    clock = FakeClock()
+
+    def slow(change: ScaleChange) -> ScaleOutcome:
+        clock.advance(11)
+        return Written(change.size)
+
+    back = Back(slow)
+    outcomes = act(back, rescale("first"), rescale("second"), clock=clock)
+    assert outcomes["first"] == Written(5)
+    assert isinstance(outcomes["second"], TargetUnavailable)
+    assert "deadline" in str(outcomes["second"])
+    assert len(back.written) == 1
+
+
+def test_failures_and_dry_runs_are_announced_concluded() -> None:
+    """Nomad keeps a record of them beside the job; a write it records by itself."""
+    back = Chronicler(
+        lambda change: raising(TargetUnavailable("no answer"))(change) if change.size == 6 else accept(change)
+    )
+    act(back, rescale("dry", dry_run=True), rescale("failing", 6), rescale("fine"))
+    assert [made.name for made in back.announced] == ["dry", "failing"]
+    assert back.announced[0].outcome == Proposed(5)
+    assert back.announced[1].error is not None
+
+
+def test_no_announcement_comes_before_the_last_write() -> None:
+    """A record that takes its time must not delay a write."""
+    order: list[str] = []
+
+    class Ordered(Chronicler):
+        def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+            order.append("scale")
+            return Written(change.size)
+
+        def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+            order.append("announce")
+
+    act(Ordered(accept), rescale("dry", dry_run=True), rescale("live"))
+    assert order == ["scale", "announce"]
+
+
+@pytest.mark.parametrize("error", [TargetUnavailable("no answer"), RuntimeError("hunter2")])
+def test_an_announcement_that_fails_is_a_warning(error: Exception) -> None:
+    """Nothing depends on it, so it changes no outcome."""
+
+    class Mute(Chronicler):
+        def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+            raise error
+
+    log = RecordingLogger()
+    assert act(Mute(accept), rescale(dry_run=True), log=log) == {"web": Proposed(5)}
+    ((level, event, keys),) = log.lines
+    assert (level, event, keys["autoscaler"]) == ("warning", "announcement_failed", "web")
+    assert "hunter2" not in keys["error"]
+
+
+def test_past_the_deadline_nothing_is_announced() -> None:
+    """The deadline holds for the whole call."""
+    clock = FakeClock()
+    clock.advance(11)
+    back = Chronicler(accept)
+    act(back, rescale(), clock=clock)
+    assert back.announced == []

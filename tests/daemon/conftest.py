@@ -1,0 +1,28 @@
+"""What every test of the daemon stands on."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.running import workers
+from tests.servers.prometheus import running_prometheus
+
+
+@pytest.fixture(scope="session")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real one's URL. It scrapes nothing: the queries say what they come to."""
+    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
+        yield server.url
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """For one daemon's files. Its workers outlive it, so they are ended here."""
+    yield tmp_path
+    for pid in workers(tmp_path):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,179 @@
+"""A real daemon in a process of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+PATIENCE_SECONDS: Final = 60.0
+_MARK: Final = "DAEMON_TEST"
+"""In a worker's environment: whose it is."""
+
+
+class RunningDaemon:
+    """`log` holds its lines so far, `told` what it has told its service manager."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stderr: Path, listener: socket.socket) -> None:
+        self.process = process
+        self._stderr = stderr
+        self._listener = listener
+        self.told: list[str] = []
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        text = self._stderr.read_text()
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+    def events(self, event: str, **keys: Any) -> list[dict[str, Any]]:
+        """The log's lines of this event that have these keys."""
+        return [line for line in self.log if line["event"] == event and keys.items() <= line.items()]
+
+    def wait_for(self, event: str, count: int = 1, **keys: Any) -> dict[str, Any]:
+        """The log's `count`th line of this event with these keys, once there is one."""
+        self.until(lambda: len(self.events(event, **keys)) >= count, f"{count} x {event} {keys}")
+        return self.events(event, **keys)[count - 1]
+
+    def wait_until_told(self, message: str, count: int = 1) -> None:
+        """Until the service manager has been told this so often; `message` may be its beginning."""
+        self.until(lambda: self.heard(message) >= count, f"{count} x {message}")
+
+    def heard(self, message: str) -> int:
+        self._listen()
+        return sum(told.startswith(message) for told in self.told)
+
+    def until(self, true: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            assert self.process.poll() is None, f"ended with {self.process.returncode}:\n{self._stderr.read_text()}"
+            if true():
+                return
+            assert time.monotonic() < end, f"{what}: did not come\n{self._stderr.read_text()}"
+            time.sleep(0.05)
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit status after this signal."""
+        self.send(number)
+        return self.process.wait(PATIENCE_SECONDS)
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self.told.append(self._listener.recv(4096).decode())
+        except BlockingIOError:
+            return
+
+
+def environment(state: Path, **more: str) -> dict[str, str]:
+    return os.environ | {"STATE_DIRECTORY": str(state)} | more
+
+
+def command(config: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "autoscaler", "run", f"--config.file={config}", *arguments]
+
+
+@contextmanager
+def running_daemon(
+    config: Path, *arguments: str, state: Path | None = None, env: Mapping[str, str] | None = None
+) -> Iterator[RunningDaemon]:
+    """`autoscaler run` on `config`; its state beside the file unless told. Killed at the end if it still runs."""
+    stderr = config.parent / f"stderr-{time.monotonic_ns()}"
+    address = config.parent / f"notify-{time.monotonic_ns()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener, stderr.open("wb") as out:
+        listener.bind(str(address))
+        listener.setblocking(False)
+        process = subprocess.Popen(
+            command(config, *arguments),
+            stdin=subprocess.DEVNULL,
+            stderr=out,
+            env=environment(state or config.parent / "state", NOTIFY_SOCKET=str(address), **(env or {})),
+        )
+        try:
+            yield RunningDaemon(process, stderr, listener)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def finished(
+    words: Sequence[str], state: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself, with its output."""
+    variables = environment(state, **(env or {}))
+    return subprocess.run(
+        words,
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=variables,
+        timeout=PATIENCE_SECONDS,
+    )
+
+
+def run_once(
+    config: Path, *arguments: str, state: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`autoscaler run --once`, with its output."""
+    return finished(command(config, "--once", *arguments), state or config.parent / "state", env)
+
+
+def external(query: str, value: int = 1) -> dict[str, Any]:
+    """A metric that asks for a replica for each `value` of the query's sum."""
+    target = {"type": "AverageValue", "averageValue": value}
+    return {"type": "External", "external": {"metric": {"name": "queue"}, "query": {"expr": query}, "target": target}}
+
+
+def autoscaler(name: str, query: str, adapter: str = "local", **more: Any) -> dict[str, Any]:
+    """An autoscaler of the target of its own name, every second."""
+    body = {"name": name, "scaleTargetRef": {"adapter": adapter, "name": name}, "minReplicas": 1, "maxReplicas": 5}
+    return body | {"syncPeriod": "1s", "metrics": [external(query)]} | more
+
+
+def write_config(
+    folder: Path,
+    prometheus: str | Mapping[str, Any],
+    autoscalers: Sequence[Mapping[str, Any]],
+    adapters: Mapping[str, Any] | None = None,
+    **sections: Any,
+) -> Path:
+    """The configuration; a pool of sleeping workers for each autoscaler on the adapter `local`.
+
+    `prometheus`: the default one's URL, or the whole section.
+    """
+    pools = {
+        scaler["name"]: {"command": ["sleep", "3600"], "env": {_MARK: str(folder)}}
+        for scaler in autoscalers
+        if scaler["scaleTargetRef"]["adapter"] == "local"
+    }
+    local = {"local": {"type": "process", "pools": pools}} if pools else {}
+    sources = {"default": {"url": prometheus, "timeout": "1s"}} if isinstance(prometheus, str) else dict(prometheus)
+    document = {
+        "prometheus": sources,
+        "adapters": local | dict(adapters or {}),
+        "autoscalers": list(autoscalers),
+    }
+    path = folder / "autoscaler.yaml"
+    path.write_text(yaml.safe_dump(document | sections, sort_keys=False))
+    return path
+
+
+def workers(folder: Path) -> frozenset[int]:
+    """Pids of the workers that daemons on this folder's configuration have started and that still run."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            if f"{_MARK}={folder}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.add(int(process.name))
+    return frozenset(found)

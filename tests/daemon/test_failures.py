@@ -1,0 +1,96 @@
+"""What fails around the daemon costs no more than it must."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.hanging import install
+from tests.daemon.running import autoscaler, run_once, running_daemon, write_config
+from tests.servers.ports import free_port
+from tests.servers.prometheus import running_prometheus
+
+pytestmark = pytest.mark.slow
+
+
+def hanging(where: str) -> dict[str, Any]:
+    return {"third": {"type": "hanging", "where": where}}
+
+
+def test_it_starts_during_an_outage_stays_up_and_says_so(folder: Path) -> None:
+    """Ready without Prometheus, and at work as soon as there is one."""
+    port = free_port()
+    config = write_config(folder, f"http://127.0.0.1:{port}", [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        line = daemon.wait_for("decision", level="warning", reason="FailedGetExternalMetric")
+        assert (line["current"], line["desired"], line["written"]) == (1, None, None)
+        assert line["metrics"][0]["value"] is None
+        daemon.wait_until_told("READY=1")
+        daemon.wait_until_told("STATUS=1 autoscalers on 1 connections; failing: web")
+        (folder / "prometheus").mkdir()
+        with running_prometheus(folder / "prometheus", port=port):
+            daemon.wait_for("decision", written=2)
+        assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("where", ["observe", "scale"])
+def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str, where: str) -> None:
+    """Ready, fed and ended in time, with a third party's adapter that never comes back."""
+    scalers = [autoscaler("stuck", "vector(3)", adapter="third"), autoscaler("web", "vector(2)")]
+    config = write_config(folder, prometheus, scalers, hanging(where))
+    with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}) as daemon:
+        daemon.wait_for("decision", autoscaler="web", count=8)
+        daemon.wait_until_told("READY=1")
+        fed = daemon.heard("WATCHDOG=1")
+        daemon.wait_until_told("WATCHDOG=1", count=fed + 4)
+        if where == "observe":
+            line = daemon.wait_for("decision", autoscaler="stuck")
+            assert (line["current"], line["reason"]) == (None, "FailedGetScale")
+        else:
+            daemon.wait_for("lane_hung", adapter="third")
+            daemon.wait_for("tick_missed", adapter="third")
+        started = time.monotonic()
+        assert daemon.stop() == 0
+        assert time.monotonic() - started < 30
+        web = [line["timestamp"] for line in daemon.events("decision", autoscaler="web")]
+        assert len(set(web)) == len(web)
+
+
+def test_when_every_lane_hangs_the_watchdog_is_left_to_bite(folder: Path, prometheus: str) -> None:
+    """Then a restart is the remedy, and only then."""
+    config = write_config(folder, prometheus, [autoscaler("stuck", "vector(3)", adapter="third")], hanging("scale"))
+    with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}) as daemon:
+        daemon.wait_for("lane_hung")
+        fed, quiet_since = daemon.heard("WATCHDOG=1"), time.monotonic()
+
+        def quiet() -> bool:
+            nonlocal fed, quiet_since
+            if (now_fed := daemon.heard("WATCHDOG=1")) != fed:
+                fed, quiet_since = now_fed, time.monotonic()
+            return time.monotonic() - quiet_since > 4
+
+        daemon.until(quiet, "four seconds without WATCHDOG=1")
+        assert daemon.stop() == 0
+
+
+def test_a_failing_autoscaler_stops_no_other(folder: Path, prometheus: str) -> None:
+    """On the same lane, in the same batch."""
+    scalers = [autoscaler("broken", "absent_metric"), autoscaler("web", "vector(2)")]
+    config = write_config(folder, prometheus, scalers)
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", autoscaler="broken", level="warning")
+        daemon.wait_for("decision", autoscaler="web", written=2)
+        assert daemon.stop() == 0
+
+
+def test_a_second_daemon_on_the_same_state_does_not_start(folder: Path, prometheus: str) -> None:
+    """Two would each undo what the other does."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("ready")
+        second = run_once(config)
+        assert second.returncode == 1
+        assert "Traceback" not in second.stderr
+        assert second.stderr.count("\n") == 1
+        assert daemon.stop() == 0

@@ -1,0 +1,100 @@
+"""SIGHUP: the file as it is now, or what runs stays."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.running import autoscaler, running_daemon, workers, write_config
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_changed_is_followed_and_what_did_not_goes_on(folder: Path, prometheus: str) -> None:
+    """Another query takes effect on the same adapter, the same workers."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", written=2)
+        daemon.until(lambda: len(workers(folder)) == 2, "two workers")
+        before = workers(folder)
+        write_config(folder, prometheus, [autoscaler("web", "vector(4)")])
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("reloaded", autoscalers=1)
+        daemon.wait_for("decision", written=4)
+        daemon.until(lambda: len(workers(folder)) == 4, "four workers")
+        assert before < workers(folder)
+        assert daemon.events("workers_found_again") == []  # the adapter was not built anew
+        assert daemon.stop() == 0
+
+
+def test_an_adapter_whose_section_changed_is_built_anew_around_its_workers(folder: Path, prometheus: str) -> None:
+    """A second pool changes the adapter's section; the first one's workers do not notice."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", written=2)
+        daemon.until(lambda: len(workers(folder)) == 2, "two workers")
+        before = workers(folder)
+        write_config(folder, prometheus, [autoscaler("web", "vector(2)"), autoscaler("queue", "vector(3)")])
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", autoscaler="queue", written=3)
+        daemon.until(lambda: len(workers(folder)) == 5, "five workers")
+        assert before < workers(folder)
+        assert daemon.stop() == 0
+
+
+def test_another_prometheus_is_asked_after_a_reload(folder: Path, prometheus: str) -> None:
+    """The adapter stays, its queries go elsewhere."""
+    config = write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", reason="FailedGetExternalMetric")
+        write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", written=2)
+        assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("autoscalers: [", "autoscaler.yaml:"), ("{}", "autoscaler.yaml:"), (None, "autoscaler.yaml:1:1")],
+    ids=["no YAML", "nothing in it", "no file"],
+)
+def test_a_broken_file_leaves_the_old_configuration_running(
+    folder: Path, prometheus: str, text: str | None, said: str
+) -> None:
+    """Its problems stand in the log as `check` would print them."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("ready")
+        if text is None:
+            config.unlink()
+        else:
+            config.write_text(text)
+        daemon.send(signal.SIGHUP)
+        line = daemon.wait_for("reload_failed", level="error")
+        assert said in line["error"]
+        daemon.wait_until_told("READY=1", count=2)
+        daemon.wait_for("decision", count=len(daemon.events("decision")) + 2)
+        assert daemon.stop() == 0
+
+
+def test_every_problem_of_a_broken_file_is_a_line(folder: Path, prometheus: str) -> None:
+    """All at once, so that one edit repairs them."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("ready")
+        write_config(folder, prometheus, [autoscaler("web", "vector(2", minReplicas=9), autoscaler("web", "vector(2)")])
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("reload_failed", count=2)
+        assert daemon.stop() == 0
+
+
+def test_the_state_cannot_be_moved_by_a_reload(folder: Path, prometheus: str) -> None:
+    """What autoscalers remember would be lost half-way."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("ready")
+        state = {"url": f"sqlite:///{folder}/other.db"}
+        write_config(folder, prometheus, [autoscaler("web", "vector(2)")], state=state)
+        daemon.send(signal.SIGHUP)
+        assert "restart the daemon" in daemon.wait_for("reload_failed")["error"]
+        assert daemon.stop() == 0

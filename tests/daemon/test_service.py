@@ -1,0 +1,84 @@
+"""A service's life: what the daemon does on signals, and what it tells its service manager."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.running import autoscaler, running_daemon, workers, write_config
+
+pytestmark = pytest.mark.slow
+
+
+def test_it_scales_real_workers_and_sigterm_ends_it_well(folder: Path, prometheus: str) -> None:
+    """The whole line, once: a query's answer becomes three processes, which stay when the daemon leaves."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", written=3)
+        daemon.until(lambda: len(workers(folder)) == 3, "three workers")
+        assert daemon.stop() == 0
+        assert daemon.log[-1]["event"] == "stopped"
+        assert len(workers(folder)) == 3
+
+
+def test_sigint_ends_it_well(folder: Path, prometheus: str) -> None:
+    """Ctrl-C is no failure."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("ready")
+        assert daemon.stop(signal.SIGINT) == 0
+
+
+def test_its_service_manager_is_told_of_each_turn(folder: Path, prometheus: str) -> None:
+    """The order of sd_notify(3), on a real socket."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
+    with running_daemon(config, env={"WATCHDOG_USEC": "2000000"}) as daemon:
+        daemon.wait_until_told("READY=1")
+        assert daemon.events("decision"), "ready means that the first cycle has ended"
+        daemon.wait_until_told("WATCHDOG=1", count=3)
+        daemon.send(signal.SIGHUP)
+        daemon.wait_until_told("READY=1", count=2)
+        assert daemon.stop() == 0
+        assert daemon.heard("STOPPING=1") == 1
+        assert daemon.heard("STATUS=1 autoscalers on 1 connections") == 1
+    turns = [message.partition("=")[0] for message in daemon.told if not message.startswith(("WATCHDOG", "STATUS"))]
+    assert turns == ["READY", "RELOADING", "READY", "STOPPING"]
+    (reloading,) = [message for message in daemon.told if message.startswith("RELOADING")]
+    assert reloading.splitlines()[1].startswith("MONOTONIC_USEC=")
+
+
+def test_killed_and_started_again_it_has_forgotten_nothing(folder: Path, prometheus: str) -> None:
+    """Its workers are the same, and the one step in five minutes that the policy allows has been taken already."""
+    policy = {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 300}]}}
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(3)", behavior=policy)])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", written=2)
+        daemon.until(lambda: len(workers(folder)) == 2, "two workers")
+        before = workers(folder)
+        daemon.stop(signal.SIGKILL)
+    assert workers(folder) == before
+    with running_daemon(config) as daemon:
+        line = daemon.wait_for("decision", count=2)
+        assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
+        assert daemon.events("workers_found_again")
+        assert workers(folder) == before
+
+
+def test_a_dry_run_starts_nothing_and_says_what_it_would(folder: Path, prometheus: str) -> None:
+    """`--dry-run` wins over what the file says."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
+    with running_daemon(config, "--dry-run") as daemon:
+        line = daemon.wait_for("decision", count=2)
+        assert (line["current"], line["desired"], line["written"], line["dry_run"]) == (1, 3, None, True)
+        assert daemon.stop() == 0
+    assert workers(folder) == frozenset()
+
+
+def test_an_idle_daemon_is_small(folder: Path, prometheus: str) -> None:
+    """It shares a small machine with what it scales: 90 MB at most."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", count=3)
+        status = Path(f"/proc/{daemon.process.pid}/status").read_text()
+        (kilobytes,) = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")]
+        assert kilobytes < 90_000

@@ -1,0 +1,84 @@
+"""Ports of a cycle that a test can break."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from autoscaler.model import (
+    Autoscaler,
+    Call,
+    Decision,
+    History,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Outcome,
+    Query,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
+    Written,
+)
+
+
+def scaler(name: str, period_seconds: float = 15, **changes: Any) -> Autoscaler:
+    """One that adds up a queue: a replica for each entry."""
+    target = MetricTarget(TargetType.AVERAGE_VALUE, 1000)
+    return Autoscaler(
+        name=name,
+        target=TargetRef("fleet", name),
+        min_replicas=1,
+        max_replicas=10,
+        metrics=(MetricSpec(MetricType.EXTERNAL, "queue", target, Query("queue")),),
+        sync_period=timedelta(seconds=period_seconds),
+        **changes,
+    )
+
+
+class FakePorts:
+    """Every queue is 3 long and every size is 1, so that each autoscaler writes 3; counts what it is asked."""
+
+    def __init__(self, before_observe: Callable[[], None] = lambda: None) -> None:
+        self.calls: list[str] = []
+        self.deadlines: list[float] = []
+        self.written: list[str] = []
+        self.recorded: list[str] = []
+        self.before_observe = before_observe
+        self.broken: set[str] = set()
+        """Autoscalers whose observation makes `decide` raise."""
+        self.fails: dict[str, Exception] = {}
+        """Verb -> what it raises."""
+
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
+        self._called("observe")
+        self.deadlines.append(call.deadline)
+        self.before_observe()
+        return {one.name: self._observation(one.name) for one in scalers}
+
+    def _observation(self, name: str) -> Observation:
+        readings = () if name in self.broken else (ValueReading((3000,)),)  # none, where `decide` expects one a metric
+        return Observation(TargetState(1, 1, ()), readings)
+
+    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
+        self._called("recall")
+        return {one.name: History() for one in scalers}
+
+    def intend(self, decisions: Sequence[Decision]) -> None:
+        self._called("intend")
+
+    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+        self._called("act")
+        changes = {one.name: one.change.size for one in decisions if one.change is not None}
+        self.written += changes
+        return {name: Written(size) for name, size in changes.items()}
+
+    def record(self, observed: Mapping[str, Observation], decisions: Sequence[Decision]) -> None:
+        self._called("record")
+        self.recorded += [one.name for one in decisions]
+
+    def _called(self, verb: str) -> None:
+        self.calls.append(verb)
+        if verb in self.fails:
+            raise self.fails[verb]

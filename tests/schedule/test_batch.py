@@ -1,0 +1,86 @@
+"""A failing autoscaler never stops another."""
+
+import pytest
+
+from autoscaler.errors import StateError
+from autoscaler.model import Call
+from autoscaler.schedule import batch
+from tests.schedule.clock import FakeClock
+from tests.schedule.ports import FakePorts, scaler
+
+SCALERS = (scaler("a"), scaler("b"), scaler("c"))
+
+
+def run(ports: FakePorts, clock: FakeClock | None = None) -> batch.Batch:
+    clock = clock or FakeClock()
+    return batch.run(SCALERS, Call(clock.now(), clock.monotonic() + 15), ports, clock)
+
+
+def test_a_sound_batch_is_one_cycle() -> None:
+    """Each port is asked once, in the cycle's order."""
+    ports = FakePorts()
+    result = run(ports)
+    assert [made.name for made in result.decisions] == ["a", "b", "c"]
+    assert result.broken == {}
+    assert ports.calls == ["observe", "recall", "intend", "act", "record"]
+
+
+def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
+    """A bug in the arithmetic of one: the rest are decided on the same observation, and written once."""
+    ports = FakePorts()
+    ports.broken = {"b"}
+    result = run(ports)
+    assert [made.name for made in result.decisions] == ["a", "c"]
+    assert result.broken.keys() == {"b"}
+    assert ports.calls == ["observe", "recall", "intend", "act", "record"]
+    assert ports.written == ["a", "c"]
+    assert ports.recorded == ["a", "c"]
+
+
+def test_one_that_breaks_after_the_write_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second pass replays what the ports answered in the first."""
+    from autoscaler import cycle
+    from autoscaler.decide import conclude
+
+    def breaking(decision, outcome):  # type: ignore[no-untyped-def]  # stands in for conclude alone
+        if decision.name == "b":
+            raise ArithmeticError
+        return conclude(decision, outcome)
+
+    monkeypatch.setattr(cycle, "conclude", breaking)
+    monkeypatch.setattr(batch, "conclude", breaking)
+    ports = FakePorts()
+    result = run(ports)
+    assert [made.name for made in result.decisions] == ["a", "c"]
+    assert isinstance(result.broken["b"], ArithmeticError)
+    assert ports.calls == ["observe", "recall", "intend", "act", "record"]
+    assert ports.recorded == ["a", "c"]
+
+
+@pytest.mark.parametrize("verb", ["recall", "intend", "record"])
+def test_without_its_state_the_batch_fails_as_one(verb: str) -> None:
+    """Nothing may be scaled without it; after `intend` failed nothing was."""
+    ports = FakePorts()
+    ports.fails[verb] = StateError("the disk is full")
+    with pytest.raises(StateError, match="disk is full"):
+        run(ports)
+    assert ports.written == ([] if verb != "record" else ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("verb", ["observe", "recall", "act", "record"])
+def test_a_port_that_breaks_is_nobodys_fault_among_the_autoscalers(verb: str) -> None:
+    """The bug comes out as itself, and no port is asked twice."""
+    ports = FakePorts()
+    ports.fails[verb] = ZeroDivisionError()
+    with pytest.raises(ZeroDivisionError):
+        run(ports)
+    assert ports.calls.count(verb) == 1
+
+
+def test_an_observation_from_long_ago_is_not_decided_on() -> None:
+    """A lane that hung for an hour must not scale on what it saw an hour ago."""
+    clock = FakeClock()
+    ports = FakePorts(before_observe=lambda: clock.advance(3600))
+    with pytest.raises(batch.LateError, match="3585 s after the deadline"):
+        run(ports, clock)
+    assert ports.calls == ["observe"]

@@ -1,0 +1,142 @@
+"""One connection's cycles."""
+
+import threading
+
+import pytest
+
+from autoscaler.errors import StateError
+from autoscaler.schedule import Batch, Lane
+from autoscaler.target.contract.harness import RecordingLogger
+from tests.schedule.clock import FakeClock
+from tests.schedule.ports import FakePorts, scaler
+
+
+class Bench:
+    """A lane with everything around it."""
+
+    def __init__(self, *periods: float) -> None:
+        self.clock, self.log, self.ports = FakeClock(), RecordingLogger(), FakePorts()
+        self.reported: list[Batch] = []
+        self.scalers = [scaler(f"every-{period:g}", period) for period in periods or (15,)]
+        self.lane = Lane("fleet", self.clock, self.log, self.reported.append)
+        self.lane.equip(self.scalers, self.ports)
+
+    def tick(self, index: int = 0) -> None:
+        self.lane.tick(self.scalers[index].sync_period)
+
+    def events(self) -> list[str]:
+        return [event for _, event, _ in self.log.lines]
+
+
+def test_a_tick_runs_the_autoscalers_of_its_period() -> None:
+    """An autoscaler may have a sync period of its own."""
+    bench = Bench(15, 60)
+    bench.tick(1)
+    ((only,),) = [batch.decisions for batch in bench.reported]
+    assert only.name == "every-60"
+
+
+@pytest.mark.parametrize(("period", "seconds"), [(2, 1.8), (15, 13.5), (300, 30)])
+def test_a_cycle_may_take_most_of_its_period_and_at_most_half_a_minute(period: float, seconds: float) -> None:
+    """The next tick must find it done; what takes longer than 30 s hangs."""
+    bench = Bench(period)
+    bench.tick()
+    assert bench.ports.deadlines == [seconds]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(StateError("the disk is full"), "the disk is full"), (KeyError("token=hunter2"), "KeyError at ")],
+)
+def test_a_failing_cycle_is_one_line_and_the_next_tick_tries_again(error: Exception, said: str) -> None:
+    """No traceback, no secret, no end of the lane."""
+    bench = Bench()
+    bench.ports.fails["recall"] = error
+    bench.tick()
+    ((level, event, keys),) = bench.log.lines
+    assert (level, event, keys["adapter"]) == ("error", "cycle_failed", "fleet")
+    assert said in keys["error"]
+    assert "\n" not in keys["error"]
+    assert "hunter2" not in keys["error"]
+    assert bench.reported[0].broken == {"every-15": error}
+    bench.ports.fails.clear()
+    bench.tick()
+    assert len(bench.reported[1].decisions) == 1
+
+
+def test_an_autoscaler_that_breaks_is_one_line() -> None:
+    """It names the autoscaler and the place of the bug."""
+    bench = Bench()
+    bench.ports.broken = {"every-15"}
+    bench.tick()
+    ((level, event, keys),) = bench.log.lines
+    assert (level, event, keys["autoscaler"]) == ("error", "autoscaler_failed", "every-15")
+    assert "please report it" in keys["error"]
+
+
+def test_a_tick_still_queued_when_the_lane_is_emptied_does_nothing() -> None:
+    """After a reload took its autoscalers away, no late tick may write."""
+    bench = Bench()
+    bench.lane.equip((), None)
+    bench.tick()
+    assert bench.ports.calls == []
+    assert bench.reported == []
+
+
+def test_its_first_cycle_counts_as_begun_once_it_met_its_deadline() -> None:
+    """A lane that hangs from the start must not keep the daemon from being ready."""
+    bench = Bench()
+    assert not bench.lane.begun()
+    bench.clock.advance(15)
+    assert bench.lane.begun()
+
+
+def test_its_first_cycle_counts_as_begun_once_it_ended() -> None:
+    """Also when it failed: READY does not wait for Prometheus."""
+    bench = Bench()
+    bench.ports.fails["recall"] = StateError("no")
+    bench.tick()
+    assert bench.lane.begun()
+
+
+def test_a_running_cycle_is_busy_until_its_deadline_and_then_hung() -> None:
+    """Who stops a lane waits for the one and not for the other."""
+    bench = Bench()
+    inside, leave = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        inside.set()
+        leave.wait()
+
+    bench.ports.before_observe = wait
+    thread = threading.Thread(target=bench.tick)
+    thread.start()
+    try:
+        inside.wait()
+        assert (bench.lane.busy(), bench.lane.hung()) == (True, False)
+        bench.clock.advance(17)
+        assert (bench.lane.busy(), bench.lane.hung()) == (False, True)
+    finally:
+        leave.set()
+        thread.join()
+    assert (bench.lane.busy(), bench.lane.hung()) == (False, False)
+
+
+def test_it_is_alive_as_long_as_cycles_end() -> None:
+    """What the watchdog asks: a period of five minutes is not a hang."""
+    bench = Bench(300)
+    bench.tick()
+    bench.clock.advance(330)
+    assert bench.lane.alive()
+    bench.clock.advance(600)
+    assert not bench.lane.alive()
+
+
+def test_a_cycle_that_fails_is_progress() -> None:
+    """An outage of Prometheus must not have the watchdog restart the daemon."""
+    bench = Bench()
+    bench.ports.fails["recall"] = StateError("no")
+    for _ in range(10):
+        bench.clock.advance(15)
+        bench.tick()
+        assert bench.lane.alive()

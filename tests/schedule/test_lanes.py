@@ -1,0 +1,206 @@
+"""All lanes on a real APScheduler."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, tzinfo
+
+import pytest
+from apscheduler.schedulers import base as apscheduler_base
+
+from autoscaler.clock import SystemClock
+from autoscaler.schedule import Batch, Lane, Lanes
+from autoscaler.target.contract.harness import RecordingLogger
+from tests.schedule.ports import FakePorts, scaler
+
+pytestmark = pytest.mark.slow  # lanes that hang take their second of grace
+
+PATIENCE_SECONDS = 30.0
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not true():
+        assert time.monotonic() < end, "did not come true"
+        time.sleep(0.01)
+
+
+class SteppingClock(SystemClock):
+    """The machine's clock, with a wall that can be set."""
+
+    def __init__(self) -> None:
+        self.step = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() + self.step
+
+
+class House:
+    """Lanes, their log, and what each has been asked."""
+
+    def __init__(self) -> None:
+        self.clock, self.log = SteppingClock(), RecordingLogger()
+        self.lanes = Lanes(self.clock, self.log)
+        self.ports: dict[str, FakePorts] = {}
+        self.leave = threading.Event()
+
+    def lane(self, name: str, *periods: float, hangs: bool = False) -> Lane:
+        self.ports[name] = FakePorts(self.leave.wait if hangs else lambda: None)  # type: ignore[arg-type]  # its bool is nobody's
+        lane = Lane(name, self.clock, self.log, ignore)
+        lane.equip([scaler(f"{name}-{period:g}", period) for period in periods], self.ports[name])
+        self.lanes.add(lane)
+        return lane
+
+    def cycles(self, name: str) -> int:
+        return self.ports[name].calls.count("record")
+
+    def events(self) -> list[str]:
+        return [event for _, event, _ in self.log.lines]
+
+
+def ignore(batch: Batch) -> None:
+    """Nobody listens."""
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    house = House()
+    yield house
+    house.leave.set()
+    house.lanes.stop()
+
+
+def test_every_lane_ticks_at_once_and_again(house: House) -> None:
+    """Its first cycle comes with the start, the next after its period."""
+    house.lane("a", 0.1)
+    house.lane("b", 0.1, 0.15)
+    house.lanes.start()
+    until(lambda: house.cycles("a") >= 3 and house.cycles("b") >= 5)
+
+
+def test_a_lane_that_hangs_delays_no_other(house: House) -> None:
+    """Each connection has a thread of its own; readiness and watchdog follow those that go on."""
+    hanging = house.lane("hanging", 0.05, hangs=True)
+    house.lane("sound", 0.05)
+    house.lanes.start()
+    until(lambda: hanging.hung() and house.cycles("sound") >= 20)
+    assert house.cycles("hanging") == 0
+    assert house.lanes.hung() == ("hanging",)
+    assert house.lanes.begun()
+    assert house.lanes.alive()
+
+
+def test_when_all_lanes_hang_there_is_no_progress(house: House) -> None:
+    """Then the watchdog has to bite."""
+    house.lane("a", 0.05, hangs=True)
+    house.lane("b", 0.05, hangs=True)
+    house.lanes.start()
+    until(lambda: not house.lanes.alive())
+
+
+def test_missed_ticks_are_logged_and_counted(house: House) -> None:
+    """APScheduler drops them with a line in the standard library's log that nobody reads."""
+    lane = house.lane("a", 0.05, hangs=True)
+    house.lanes.start()
+    until(lambda: lane.missed >= 2)
+    level, event, keys = house.log.lines[0]
+    assert (level, event, keys["adapter"], keys["missed"]) == ("warning", "tick_missed", "a", 1)
+
+
+def test_a_period_that_left_stops_ticking_and_a_new_one_begins(house: House) -> None:
+    """A reload that changes a sync period moves no other batch of the lane."""
+    lane = house.lane("a", 0.05)
+    house.lanes.start()
+    until(lambda: house.cycles("a") >= 1)
+    fresh = FakePorts()
+    lane.equip([scaler("slow", 0.07)], fresh)
+    house.lanes.reschedule(lane)
+    until(lambda: fresh.recorded.count("slow") >= 2)
+    assert set(fresh.recorded) == {"slow"}
+
+
+def test_a_retired_lane_has_ended_its_cycle_and_never_ticks_again(house: House) -> None:
+    """Its adapter is closed next."""
+    lane = house.lane("a", 0.05)
+    house.lanes.start()
+    until(lambda: house.cycles("a") >= 1)
+    house.lanes.retire([lane])
+    asked = len(house.ports["a"].calls)
+    house.lane("b", 0.05)
+    until(lambda: house.cycles("b") >= 3)
+    assert len(house.ports["a"].calls) == asked
+    assert asked % 5 == 0  # whole cycles of five verbs
+
+
+def test_stopping_waits_for_a_cycle_that_ends(house: House) -> None:
+    """SIGTERM finishes the cycle: a write must find its way into the record."""
+    inside = threading.Event()
+
+    def slow() -> None:
+        inside.set()
+        time.sleep(0.3)
+
+    house.lane("a", 5)
+    house.ports["a"].before_observe = slow
+    house.lanes.start()
+    assert inside.wait(PATIENCE_SECONDS)
+    house.lanes.stop()
+    assert house.cycles("a") == 1
+
+
+def test_stopping_does_not_wait_for_a_lane_that_hangs(house: House) -> None:
+    """The process must end without its thread."""
+    lane = house.lane("a", 0.05, hangs=True)
+    house.lanes.start()
+    until(lane.hung)
+    house.lanes.stop()
+    assert lane.hung()
+
+
+def test_a_single_cycle_needs_no_schedule(house: House) -> None:
+    """`--once`: every batch of every lane, and then it is over."""
+    house.lane("a", 5, 15)
+    house.lane("b", 60)
+    assert house.lanes.once()
+    assert (house.cycles("a"), house.cycles("b")) == (2, 1)
+
+
+def test_a_single_cycle_that_hangs_is_left_behind(house: House) -> None:
+    """`--once` in a script must come back."""
+    house.lane("a", 0.1, hangs=True)
+    assert not house.lanes.once()
+
+
+def test_a_wall_clock_set_back_stalls_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """APScheduler compares wall clock times: left alone, it would wait for the length of the step."""
+    clock = house.clock
+
+    class Wall(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Wall":
+            return cls.fromtimestamp(clock.now().timestamp(), tz)
+
+    monkeypatch.setattr(apscheduler_base, "datetime", Wall)
+    house.lane("a", 0.1)
+    house.lanes.start()
+    until(lambda: house.cycles("a") >= 2)
+    clock.step = timedelta(hours=-1)
+    time.sleep(0.3)  # whatever was due has run, and the next is an hour away
+    before = house.cycles("a")
+    time.sleep(0.3)
+    assert house.cycles("a") == before  # the trap is real
+    house.lanes.follow_clock()
+    until(lambda: house.cycles("a") >= before + 3)
+    (step,) = [keys["seconds"] for _, event, keys in house.log.lines if event == "clock_stepped"]
+    assert step == pytest.approx(-3600, abs=1)
+
+
+def test_a_clock_that_keeps_time_moves_nothing(house: House) -> None:
+    """Following the clock is called every second."""
+    house.lane("a", 60)
+    house.lanes.start()
+    until(lambda: house.cycles("a") == 1)
+    for _ in range(3):
+        house.lanes.follow_clock()
+    assert "clock_stepped" not in house.events()
+    assert house.cycles("a") == 1

@@ -1,0 +1,59 @@
+"""Decisions to show and to act on."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from autoscaler.model import (
+    Condition,
+    ConditionType,
+    Decision,
+    MetricOutcome,
+    MetricTarget,
+    MetricType,
+    ScaleChange,
+    Status,
+    TargetRef,
+    TargetType,
+)
+
+NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+SIXTY_PERCENT = MetricTarget(TargetType.UTILIZATION, 60)
+
+
+def condition(type_: ConditionType, reason: str, *, status: bool = True) -> Condition:
+    return Condition(type_, status, reason, f"because of {reason}", NOW)
+
+
+def cpu(percent: int | None = 63) -> MetricOutcome:
+    error = None if percent is not None else "no answer"
+    return MetricOutcome("cpu", MetricType.RESOURCE, SIXTY_PERCENT, average_utilization=percent, error=error)
+
+
+def decision(name: str = "web", **changes: Any) -> Decision:
+    """One at rest: 3 replicas, and they are enough."""
+    made = Decision(
+        name=name,
+        target=TargetRef("fleet", f"{name}-asg"),
+        now=NOW,
+        dry_run=False,
+        current=3,
+        desired=3,
+        change=None,
+        conditions=(
+            condition(ConditionType.ABLE_TO_SCALE, "ReadyForNewScale"),
+            condition(ConditionType.SCALING_ACTIVE, "ValidMetricFound"),
+            condition(ConditionType.SCALING_LIMITED, "DesiredWithinRange", status=False),
+        ),
+        events=(),
+        metrics=(cpu(),),
+        trace=(),
+        status=Status(3, 3),
+    )
+    return replace(made, **changes)
+
+
+def rescale(name: str = "web", size: int = 5, **changes: Any) -> Decision:
+    """One that is to be written."""
+    change = ScaleChange(f"{name}-1", size, 3, None, "cpu resource utilization above target")
+    return decision(name, desired=size, change=change, **changes)

@@ -1,0 +1,86 @@
+"""The service under a real systemd: Debian 12's, as process 1 of a container."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.systemd.machine import PROJECT, Machine, booted
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+CONFIG = """
+prometheus: {default: {url: "http://127.0.0.1:1", timeout: 1s, bearerTokenFile: TOKEN}}
+adapters: {local: {type: process, pools: {web: {command: [sleep, "3600"], initialReplicas: 2}}}}
+autoscalers:
+  - name: web
+    scaleTargetRef: {adapter: local, name: web}
+    minReplicas: 1
+    maxReplicas: 5
+    syncPeriod: 2s
+    metrics: [{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}]
+""".replace("TOKEN", "/run/credentials/autoscaler.service/token")
+CREDENTIAL = "[Service]\nLoadCredential=token:/etc/hostname\n"
+DRY = CONFIG + "controller: {dryRun: true}\n"
+"""The process adapter under DynamicUser: it may look, and has no worker to lose."""
+NEEDS_PROC = "[Service]\nProcSubset=all\n"
+
+
+@pytest.fixture(scope="module")
+def booted_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with booted(tmp_path_factory.mktemp("machine")) as machine:
+        yield machine
+
+
+@pytest.fixture
+def machine(booted_machine: Machine) -> Machine:
+    booted_machine.reset()
+    booted_machine.drop_in("credential.conf", CREDENTIAL)
+    return booted_machine
+
+
+def test_it_is_ready_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
+    """As it is delivered: a user that systemd makes up, its secret a credential, no Prometheus in sight."""
+    machine.drop_in("proc.conf", NEEDS_PROC)
+    machine.configure(DRY)
+    started = machine.run("systemctl", "start", "autoscaler")
+    assert started.returncode == 0, machine.journal()
+    active, status = machine.show("ActiveState", "StatusText")
+    assert active == "active"
+    assert status == "1 autoscalers on 1 connections; failing: web"
+    assert machine.run("systemctl", "reload", "autoscaler").returncode == 0
+    machine.until(lambda: '"event": "reloaded"' in machine.journal(), "the reload")
+    machine.configure("{}")
+    machine.run("systemctl", "reload", "autoscaler")
+    machine.until(lambda: '"event": "reload_failed"' in machine.journal(), "the failed reload")
+    assert machine.show("ActiveState") == ["active"]
+    machine.run("systemctl", "stop", "autoscaler")
+    assert machine.show("ActiveState", "Result", "ExecMainStatus") == ["inactive", "success", "0"]
+
+
+def test_a_configuration_that_does_not_load_is_not_tried_again(machine: Machine) -> None:
+    """Status 2: another start would find the same file."""
+    machine.configure("{}")
+    assert machine.run("systemctl", "start", "autoscaler").returncode != 0
+    assert machine.show("ActiveState", "ExecMainStatus", "NRestarts") == ["failed", "2", "0"]
+
+
+def test_a_daemon_that_makes_no_progress_is_replaced(machine: Machine) -> None:
+    """Stopped by SIGSTOP it feeds no watchdog."""
+    machine.drop_in("proc.conf", NEEDS_PROC + "WatchdogSec=4s\n")
+    machine.configure(DRY)
+    assert machine.run("systemctl", "start", "autoscaler").returncode == 0, machine.journal()
+    machine.run("systemctl", "kill", "--signal=STOP", "autoscaler")
+    machine.until(lambda: machine.show("NRestarts", "ActiveState") == ["1", "active"], "the restart")
+    assert "Watchdog timeout" in machine.journal()
+
+
+def test_workers_outlive_the_service_with_the_drop_in(machine: Machine) -> None:
+    """A restart finds the same processes."""
+    machine.drop_in("process.conf", (PROJECT / "systemd/autoscaler.service.d/process.conf").read_text())
+    machine.configure(CONFIG)
+    assert machine.run("systemctl", "start", "autoscaler").returncode == 0, machine.journal()
+    workers = machine.run("sh", "-c", "grep -l ^sleep /proc/[0-9]*/cmdline").stdout
+    assert len(workers.split()) == 2
+    machine.run("systemctl", "restart", "autoscaler")
+    machine.until(lambda: '"event": "workers_found_again"' in machine.journal(), "the second start")
+    assert machine.run("sh", "-c", "grep -l ^sleep /proc/[0-9]*/cmdline").stdout == workers

@@ -1,0 +1,54 @@
+#!/bin/bash
+# Installs the servers that the tests start themselves, as far as they can be had, and says what is there.
+# Needs root for Debian's packages. Nothing is started. Exit 0 also when one is missing: its tests then say so.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+export DEBIAN_FRONTEND=noninteractive
+
+have() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }
+postgres() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+python() { if [ -x .venv/bin/python ]; then .venv/bin/python "$@"; else python3 "$@"; fi; }
+
+wanted=()
+have dockerd || wanted+=(docker.io)
+{ have busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; } || wanted+=(busybox-static) # images hold it alone
+postgres || wanted+=(postgresql)
+have systemd-analyze || wanted+=(systemd)
+have systemd-nspawn || wanted+=(systemd-container)
+have mmdebstrap || wanted+=(mmdebstrap)
+have sshd || wanted+=(openssh-server)
+have ssh || wanted+=(openssh-client)
+have chromium || wanted+=(chromium)
+
+if [ ${#wanted[@]} -gt 0 ]; then
+    if [ "$(id -u)" -ne 0 ] || ! have apt-get; then
+        echo "Not root, or no apt-get here: not installed: ${wanted[*]}"
+    else
+        policy=/usr/sbin/policy-rc.d # while it answers 101, Debian's packages start no service
+        if [ ! -e $policy ]; then
+            printf '#!/bin/sh\nexit 101\n' >$policy && chmod +x $policy
+            trap 'rm -f $policy' EXIT
+        fi
+        echo "Installing ${wanted[*]}"
+        said=$(apt-get -qq update 2>&1) || echo "$said"
+        for package in "${wanted[@]}"; do # one at a time: what cannot be had keeps nothing else away
+            said=$(apt-get -qq -y --no-install-recommends install "$package" 2>&1) ||
+                printf 'apt-get could not install %s:\n%s\n' "$package" "$said"
+        done
+    fi
+fi
+
+line() { printf '  %-12s %s\n' "$1" "$2"; }
+found() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" || echo "absent: $2"; }
+echo "Servers for the tests:"
+line prometheus "$(python -m tools.prometheus 2>&1 | head -n 1)"
+line dockerd "$(found dockerd 'apt install docker.io')"
+line busybox "$(found busybox 'apt install busybox-static')"
+have nomad || { have go && echo "Building Nomad, unless that is done (minutes)" >&2; }
+line nomad "$(python -m tools.nomad 2>&1 | tail -n 1)"
+line postgresql "$(compgen -G '/usr/lib/postgresql/*/bin/initdb' || echo 'absent: apt install postgresql')"
+line systemd "$(found systemd-analyze 'apt install systemd')"
+line nspawn "$(found systemd-nspawn 'apt install systemd-container')"
+line sshd "$(found sshd 'apt install openssh-server')"
+line chromium "$(found chromium 'apt install chromium')"
+line mmdebstrap "$(found mmdebstrap 'apt install mmdebstrap')"
