@@ -1,0 +1,76 @@
+# `make run` shows it working, `make test` proves it. `make help` lists the rest.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input install --no-warn-script-location
+HASHED := --require-hashes --no-build-isolation --use-pep517
+LOCK := PYTHONWARNINGS=ignore $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-options \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+# Nothing is left outside the clone, a package cache neither, unless one is named.
+export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
+export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help run test test-unit fmt lint types bench lock upgrade servers venv clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+run: $(VENV)/installed ## real Prometheus, real workers, the daemon; DEMO_SECONDS=120 ends by itself
+	@$(BIN)/python -m demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
+
+test: $(VENV)/installed-dev $(if $(filter 0,$(shell id -u)),servers) ## everything, with branch coverage
+	$(BIN)/python -m pytest --cov
+
+test-unit: $(VENV)/installed-dev ## what needs no server and no build
+	$(BIN)/python -m pytest -m "not slow"
+
+fmt: $(VENV)/installed-dev ## format the code
+	$(BIN)/ruff check --quiet --select I --fix .
+	$(BIN)/ruff format .
+
+lint: $(VENV)/installed-dev ## ruff and the import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/installed-dev ## mypy, strict
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-dev ## speed and memory against their aims
+	$(BIN)/python -m bench
+
+lock: $(VENV)/installed-dev ## write the lock files anew, keeping the versions that still fit
+	$(LOCK) --all-build-deps --only-build-deps --output-file requirements-build.lock pyproject.toml
+	$(LOCK) --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+
+upgrade: ## the same with the newest versions
+	$(MAKE) lock LOCK='$(LOCK) --upgrade'
+
+servers: ## as root: install the servers that the tests use; says what is there and what is not
+	@tools/servers.sh
+
+venv: $(VENV)/installed-dev ## .venv with everything for development
+
+clean: ## remove what was made here; .cache holds the servers that were fetched or built
+	rm -rf $(VENV) .cache .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/pip:
+	@tools/venv.sh $(VENV)
+
+$(VENV)/installed: requirements-build.lock requirements.lock pyproject.toml | $(BIN)/pip
+	@echo "Installing the daemon and what it needs into $(VENV) (once, about a minute)"
+	@$(PIP) --require-hashes --requirement requirements-build.lock
+	@$(PIP) $(HASHED) --requirement requirements.lock
+	@PYTHONWARNINGS=ignore $(PIP) --no-deps --no-build-isolation --editable .  # setuptools warns of every editable install
+	@touch $@
+
+$(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
+	@echo "Installing the development tools into $(VENV) (once, about two minutes)"
+	@$(PIP) $(HASHED) --requirement requirements-dev.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""Measurements against the project's aims. `make bench` prints them."""

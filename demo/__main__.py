@@ -1,0 +1,99 @@
+"""Runs the demo until Ctrl-C, or for `--seconds`; exit 0 then only when it scaled out and back in to one worker."""
+
+import argparse
+import signal
+import sys
+import time
+from typing import Final
+
+from demo.show import HEADER, Moment, Summary, Teller
+from demo.stage import Stage, StageError
+from demo.traffic import PERIOD_SECONDS, traffic
+from tools.prometheus import PrometheusNotFound
+
+_TICK_SECONDS: Final = 0.25
+
+
+def play(stage: Stage, seconds: float | None) -> Summary:
+    """Run the wave of traffic for so long (None: for ever) and tell every decision. Raises StageError."""
+    started = time.monotonic()
+    moments: list[Moment] = []
+    teller = Teller()
+    stage.set_traffic(traffic(0))
+    stage.start_daemon()
+    while seconds is None or time.monotonic() - started < seconds:
+        elapsed = time.monotonic() - started
+        now = traffic(elapsed, until=seconds)
+        stage.set_traffic(now)
+        for line in stage.new_lines():
+            if line["event"] == "decision":
+                moments.append(Moment.of(line, elapsed, now))
+                teller.tell(moments[-1])
+            elif line["level"] in ("warning", "error"):
+                say(f"{line['event']}: {line.get('error') or line.get('message') or line}")
+        stage.check_running()
+        time.sleep(_TICK_SECONDS)
+    window = f"{time.monotonic() - started:.0f}s"
+    seen = 'count(up{job="shop"} == 1)'
+    return Summary(moments, stage.query(f"max_over_time({seen}[{window}:1s])") or 0, stage.query(seen) or 0)
+
+
+def introduce(stage: Stage, seconds: float | None) -> str:
+    """What is about to be seen and where things are."""
+    end = f"after {seconds:.0f} s" if seconds else "with Ctrl-C"
+    return f"""\
+
+Every 2 s the daemon asks Prometheus how many requests each worker has in flight, and keeps
+them near 10 each. The traffic rises from 6 to 56 and falls again, over {PERIOD_SECONDS} s. The first
+decisions have no sample yet: Prometheus has not found the new worker. Then each line is a
+decision; those that say the same again are shown every 10 s.
+
+  Prometheus   {stage.prometheus_url}
+  settings     {stage.config} (config/demo.yaml with free ports)
+  daemon's log {stage.log}
+  ends         {end}; nothing is left behind
+"""
+
+
+def main() -> int:
+    """The exit code: 0 fine, 1 not scaled as promised or broken."""
+    parser = argparse.ArgumentParser(prog="make run", description=__doc__)
+    parser.add_argument("--seconds", type=float, help=f"stop by itself; one wave lasts {PERIOD_SECONDS} s")
+    seconds: float | None = parser.parse_args().seconds
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with Stage() as stage:
+            try:
+                say("Starting a real Prometheus (fetched once when there is none)")
+                stage.start_prometheus()
+                say(introduce(stage, seconds))
+                say(HEADER)
+                summary = play(stage, seconds)
+            finally:
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(number, signal.SIG_IGN)  # what follows is short, and must not be left half done
+            say(str(summary))
+    except KeyboardInterrupt:
+        say("\nStopped: the daemon, its workers and Prometheus have ended, the temporary folder is gone.")
+        return 0
+    except (StageError, PrometheusNotFound) as error:
+        sys.stderr.write(f"The demo failed: {error}\n")
+        return 1
+    if summary.went_out_and_back:
+        say("\nIt scaled out and back in to one worker. Nothing is left running.")
+        return 0
+    say(f"\nIt did not scale out and back in to one worker; one wave lasts {PERIOD_SECONDS} s.")
+    return 1
+
+
+def say(text: str) -> None:
+    """Print at once, also into a pipe."""
+    print(text, flush=True)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""What the demo prints."""
+
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+_WORKERS_SHOWN: Final = 8
+_QUIET_SECONDS: Final = 10.0
+"""Decisions that say the same again are shown this often."""
+HEADER: Final = (
+    f"{'time':>5}  {'traffic':>7}  {'workers':<{_WORKERS_SHOWN}}  {'each':>6}  {'size':<7}  reason and message"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One decision of the daemon, and when and under which load it fell."""
+
+    seconds: float
+    traffic: int
+    current: int | None
+    desired: int | None
+    written: int | None
+    each: str
+    """Requests in flight per worker, as the daemon saw them; `-` when the metric failed."""
+    reason: str
+    message: str
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any], seconds: float, traffic: int) -> Self:
+        """From a decision's line in the daemon's log."""
+        value = next((metric["value"] for metric in line["metrics"] if metric["value"]), None)
+        return cls(
+            seconds=seconds,
+            traffic=traffic,
+            current=line["current"],
+            desired=line["desired"],
+            written=line["written"],
+            each=_number(value) if value else "-",
+            reason=line["reason"] or "-",
+            message=line["message"] or "",
+        )
+
+    def __str__(self) -> str:
+        dots = "●" * (self.current or 0)
+        size = "?" if self.current is None else str(self.current)
+        if self.written is not None:
+            size += f" → {self.written}"
+        return (
+            f"{clock(self.seconds):>5}  {self.traffic:>7}  {dots:<{_WORKERS_SHOWN}}  {self.each:>6}  {size:<7}  "
+            f"{self.reason}: {self.message}"
+        )
+
+
+class Teller:
+    """Prints decisions, those that say nothing new only now and then. On a terminal in colour and within its width."""
+
+    def __init__(self) -> None:
+        self._last: Moment | None = None
+
+    def tell(self, moment: Moment) -> None:
+        """Print it, unless the same was printed a moment ago."""
+        if self._last is not None and self._says_the_same(moment, self._last):
+            return
+        self._last = moment
+        text = str(moment)
+        if sys.stdout.isatty():
+            width = shutil.get_terminal_size().columns
+            text = text if len(text) <= width else text[: width - 1] + "…"
+            text = f"\033[{_colour(moment)}m{text}\033[0m"
+        print(text, flush=True)
+
+    @staticmethod
+    def _says_the_same(moment: Moment, last: Moment) -> bool:
+        return moment.seconds - last.seconds < _QUIET_SECONDS and replace(moment, seconds=last.seconds) == last
+
+
+def _colour(moment: Moment) -> str:
+    """Green for a scale-out, cyan for a scale-in, yellow for what could not be decided, dim for the rest."""
+    if moment.written is not None:
+        return "1;32" if moment.written > (moment.current or 0) else "1;36"
+    return "33" if moment.each == "-" or moment.current is None else "2"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What happened over the whole demo."""
+
+    moments: Sequence[Moment]
+    most_seen: float
+    """Workers that Prometheus saw up at once, at most."""
+    seen_last: float
+
+    @property
+    def scale_outs(self) -> list[Moment]:
+        """Decisions that wrote a larger size."""
+        return [m for m in self.moments if m.written is not None and m.written > (m.current or 0)]
+
+    @property
+    def scale_ins(self) -> list[Moment]:
+        """Decisions that wrote a smaller size."""
+        return [m for m in self.moments if m.written is not None and m.written < (m.current or 0)]
+
+    @property
+    def went_out_and_back(self) -> bool:
+        """Whether the workers really became several and one again, by the daemon's word and by Prometheus'."""
+        return (
+            bool(self.scale_outs and self.scale_ins)
+            and self.moments[-1].current == 1
+            and self.most_seen > 1
+            and self.seen_last == 1
+        )
+
+    def __str__(self) -> str:
+        lines = ["", "What was written:", ""]
+        moves = [m for m in self.moments if m.written is not None]
+        lines += [
+            f"{clock(m.seconds):>5}  {m.traffic:>7} in flight  {m.current} → {m.written}  {m.reason}" for m in moves
+        ]
+        sizes = [m.current for m in self.moments if m.current is not None]
+        path = " → ".join(map(str, (size for at, size in enumerate(sizes) if at == 0 or sizes[at - 1] != size)))
+        lines += [
+            "",
+            f"Sizes over time:       {path or 'none read'}",
+            f"Decisions:             {len(self.moments)}",
+            f"Scale-outs, scale-ins: {len(self.scale_outs)}, {len(self.scale_ins)}",
+            f"Workers in Prometheus: {self.most_seen:.0f} at most, {self.seen_last:.0f} at the end",
+        ]
+        return "\n".join(lines)
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds: `1:05`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
+
+def _number(quantity: str) -> str:
+    """A quantity for readers: `9500m` as 9.5."""
+    return f"{int(quantity[:-1]) / 1000:.1f}" if quantity.endswith("m") else quantity

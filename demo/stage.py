@@ -1,0 +1,243 @@
+"""What the demo plays on: a temporary folder, a Prometheus, the daemon and its workers, on ports that are free.
+
+Nothing of it outlives `Stage.close`.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import requests
+import yaml
+
+from tools.prometheus import prometheus_binaries
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+CONFIG: Final = ROOT / "config" / "demo.yaml"
+_READY_WITHIN_SECONDS: Final = 60.0
+_STOPPED_WITHIN_SECONDS: Final = 15.0
+
+
+class StageError(Exception):
+    """The demo cannot go on; the message says why."""
+
+
+def filled(settings: Mapping[str, Any], folder: Path, prometheus: str, web: str, ports: range) -> dict[str, Any]:
+    """The demo's configuration with its own addresses, ports and folder in place of the defaults."""
+    copy: dict[str, Any] = json.loads(json.dumps(settings))
+    copy["prometheus"]["default"]["url"] = f"http://{prometheus}"
+    copy["web"]["listenAddress"] = web
+    pool = copy["adapters"]["local"]["pools"]["shop"]
+    pool["cwd"] = str(ROOT)
+    pool["env"]["DEMO_FOLDER"] = str(folder)
+    pool["ports"] = f"{ports[0]}-{ports[-1]}"
+    pool["targetsFile"] = str(folder / "workers.json")
+    return copy
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nothing listens on now."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def free_range(size: int, first: int = 20000) -> range:
+    """The first `size` ports in a row from `first` that nothing listens on now. Raises StageError."""
+    for start in range(first, 32000, size):  # from 32768 on, Linux hands ports to outgoing connections
+        ports = range(start, start + size)
+        if all(_is_free(port) for port in ports):
+            return ports
+    raise StageError(f"no {size} free ports in a row between {first} and 32000 on 127.0.0.1; stop what listens there")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class Stage:
+    """One demo's processes and files. Use it as a context manager."""
+
+    def __init__(self, adjust: Callable[[dict[str, Any]], None] | None = None) -> None:
+        """Prepares the folder; `adjust` may change the filled-in configuration before it is written."""
+        prometheus, web = (f"127.0.0.1:{port}" for port in free_ports(2))
+        ports = free_range(16)
+        self.folder = Path(tempfile.mkdtemp(prefix="autoscaler-demo-"))
+        self.prometheus_url = f"http://{prometheus}"
+        self.config = self.folder / "demo.yaml"
+        self.log = self.folder / "daemon.log"
+        self._read = 0
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        settings = filled(yaml.safe_load(CONFIG.read_text()), self.folder, prometheus, web, ports)
+        if adjust:
+            adjust(settings)
+        self.config.write_text(yaml.safe_dump(settings, sort_keys=False))
+        self.set_traffic(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def set_traffic(self, requests_in_flight: int) -> None:
+        """Put this much load on all workers together."""
+        new = self.folder / "traffic.new"
+        new.write_text(str(requests_in_flight))
+        new.replace(self.folder / "traffic")
+
+    def start_prometheus(self) -> None:
+        """Start it and wait until it is ready. Raises PrometheusNotFound, StageError."""
+        binary = prometheus_binaries().prometheus
+        scrape = {"job_name": "shop", "file_sd_configs": [{"files": [f"{self.folder}/workers.json"]}]}
+        settings = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
+        (self.folder / "prometheus.yml").write_text(yaml.safe_dump(settings))
+        self._start(
+            "prometheus",
+            str(binary),
+            f"--config.file={self.folder}/prometheus.yml",
+            f"--storage.tsdb.path={self.folder}/prometheus",
+            f"--web.listen-address={self.prometheus_url.removeprefix('http://')}",
+        )
+        self._wait("prometheus", self._prometheus_is_ready)
+
+    def start_daemon(self) -> int:
+        """Start `autoscaler run` on the filled-in configuration; returns its pid."""
+        return self._start("daemon", sys.executable, "-m", "autoscaler", "run", f"--config.file={self.config}")
+
+    def kill_daemon(self) -> None:
+        """End it as a crash does (SIGKILL); its workers go on."""
+        daemon = self._processes.pop("daemon")
+        daemon.kill()
+        daemon.wait()
+
+    def check_running(self) -> None:
+        """Raises StageError when Prometheus or the daemon has ended, with the last of what it said."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                said = "\n".join((self.folder / f"{name}.log").read_text().splitlines()[-5:])
+                raise StageError(f"the {name} ended with exit code {process.returncode}:\n{said}")
+
+    def new_lines(self) -> list[dict[str, Any]]:
+        """What the daemon has logged since the last call; complete lines only."""
+        with self.log.open("rb") as log:
+            log.seek(self._read)
+            text = log.read()
+        text = text[: text.rfind(b"\n") + 1]
+        self._read += len(text)
+        return [json.loads(line) for line in text.splitlines() if line.startswith(b"{")]
+
+    def addresses(self) -> list[str]:
+        """Where the workers listen, `host:port`, as their file_sd file says."""
+        try:
+            groups = json.loads((self.folder / "workers.json").read_text())
+        except FileNotFoundError:
+            return []
+        return sorted(target for group in groups for target in group["targets"])
+
+    def workers(self) -> dict[str, str]:
+        """Address -> pid of the workers that answer."""
+        found = {}
+        for address in self.addresses():
+            with suppress(requests.ConnectionError):
+                found[address] = requests.get(f"http://{address}/healthz", timeout=5).text.strip()
+        return found
+
+    def query(self, expr: str) -> float | None:
+        """The one value of `expr` in Prometheus; None when there is none. Raises StageError."""
+        try:
+            answer = requests.get(f"{self.prometheus_url}/api/v1/query", params={"query": expr}, timeout=10)
+            answer.raise_for_status()
+        except requests.RequestException as error:
+            raise StageError(f"Prometheus did not answer {expr}: {error}") from error
+        result = answer.json()["data"]["result"]
+        return float(result[0]["value"][1]) if result else None
+
+    def close(self) -> None:
+        """Stop everything and remove the folder. Raises StageError when a worker is still there after that."""
+        addresses = self.addresses()
+        for name in ("daemon", "prometheus"):
+            if process := self._processes.pop(name, None):
+                _stop(process)
+        addresses = sorted({*addresses, *self.addresses()})
+        (self.folder / "traffic").unlink(missing_ok=True)  # workers end without it
+        try:
+            _wait_until_silent(addresses)
+        finally:
+            shutil.rmtree(self.folder)
+
+    def _start(self, name: str, *command: str) -> int:
+        environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}",  # the workers' python3
+            "STATE_DIRECTORY": str(self.folder / "state"),
+        }
+        with (self.folder / f"{name}.log").open("ab") as output:
+            self._processes[name] = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is ours alone, so that things stop in order
+            )
+        return self._processes[name].pid
+
+    def _prometheus_is_ready(self) -> bool:
+        with suppress(requests.ConnectionError):
+            return requests.get(f"{self.prometheus_url}/-/ready", timeout=5).ok
+        return False
+
+    def _wait(self, name: str, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + _READY_WITHIN_SECONDS
+        while not condition():
+            self.check_running()
+            if time.monotonic() > end:
+                raise StageError(f"the {name} was not ready within {_READY_WITHIN_SECONDS:.0f} s")
+            time.sleep(0.1)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_STOPPED_WITHIN_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _wait_until_silent(addresses: list[str]) -> None:
+    end = time.monotonic() + _STOPPED_WITHIN_SECONDS
+    left = addresses
+    while left := [address for address in left if _listens(address)]:
+        if time.monotonic() > end:
+            raise StageError(f"workers still listen at {', '.join(left)}")
+        time.sleep(0.1)
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0

@@ -1,0 +1,108 @@
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from demo.stage import ROOT
+from tools.prometheus import prometheus_binaries
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def running(folder: Path, *arguments: str, clone: Path = ROOT) -> Iterator[subprocess.Popen[str]]:
+    """`python -m demo` in a clone with a temporary folder of its own; ended when the test did not end it."""
+    path = f"{prometheus_binaries().prometheus.parent}:{os.environ['PATH']}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "demo", *arguments],
+        cwd=clone,
+        env={**os.environ, "TMPDIR": str(folder), "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Processes that were started for a demo in `folder`, by their command line."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+        except OSError:  # it ended meanwhile, or is another user's
+            continue
+        if str(folder).encode() in words:
+            found.append((entry / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def read_until(process: subprocess.Popen[str], pattern: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if re.search(pattern, line):
+            return
+    raise AssertionError(f"the demo ended before it said {pattern!r}")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What the demo is made of, apart from the tree in which somebody may be at work."""
+    for name in ("demo", "tools", "config"):
+        shutil.copytree(ROOT / name, tmp_path / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "clone"
+
+
+def files(folder: Path) -> set[Path]:
+    return {file for file in folder.rglob("*") if "__pycache__" not in file.parts}
+
+
+def test_two_minutes_scale_out_and_back_in(tmp_path: Path, clone: Path) -> None:
+    """`make run DEMO_SECONDS=120` is the first thing a newcomer tries, and must be true and leave nothing behind."""
+    before, temporary = files(clone), tmp_path / "temporary"
+    temporary.mkdir()
+    with running(temporary, "--seconds", "120", clone=clone) as process:
+        said, _ = process.communicate(timeout=280)
+    assert process.returncode == 0, said
+    assert re.search(r"^Sizes over time: +1 → .*[4-8].* → 1$", said, re.MULTILINE), said
+    assert "It scaled out and back in to one worker." in said
+    assert list(temporary.iterdir()) == []
+    assert left_behind(temporary) == []
+    assert files(clone) == before
+
+
+def test_a_demo_that_ends_too_early_says_so_and_fails(tmp_path: Path) -> None:
+    """Exit 0 is a promise that it scaled."""
+    with running(tmp_path, "--seconds", "4") as process:
+        said, _ = process.communicate(timeout=200)
+    assert process.returncode == 1, said
+    assert "did not scale out and back in" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_demo_that_is_stopped_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    """No worker, no Prometheus, no folder: the demo is safe to try anywhere."""
+    with running(tmp_path) as process:
+        read_until(process, r"1 → [2-8] ")
+        assert left_behind(tmp_path)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    end = time.monotonic() + 10
+    while left_behind(tmp_path) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert left_behind(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+    assert "the temporary folder is gone" in said

@@ -1,0 +1,53 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from autoscaler.config import load
+from autoscaler.show.line import keys
+from tests.show.decisions import decision
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+NAMES = [str(file.relative_to(ROOT)) for file in DOCUMENTS]
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
+
+
+def blocks(language: str) -> list[str]:
+    """The README's examples in a language."""
+    return [text for name, text in _BLOCK.findall((ROOT / "README.md").read_text()) if name == language]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_link_inside_the_project_leads_somewhere(name: str) -> None:
+    """A reader who follows it must arrive."""
+    document = ROOT / name
+    links = _LINK.findall(document.read_text())
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_make_target_that_is_named_exists(name: str) -> None:
+    """Commands are copied from documents."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:`|^ {4})make ((?:[a-z-]+ ?)+)", (ROOT / name).read_text(), re.MULTILINE)
+    assert {target for words in named for target in words.split()} <= targets
+
+
+def test_the_readmes_configuration_is_valid(tmp_path: Path) -> None:
+    """It is the first thing that is copied."""
+    examples = blocks("yaml")
+    assert examples
+    for text in examples:
+        file = tmp_path / "readme.yaml"
+        file.write_text(text)
+        assert load(file).autoscalers
+
+
+def test_the_readmes_log_line_has_the_keys_of_a_real_one() -> None:
+    """Programs are written against it."""
+    shown = [json.loads(text) for text in blocks("json")]
+    real = ["timestamp", "level", "event", *keys(decision())]
+    assert [list(line) for line in shown] == [real]

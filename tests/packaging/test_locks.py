@@ -1,0 +1,53 @@
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCKS = ("requirements-build.lock", "requirements.lock", "requirements-dev.lock")
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s\\]+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
+
+
+def pins(name: str) -> dict[str, str]:
+    """Package -> version."""
+    return {canonicalize_name(package): version for package, version, _ in _PIN.findall((ROOT / name).read_text())}
+
+
+@pytest.mark.parametrize(
+    ("lock", "wanted"),
+    [
+        ("requirements-build.lock", PROJECT["build-system"]["requires"]),
+        ("requirements.lock", PROJECT["project"]["dependencies"]),
+        ("requirements-dev.lock", PROJECT["project"]["dependencies"]),
+        ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["dev"]),
+        ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["postgresql"]),
+    ],
+)
+def test_a_lock_is_in_step_with_the_project(lock: str, wanted: list[str]) -> None:
+    """What is declared and not locked would be missing on a new machine; `make lock` mends it."""
+    found = pins(lock)
+    for requirement in map(Requirement, wanted):
+        version = found.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement.name} is not in {lock}; run `make lock`"
+        assert requirement.specifier.contains(version), f"{lock} has {requirement.name} {version}; run `make lock`"
+
+
+def test_development_uses_the_versions_that_users_get() -> None:
+    """Tests on another version than the one that is installed would prove little."""
+    development = pins("requirements-dev.lock")
+    assert {name: development.get(name) for name in pins("requirements.lock")} == pins("requirements.lock")
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_everything_locked_is_hashed_and_names_no_host(lock: str) -> None:
+    """A lock says what is installed, and every machine has its own place to get it from."""
+    text = (ROOT / lock).read_text()
+    names = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+    assert len(names) == len(pins(lock)) > 0
+    assert "://" not in text
+    assert "--index" not in text
+    assert "--find-links" not in text

@@ -1,0 +1,71 @@
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+IGNORED = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split()} | {".git"}
+TEXT = {
+    "",
+    ".cfg",
+    ".conf",
+    ".html",
+    ".js",
+    ".json",
+    ".lock",
+    ".md",
+    ".mod",
+    ".py",
+    ".service",
+    ".sh",
+    ".toml",
+    ".yaml",
+}
+
+
+def files(folder: Path = ROOT) -> Iterator[Path]:
+    """Every text file of the project; what .gitignore names is none."""
+    for entry in sorted(folder.iterdir()):
+        if any(entry.match(pattern) for pattern in IGNORED):
+            continue
+        if entry.is_dir():
+            yield from files(entry)
+        elif entry.suffix in TEXT:
+            yield entry
+
+
+def test_no_python_file_is_longer_than_400_lines() -> None:
+    """What does not fit a reader's head wants splitting."""
+    long = {str(file): lines for file in files() if file.suffix == ".py" and (lines := _lines(file)) > 400}
+    assert long == {}
+
+
+def test_no_file_names_somebodys_home() -> None:
+    """A path that exists on one machine alone works nowhere else."""
+    personal = re.compile(r"(?<![\w.])/(?:home|root|Users)/\w")
+    assert [str(file) for file in files() if personal.search(file.read_text())] == []
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "Makefile", ".ci/run", "tools/venv.sh", "tools/servers.sh"])
+def test_what_installs_names_no_download_host(name: str) -> None:
+    """Every machine has its own package sources; its pip, apt and Go know them."""
+    text = (ROOT / name).read_text()
+    assert "://" not in text
+    assert not re.search(r"--(extra-)?index-url|--find-links|--trusted-host|GOPROXY", text)
+
+
+@pytest.mark.parametrize("name", ["uv.lock", "pylock.toml", "pip.conf", ".netrc", "poetry.lock"])
+def test_no_file_that_records_download_hosts_is_there(name: str) -> None:
+    """These formats write down where a package came from."""
+    assert [str(file) for file in ROOT.glob(f"**/{name}") if ".venv" not in file.parts] == []
+
+
+def test_every_shell_script_stops_at_errors() -> None:
+    """A step that fails unseen makes a half-done machine."""
+    for name in (".ci/run", "tools/venv.sh"):
+        assert re.search(r"^set -e", (ROOT / name).read_text(), re.MULTILINE), name
+
+
+def _lines(file: Path) -> int:
+    return len(file.read_text().splitlines())
