@@ -8,13 +8,15 @@ from importlib.metadata import version
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from autoscaler.act import named
 from autoscaler.config import load
 from autoscaler.config.settings import Settings
 from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.model import Decision
 from autoscaler.parts import Parts, make_folder
 from autoscaler.record import Store
 from autoscaler.schedule import Batch
@@ -23,8 +25,13 @@ from autoscaler.show.metrics import Metrics, watch_lanes, watch_state
 from autoscaler.show.service_manager import ServiceManager
 from autoscaler.target import Clock, Logger
 
+if TYPE_CHECKING:
+    from autoscaler.show.http import WebServer
+
 _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
+_RELOAD_SECONDS: Final = 60.0
+"""How long an HTTP client waits for a reload: running cycles may have to end first."""
 _NAMED_IN_STATUS: Final = 3
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -36,6 +43,10 @@ class Options:
     config_file: Path
     dry_run: bool = False
     """True: every autoscaler is a dry run, whatever the file says."""
+    listen: str | None = None
+    """HOST:PORT of the HTTP server; None: what the file says."""
+    web_config: Path | None = None
+    """Of the HTTP server's TLS and users; None: neither."""
 
 
 def read(options: Options) -> Settings:
@@ -55,18 +66,31 @@ def state_folder(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "autoscaler"
 
 
+class _Reload:
+    """A reload that was asked for over HTTP; `answer` gets what was wrong."""
+
+    def __init__(self) -> None:
+        self.answer: SimpleQueue[Sequence[str]] = SimpleQueue()
+
+
 class Daemon:
     """One process. Used from the main thread; lanes call `_report` from their own."""
 
     def __init__(self, options: Options, clock: Clock, logger: Logger) -> None:
-        """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError."""
+        """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError, ListenError."""
         self._options = options
         self._clock = clock
         self._logger = logger
         self._ready = False
-        self._signals: SimpleQueue[int] = SimpleQueue()
+        self._requests: SimpleQueue[int | _Reload] = SimpleQueue()
+        """Signals, and reloads that were asked for over HTTP."""
+        for known in (*_STOP, signal.SIGHUP):  # first of all: one that comes while we build is heeded later
+            signal.signal(known, self._on_signal)
+        self._started = clock.now()
         self._failing: dict[str, bool] = {}
         """Autoscaler's name -> whether its last cycle failed."""
+        self._warned: dict[str, tuple[str, ...]] = {}
+        """Autoscaler's name -> what its target warned of in the last cycle."""
         self._known_hung: tuple[str, ...] = ()
         self.registry = CollectorRegistry()
         """Every metric of this process."""
@@ -88,13 +112,23 @@ class Daemon:
         ProcessCollector(registry=self.registry)
 
     def run(self) -> bool:
-        """Cycles until SIGTERM or SIGINT. Returns whether every cycle ended; False: one hangs in a thread."""
+        """Cycles until SIGTERM or SIGINT. Returns whether every cycle ended; False: one hangs in a thread.
+
+        Raises ListenError, and ConfigError for the HTTP server's configuration; then no cycle has begun.
+        """
+        try:
+            web = self._serve()
+        except AutoscalerError:
+            self._close()
+            raise
         self._begin()
         lanes, service = self._parts.lanes, self._service
         lanes.start()
-        while (number := self._next_signal()) not in _STOP:
-            if number == signal.SIGHUP:
-                self._reload()
+        while (request := self._next_request()) not in _STOP:
+            if request is not None:
+                problems = self._reload(web)
+                if isinstance(request, _Reload):
+                    request.answer.put(problems)
             lanes.follow_clock()
             self._tell_hung()
             service.status(self._status())
@@ -105,7 +139,8 @@ class Daemon:
             if lanes.alive():
                 service.progress()
         service.stopping()
-        self._logger.info("stopping", signal=signal.Signals(number).name)
+        self._logger.info("stopping")
+        web.stop()
         return self._close()
 
     def once(self) -> tuple[bool, bool]:
@@ -120,8 +155,6 @@ class Daemon:
         return fine, self._close() and ended
 
     def _begin(self) -> None:
-        for known in (*_STOP, signal.SIGHUP):
-            signal.signal(known, self._on_signal)
         self._logger.info(
             "starting",
             version=_VERSION,
@@ -131,19 +164,44 @@ class Daemon:
             dry_run=all(scaler.dry_run for scaler in self._settings.autoscalers),
         )
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
-        self._signals.put(number)  # SimpleQueue.put may interrupt itself
+    def _serve(self) -> "WebServer":
+        from autoscaler.show.http import Sources, serve  # noqa: PLC0415 - a single cycle needs no server
+        from autoscaler.show.page import pages  # noqa: PLC0415 - as above
 
-    def _next_signal(self) -> int | None:
+        sources = Sources(
+            store=self._store,
+            settings=lambda: self._settings,
+            clock=self._clock,
+            registry=self.registry,
+            ready=lambda: self._ready,
+            reload=self._request_reload,
+            started=self._started,
+        )
+        listen = self._options.listen or self._settings.web.listen_address
+        web = serve(sources, listen, self._options.web_config, self._logger, pages(sources, self._logger))
+        web.start()
+        return web
+
+    def _request_reload(self) -> Sequence[str]:
+        """From the HTTP server's threads: have the main thread reload, and wait for what was wrong."""
+        request = _Reload()
+        self._requests.put(request)
+        return request.answer.get(timeout=_RELOAD_SECONDS)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
+        self._requests.put(number)  # SimpleQueue.put may interrupt itself
+
+    def _next_request(self) -> "int | _Reload | None":
         try:
-            return self._signals.get(timeout=_HEARTBEAT_SECONDS)
+            return self._requests.get(timeout=_HEARTBEAT_SECONDS)
         except Empty:
             return None
 
-    def _reload(self) -> None:
+    def _reload(self, web: "WebServer") -> Sequence[str]:
+        """Follow the files. Returns what is wrong with them; what is wrong is not followed."""
         if self._ready:
             self._service.reloading()
-        problems = self._follow_file()
+        problems = [*self._follow_file(), *web.reload()]
         for problem in problems:
             self._logger.error("reload_failed", error=problem)
         if problems:
@@ -152,6 +210,7 @@ class Daemon:
             self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._parts.adapters)
         if self._ready:
             self._service.ready()
+        return problems
 
     def _follow_file(self) -> Sequence[str]:
         """Run what the file says now. Returns what is wrong with it; then what runs has not changed."""
@@ -159,16 +218,23 @@ class Daemon:
             settings = read(self._options)
             if settings.state.url != self._settings.state.url:
                 return ["state.url changed, which a reload cannot follow; restart the daemon, or change it back"]
+            if self._options.listen is None and settings.web != self._settings.web:
+                return [
+                    "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"
+                ]
             self._parts.follow(settings)
         except ConfigError as error:
             return [str(problem) for problem in error.problems]
         except AutoscalerError as error:
             return [str(error)]
+        except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
+            return [f"the reload failed: {named(error)}; this is a bug, please report it"]
         self._settings = settings
         self._count(settings)
         self._store.set_retention(settings.state.retention)
         for name in self._failing.keys() - {scaler.name for scaler in settings.autoscalers}:
             del self._failing[name]
+            self._warned.pop(name, None)
         return []
 
     def _count(self, settings: Settings) -> None:
@@ -185,9 +251,19 @@ class Daemon:
     def _report(self, batch: Batch) -> None:
         for decision in batch.decisions:
             line.log(self._logger, decision)
+            self._tell_warnings(decision)
         self._metrics.cycle_ended(batch)
         self._failing.update({decision.name: line.failed(decision) for decision in batch.decisions})
         self._failing.update(dict.fromkeys(batch.broken, True))
+
+    def _tell_warnings(self, decision: Decision) -> None:
+        """What a target itself warns of, once each time that it comes up."""
+        for warning in decision.warnings:
+            if warning not in self._warned.get(decision.name, ()):
+                self._logger.warning(
+                    "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
+                )
+        self._warned[decision.name] = decision.warnings
 
     def _tell_hung(self) -> None:
         hung = self._parts.lanes.hung()

@@ -24,7 +24,10 @@ class TargetError(AutoscalerError):
 
 
 class TargetUnavailable(TargetError):
-    """The back end did not answer, throttled, or failed: try again next cycle."""
+    """The back end did not answer, throttled, or failed: try again next cycle.
+
+    Of a write it means that nobody knows whether it arrived: the next reading of the target tells.
+    """
 
 
 class TargetForbidden(TargetError):

@@ -16,7 +16,7 @@ from autoscaler.errors import AdapterError, AutoscalerError, StateError
 from autoscaler.model import Autoscaler, Call, Decision, History, Observation, Outcome
 from autoscaler.observe import Observer, Sighting
 from autoscaler.record import Store
-from autoscaler.schedule import Batch, Lane, Lanes, wait_for
+from autoscaler.schedule import Batch, Lane, Lanes
 from autoscaler.show.metrics import Metrics, metered
 from autoscaler.target import Adapter, AdapterContext, Clock, Closes, Logger, load
 
@@ -113,7 +113,7 @@ class Parts:
         built = self._build({name: want for name, want in wanted.items() if name not in kept})
         self._end([self._connections.pop(name) for name in self._connections.keys() - kept])
         for name, have in self._connections.items():
-            self._refit(name, have, settings.prometheus, scalers[name])
+            self._refit(have, settings.prometheus, scalers[name])
         for name, adapter in built.items():
             self._connect(name, wanted[name], adapter, settings.prometheus, scalers[name])
 
@@ -169,18 +169,13 @@ class Parts:
         self._connections[name] = _Connection(wanted, adapter, actuator, lane, sources, observer)
         self.lanes.add(lane)
 
-    def _refit(
-        self, name: str, have: _Connection, sources: Mapping[str, PrometheusSource], scalers: Sequence[Autoscaler]
-    ) -> None:
-        """Same adapter, same lane: other autoscalers, and where Prometheus' section changed another observer."""
-        before = have.observer
-        if sources != have.sources:
-            have.sources, have.observer = sources, self._observer(name, have.adapter, sources)
+    def _refit(self, have: _Connection, sources: Mapping[str, PrometheusSource], scalers: Sequence[Autoscaler]) -> None:
+        """Same adapter, same lane: other autoscalers, and where Prometheus' section changed other sources."""
         have.lane.equip(scalers, _Ports(have.observer, self._store, have.actuator))
         self.lanes.reschedule(have.lane)
-        if before is not have.observer:
-            wait_for([have.lane])
-            _close_observer(before, have.lane)
+        if sources != have.sources:
+            have.sources = sources
+            have.observer.follow(sources)
 
     def _observer(self, name: str, adapter: Adapter, sources: Mapping[str, PrometheusSource]) -> Observer:
         adapters = {name: self._metered(name, adapter)}

@@ -48,6 +48,8 @@ them near 10 each. The traffic rises from 6 to 56 and falls again, over {PERIOD_
 decisions have no sample yet: Prometheus has not found the new worker. Then each line is a
 decision; those that say the same again are shown every 10 s.
 
+  page         {stage.page_url}   every decision and why; open it in a browser
+  terminal     .venv/bin/autoscaler describe shop --server {stage.page_url}
   Prometheus   {stage.prometheus_url}
   settings     {stage.config} (config/demo.yaml with free ports)
   daemon's log {stage.log}

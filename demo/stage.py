@@ -85,6 +85,7 @@ class Stage:
         ports = free_range(16)
         self.folder = Path(tempfile.mkdtemp(prefix="autoscaler-demo-"))
         self.prometheus_url = f"http://{prometheus}"
+        self.page_url = f"http://{web}"
         self.config = self.folder / "demo.yaml"
         self.log = self.folder / "daemon.log"
         self._read = 0

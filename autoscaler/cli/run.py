@@ -22,6 +22,14 @@ def run(
         bool, typer.Option("--dry-run", help="Decide and log, and write nothing, for every autoscaler.")
     ] = False,
     once: Annotated[bool, typer.Option("--once", help="Do a single cycle; exit 1 when something failed.")] = False,
+    listen: Annotated[
+        str | None,
+        typer.Option("--web.listen-address", metavar="HOST:PORT", help="Of the page, the API and /metrics."),
+    ] = None,
+    web_config: Annotated[
+        Path | None,
+        typer.Option("--web.config.file", metavar="FILE", help="TLS and users, in the exporter-toolkit's format."),
+    ] = None,
     log_level: Annotated[Level, typer.Option("--log.level", help="The least that is logged.")] = Level.INFO,
     log_format: Annotated[
         Format, typer.Option("--log.format", help="How; auto: columns on a terminal, JSON lines elsewhere.")
@@ -30,17 +38,14 @@ def run(
     """Keep every target at the size its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""
     logger = configure(log_level, log_format)
     try:
-        daemon = Daemon(Options(config_file, dry_run), SystemClock(), logger)
+        daemon = Daemon(Options(config_file, dry_run, listen, web_config), SystemClock(), logger)
+        fine, ended = daemon.once() if once else (True, daemon.run())
     except (ConfigError, AdapterError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     except AutoscalerError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    if once:
-        fine, ended = daemon.once()
-    else:
-        fine, ended = True, daemon.run()
     code = 0 if fine else 1
     if not ended:  # threads that hang, an adapter's own among them, would keep an orderly exit waiting for ever
         sys.stderr.flush()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from autoscaler.decide.conditions import Conditions
-from autoscaler.errors import TargetError
+from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.model import (
     ConditionType,
     Conflict,
@@ -14,6 +14,7 @@ from autoscaler.model import (
     EventType,
     Held,
     History,
+    Intent,
     Outcome,
     Proposed,
     Recommendation,
@@ -36,13 +37,7 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
         return decision
     if isinstance(outcome, Written):
         return _written(decision, change, outcome)
-    decision = replace(
-        decision,
-        outcome=outcome,
-        # the change's own event goes: it did not happen. One that `decide` settled is older and stays.
-        scale_ups=tuple([slot for slot in decision.scale_ups if slot.entry.at != decision.now]),
-        scale_downs=tuple([slot for slot in decision.scale_downs if slot.entry.at != decision.now]),
-    )
+    decision = replace(decision, outcome=outcome, scale_event=None)  # what did not happen is not remembered
     match outcome:
         case Proposed(size):
             step = Step("DryRun", change.decided_from, size, "a dry run writes nothing")
@@ -76,6 +71,8 @@ def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decis
         message = "scaled to zero by the autoscaler" if zero else "not scaled to zero by the autoscaler"
         reason = "ScaledToZero" if zero else "NotScaledToZero"
         conditions.set(ConditionType.SCALED_TO_ZERO, zero, reason, message)
+    own = () if decision.scale_event is None else (decision.scale_event,)
+    rise = change.size > change.decided_from
     event = Event(EventType.NORMAL, "SuccessfulRescale", f"New size: {outcome.size}; reason: {change.reason}")
     return replace(
         decision,
@@ -83,6 +80,9 @@ def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decis
         conditions=conditions.frozen(),
         events=(*decision.events, event),
         status=replace(decision.status, desired=outcome.size),
+        scale_ups=(*decision.scale_ups, *own) if rise else decision.scale_ups,
+        scale_downs=decision.scale_downs if rise else (*decision.scale_downs, *own),
+        scale_event=None,
     )
 
 
@@ -102,15 +102,21 @@ def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:
 def remember(history: History, decision: Decision) -> History:
     """What the next cycle remembers after a concluded decision.
 
-    An unfinished write stays unfinished while the target cannot be read.
+    An unfinished write stays so while the target cannot be read. One that ended with TargetUnavailable may have
+    arrived or not: it is unfinished, too, until the target's size tells.
     """
+    change, unfinished = decision.change, None
+    if decision.current is None:
+        unfinished = history.unfinished
+    elif change is not None and isinstance(decision.outcome, TargetUnavailable):
+        unfinished = Intent(change.size, change.decided_from, decision.now)
     return History(
         recommendations=apply(history.recommendations, decision.recommendations),
         scale_ups=apply(history.scale_ups, decision.scale_ups),
         scale_downs=apply(history.scale_downs, decision.scale_downs),
         conditions=decision.conditions,
         status=decision.status,
-        unfinished=history.unfinished if decision.current is None else None,
+        unfinished=unfinished,
         steering=history.steering,
     )
 

@@ -1,8 +1,9 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from autoscaler.decide.conclude import apply
 from autoscaler.decide.conditions import MESSAGES, Conditions
@@ -33,6 +34,7 @@ from autoscaler.model import (
     TargetType,
 )
 
+_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
 _ABLE: Final = ConditionType.ABLE_TO_SCALE
 _ACTIVE: Final = ConditionType.SCALING_ACTIVE
 _LIMITED: Final = ConditionType.SCALING_LIMITED
@@ -92,7 +94,7 @@ class _Draft:
 
     __slots__ = (
         "bounds", "conditions", "error", "events", "history", "metrics", "now", "recommendations", "scale_downs",
-        "scale_ups", "scaler", "steering", "trace", "warnings",
+        "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -104,6 +106,7 @@ class _Draft:
         self.recommendations: list[Slot[Recommendation]] = []
         self.scale_ups: list[Slot[ScaleEvent]] = []
         self.scale_downs: list[Slot[ScaleEvent]] = []
+        self.scale_event: Slot[ScaleEvent] | None = None
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
@@ -113,11 +116,18 @@ class _Draft:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
         self.conditions.set(_ABLE, True, "SucceededGetScale", f"the target's size is {state.replicas}")
         self.warnings = state.warnings
-        if not self.history.recommendations:
-            self.recommendations.append(Slot(0, Recommendation(state.replicas, self.now)))
-        intent = self.history.unfinished
-        if intent is not None and state.replicas == intent.size:  # it was written before the daemon died
-            self.remember_change(intent.decided_from, intent.size, intent.at)
+        history, now = self.history, self.now
+        if not history.recommendations:
+            self.recommendations.append(Slot(0, Recommendation(state.replicas, now)))
+        self.recommendations += _not_after(now, history.recommendations)
+        self.scale_ups += _not_after(now, history.scale_ups)
+        self.scale_downs += _not_after(now, history.scale_downs)
+        intent = history.unfinished
+        if intent is not None and state.replicas == intent.size:  # it was written, and nobody lived to tell
+            rise = intent.size > intent.decided_from
+            event = self.event_of(intent.decided_from, intent.size, min(intent.at, now))
+            if event is not None:
+                (self.scale_ups if rise else self.scale_downs).append(event)
             self.trace.append(Step("Settled", intent.decided_from, intent.size, f"written {intent.at.isoformat()}"))
 
     def bound(self, state: TargetState) -> Bounds:
@@ -125,18 +135,15 @@ class _Draft:
         self.bounds = bounds_of(self.scaler, self.steering.override, state.limits)
         return self.bounds
 
-    def remember_change(self, before: int, after: int, at: datetime) -> None:
+    def event_of(self, before: int, after: int, at: datetime) -> Slot[ScaleEvent] | None:
         """A size change for the policies' periods. Without `behavior` none are kept."""
         behavior = self.scaler.behavior
         if behavior is None:
-            return
+            return None
         event = ScaleEvent(abs(after - before), at)
         if after > before:
-            known = apply(self.history.scale_ups, self.scale_ups)
-            self.scale_ups.append(slot_for(event, known, behavior.scale_up, at))
-        else:
-            known = apply(self.history.scale_downs, self.scale_downs)
-            self.scale_downs.append(slot_for(event, known, behavior.scale_down, at))
+            return slot_for(event, apply(self.history.scale_ups, self.scale_ups), behavior.scale_up, at)
+        return slot_for(event, apply(self.history.scale_downs, self.scale_downs), behavior.scale_down, at)
 
     def may_leave_zero(self) -> bool:
         """Whether a target of size 0 is one that was scaled to zero, and not one that an operator switched off."""
@@ -262,7 +269,7 @@ class _Draft:
             victims=observed.victims if desired < current else (),
         )
         self.trace.append(Step("Rescale", current, desired, reason))
-        self.remember_change(current, desired, self.now)
+        self.scale_event = self.event_of(current, desired, self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
 
     def _paused(self, *, out: bool) -> HoldReason | None:
@@ -300,6 +307,7 @@ class _Draft:
             recommendations=tuple(self.recommendations),
             scale_ups=tuple(self.scale_ups),
             scale_downs=tuple(self.scale_downs),
+            scale_event=self.scale_event,
             scaled_to_zero=scaled_to_zero,
             error=self.error,
             warnings=self.warnings,
@@ -307,3 +315,8 @@ class _Draft:
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
         )
+
+
+def _not_after(now: datetime, entries: Sequence[_Entry]) -> list[Slot[_Entry]]:
+    """Entries of the future, as if of now: the clock was set back, and they would hold the size until it is there."""
+    return [Slot(index, replace(entry, at=now)) for index, entry in enumerate(entries) if entry.at > now]

@@ -32,6 +32,8 @@ FAILURE_REASONS: Final[Mapping[MetricType, str]] = {
 }
 """HPA's reason words, for the condition ScalingActive and for events."""
 
+_NAMED: Final = 3
+"""Samples that a message names."""
 _NO_INSTANCES: Final = "the target has no instances to measure; look at the target"
 
 
@@ -64,8 +66,15 @@ def propose(
 
 
 def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> MetricOutcome:
-    unmatched, dropped = (reading.unmatched, reading.dropped) if isinstance(reading, InstanceReading) else ((), ())
-    return MetricOutcome(metric.name, metric.type, metric.target, error=error, unmatched=unmatched, dropped=dropped)
+    if not isinstance(reading, InstanceReading):
+        return MetricOutcome(metric.name, metric.type, metric.target, error=error)
+    for many, what in ((reading.unmatched, "samples belong to no instance"), (reading.dropped, "samples are unusable")):
+        if many:
+            more = f" and {len(many) - _NAMED} more" if len(many) > _NAMED else ""
+            error += f"; {what}: {', '.join(many[:_NAMED])}{more}"
+    return MetricOutcome(
+        metric.name, metric.type, metric.target, error=error, unmatched=reading.unmatched, dropped=reading.dropped
+    )
 
 
 def _per_instance(

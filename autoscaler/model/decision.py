@@ -187,8 +187,10 @@ class Decision:
     recommendations: tuple[Slot[Recommendation], ...] = ()
     """To remember, in order."""
     scale_ups: tuple[Slot[ScaleEvent], ...] = ()
-    """To remember, in order. Before `conclude` the change's own is among them; it goes when nothing was written."""
+    """To remember, in order."""
     scale_downs: tuple[Slot[ScaleEvent], ...] = ()
+    scale_event: Slot[ScaleEvent] | None = None
+    """The change's own, to remember once it is written; None: none is kept, or it is among the others already."""
     scaled_to_zero: bool | None = None
     """What the condition ScaledToZero becomes when the change is written; None: it stays as it is."""
     error: str | None = None

@@ -1,5 +1,6 @@
 """Which instance a sample belongs to."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -12,6 +13,7 @@ CONTAINER_LABELS: Final = ("task", "container")
 """The same for a container or task of an instance."""
 _MOST_NAMED: Final = 20
 """Unmatched samples that are named one by one: a shared query may hold a whole fleet's."""
+_MORE: Final = re.compile(r"and (\d+) more")
 
 
 class Joined(NamedTuple):
@@ -52,6 +54,12 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
         else:
             unmatched.append(f'{name}="{value}"' if value else f"no {' or '.join(labels)}: {point}")
     return Joined(found, _named(unmatched))
+
+
+def how_many(unmatched: Sequence[str]) -> int:
+    """The samples that `Joined.unmatched` stands for, those that it does not name included."""
+    more = _MORE.fullmatch(unmatched[-1]) if unmatched else None
+    return len(unmatched) if more is None else len(unmatched) - 1 + int(more[1])
 
 
 def _first(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:

@@ -22,7 +22,7 @@ _SHARE: Final = 2 / 3
 
 
 class Observer:
-    """`cycle.Ports.observe`. Lanes may share one: each lane's targets are its own."""
+    """`cycle.Ports.observe` of one lane: one batch at a time."""
 
     def __init__(
         self,
@@ -34,18 +34,27 @@ class Observer:
         sightings: Sightings | None = None,
         meter: Meter | None = None,
     ) -> None:
-        self._sources = {name: Prometheus(name, source, clock) for name, source in sources.items()}
+        self._sources: Mapping[str, Prometheus] = {}
+        self._retired: list[Prometheus] = []
+        """Of before the last `follow`; the batch that ran meanwhile may still ask them."""
         self._connections = {name: Connection(name, each, clock, logger) for name, each in adapters.items()}
         self._clock = clock
         self._logger = logger
         self._sightings = sightings or MemorySightings()
         self._meter = meter or NoMeter()
+        self.follow(sources)
+
+    def follow(self, sources: Mapping[str, PrometheusSource]) -> None:
+        """Ask these from the next batch on. The adapters' connections stay, and with them what is under way."""
+        self._retired += self._sources.values()
+        self._sources = {name: Prometheus(name, source, self._clock) for name, source in sources.items()}
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
         """Every autoscaler's name -> what was seen, well before the deadline. Failures are values.
 
         Raises StateError when the sightings' memory does.
         """
+        self._let_go()
         began = self._clock.monotonic()
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
@@ -55,8 +64,12 @@ class Observer:
 
     def close(self) -> None:
         """Let go of the connections to every Prometheus."""
-        for source in self._sources.values():
-            source.close()
+        self._retired += self._sources.values()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        while self._retired:
+            self._retired.pop().close()
 
     def _complete(self, states: States, call: Call) -> States:
         """The states with readiness and times filled in. Of a target that could not be read, what is known stays."""
@@ -65,7 +78,8 @@ class Observer:
         for target, state in states.items():
             if isinstance(state, TargetState):
                 seen = normalise(known.get(target, {}), state.instances, call.now)
-                complete[target] = replace(state, instances=seen.instances)
+                if seen.instances != state.instances:
+                    complete[target] = replace(state, instances=seen.instances)
                 if seen.known != known.get(target):
                     changed[target] = seen.known
         if changed:

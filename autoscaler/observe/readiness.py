@@ -73,12 +73,10 @@ def normalise(known: Known, instances: Sequence[Instance], now: datetime) -> See
         if sighting.ready is not ready:
             sighting = replace(sighting, ready=ready, ready_since=now)
         seen[instance.name] = sighting
-        complete.append(
-            replace(
-                instance,
-                ready=ready,
-                ready_transition=instance.ready_transition or sighting.ready_since,
-                started_at=instance.started_at or sighting.first_seen,
-            )
-        )
+        filled = (ready, instance.ready_transition or sighting.ready_since, instance.started_at or sighting.first_seen)
+        if filled == (instance.ready, instance.ready_transition, instance.started_at):
+            complete.append(instance)  # nothing was unknown: most are like this, and copying thousands takes its time
+        else:
+            ready, transition, started = filled
+            complete.append(replace(instance, ready=ready, ready_transition=transition, started_at=started))
     return Seen(tuple(complete), seen)

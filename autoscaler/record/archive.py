@@ -148,6 +148,16 @@ class Archive:
             for row in self._rows(_between(query, table.c.at, since, until))
         ]
 
+    def first_seen(self) -> Mapping[str, datetime]:
+        """When each autoscaler remembered was first decided about, within the retention, by its name."""
+        spec, owner = schema.spec, schema.autoscaler
+        query = (
+            select(owner.c.name, func.min(spec.c.at).label("first"))
+            .join(spec, spec.c.autoscaler_id == owner.c.id)
+            .group_by(owner.c.name)
+        )
+        return {row.name: from_micros(row.first) for row in self._rows(query)}
+
     def steering(self) -> Mapping[str, Steering]:
         """What operators asked for, by the autoscaler's name, expired or not."""
         return {row.name: STEERING.load(row.body) for row in self._rows(select(schema.steering))}

@@ -81,12 +81,7 @@ def change_of(entry: Entry, scaler: Autoscaler, decision: Decision, body: bytes)
         scaler=scaler,
         basis=basis,
         basis_at=basis_at,
-        owner={
-            "owner_id": owner_id,
-            "at": at,
-            "spec_at": spec_at,
-            "standing": pack(STANDING.dump(Standing(history.conditions, history.status))),
-        },
+        owner={"owner_id": owner_id, "at": at, "spec_at": spec_at} | _standing(entry.history, history),
         decision=key
         | {
             "spec_at": spec_at,
@@ -114,6 +109,13 @@ def change_of(entry: Entry, scaler: Autoscaler, decision: Decision, body: bytes)
         ],
         spec_rows=spec_rows,
     )
+
+
+def _standing(before: History, after: History) -> Values:
+    """Conditions and status, where they are not what is kept already: most cycles change neither."""
+    if (before.conditions, before.status) == (after.conditions, after.status):
+        return {}
+    return {"standing": pack(STANDING.dump(Standing(after.conditions, after.status)))}
 
 
 def _spec(entry: Entry, scaler: Autoscaler, at: int) -> tuple[bytes, int, Sequence[Values]]:

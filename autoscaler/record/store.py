@@ -219,7 +219,8 @@ def _write(connection: Connection, changes: Sequence[Change]) -> None:
     schema.upsert(connection, schema.spec, [row for change in changes for row in change.spec_rows])
     schema.upsert(connection, schema.slot, [row for change in changes for row in change.slots])
     schema.upsert(connection, schema.decision, [change.decision for change in changes])
-    connection.execute(_OWNER, [change.owner for change in changes])
+    for columns in {tuple(change.owner) for change in changes}:  # one statement sets the same columns in all its rows
+        connection.execute(_OWNER, [change.owner for change in changes if tuple(change.owner) == columns])
     if events := [row for change in changes for row in change.events]:
         connection.execute(insert(schema.event), events)
     if settled := [{"owner_id": change.entry.id} for change in changes if change.settles_intent]:

@@ -50,26 +50,26 @@ class Lanes:
     def add(self, lane: Lane) -> None:
         """Give `lane` a thread and a job for each of its periods."""
         self._lanes[lane.name] = lane
-        self._scheduler.add_executor(LaneExecutor(f"lane {lane.name}", lane.due), lane.name)
+        self._scheduler.add_executor(LaneExecutor(_executor(lane), lane.due), _executor(lane))
         self.reschedule(lane)
 
     def reschedule(self, lane: Lane) -> None:
         """Follow a lane whose periods may have changed; the ticks of a period that it keeps are not moved."""
-        jobs = {job.args[0]: job for job in self._scheduler.get_jobs() if job.executor == lane.name}
+        jobs = {job.args[0]: job for job in self._scheduler.get_jobs() if job.executor == _executor(lane)}
         for period in jobs.keys() - lane.periods:
             jobs[period].remove()
         for period in lane.periods - jobs.keys():
             trigger = Beat(period, _phase(lane.name, period), self._clock)
-            self._scheduler.add_job(lane.tick, trigger, (period,), id=_job(lane, period), executor=lane.name)
+            self._scheduler.add_job(lane.tick, trigger, (period,), id=_job(lane, period), executor=_executor(lane))
 
     def retire(self, lanes: Collection[Lane]) -> None:
         """No further tick of these; waits for their running cycles, up to their deadlines."""
         for lane in lanes:
             lane.equip((), None)
             for job in self._scheduler.get_jobs():
-                if job.executor == lane.name:
+                if job.executor == _executor(lane):
                     job.remove()
-            self._scheduler.remove_executor(lane.name)
+            self._scheduler.remove_executor(_executor(lane))
             del self._lanes[lane.name]
         wait_for(lanes)
 
@@ -141,6 +141,11 @@ def wait_for(lanes: Collection[Lane]) -> None:
     """Until none of them is in a cycle, apart from those that hang."""
     while any(lane.busy() for lane in lanes):
         time.sleep(_POLL_SECONDS)
+
+
+def _executor(lane: Lane) -> str:
+    """Its name at APScheduler's, which keeps `default` for itself."""
+    return f"lane {lane.name}"
 
 
 def _job(lane: Lane, period: timedelta) -> str:

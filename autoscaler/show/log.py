@@ -81,6 +81,7 @@ def _json() -> Processor:
 def _route_standard_library(log: Logger) -> None:
     handler = _Routed(log)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)  # client libraries' debug logs hold
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings show whole URLs, parameters and all
     logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)  # headers; missed ticks come as `tick_missed`
     logging.captureWarnings(capture=True)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import TargetUnavailable
+from autoscaler.errors import TargetRefused
 from autoscaler.model import Decision, History, MetricOutcome, Written
 from tests.conformance.scenario import Scenario
 
@@ -39,7 +39,7 @@ def play(scenario: Scenario) -> list[Decision]:
                 decision = conclude(decision, Written(change.size))
                 replicas = status_replicas = change.size
             else:
-                decision = conclude(decision, TargetUnavailable(step.update_scale_error))
+                decision = conclude(decision, TargetRefused(step.update_scale_error))
         history = remember(history, decision)
         decisions.append(decision)
     return decisions

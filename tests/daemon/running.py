@@ -80,7 +80,8 @@ def environment(state: Path, **more: str) -> dict[str, str]:
 
 
 def command(config: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "autoscaler", "run", f"--config.file={config}", *arguments]
+    listen = "--web.listen-address=127.0.0.1:0"  # several run at once; `listening` says which port it was
+    return [sys.executable, "-m", "autoscaler", "run", f"--config.file={config}", listen, *arguments]
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.daemon.running import autoscaler, running_daemon, workers, write_config
 
@@ -50,6 +51,33 @@ def test_another_prometheus_is_asked_after_a_reload(folder: Path, prometheus: st
         write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
         daemon.send(signal.SIGHUP)
         daemon.wait_for("decision", written=2)
+        assert daemon.stop() == 0
+
+
+def test_a_connection_may_be_named_default(folder: Path, prometheus: str) -> None:
+    """The scheduler underneath keeps that name for itself; a reload that met it once ended the daemon."""
+    section = {"type": "process", "pools": {"web": {"command": ["sleep", "3600"], "env": {"DAEMON_TEST": str(folder)}}}}
+    config = write_config(folder, prometheus, [autoscaler("queue", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", written=2)
+        write_config(folder, prometheus, [autoscaler("web", "vector(3)", adapter="default")], {"default": section})
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", target="default/web", written=3)
+        assert daemon.stop() == 0
+
+
+def test_a_reload_over_http_says_what_is_wrong(folder: Path, prometheus: str) -> None:
+    """POST /-/reload answers once the new file is followed, or with every problem of it."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon, requests.Session() as session:
+        url = daemon.wait_for("listening")["url"]
+        daemon.wait_for("decision", written=2)
+        assert session.post(f"{url}/-/reload", timeout=30).status_code == 200
+        daemon.wait_for("reloaded")
+        config.write_text("{}")
+        refused = session.post(f"{url}/-/reload", timeout=30)
+        assert refused.status_code >= 400
+        assert "autoscaler.yaml:" in refused.text
         assert daemon.stop() == 0
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import TargetNotFound, TargetUnavailable
+from autoscaler.errors import TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.model import (
     Behavior,
     ConditionType,
@@ -24,6 +24,8 @@ from autoscaler.model import (
     Override,
     Pause,
     Proposed,
+    Recommendation,
+    ScaleEvent,
     Status,
     Steering,
     Unchanged,
@@ -144,7 +146,9 @@ def test_a_write_cut_off_by_a_crash_still_counts_against_the_policies() -> None:
 def test_a_write_that_never_arrived_counts_for_nothing() -> None:
     intent = Intent(size=4, decided_from=2, at=NOW - timedelta(seconds=5))
     decision = decide(UP, Observation(state(2), (value(60_000),)), History(unfinished=intent), NOW)
-    assert [slot.entry.at for slot in decision.scale_ups] == [NOW]
+    assert decision.scale_ups == ()
+    assert decision.scale_event is not None
+    assert decision.scale_event.entry.at == NOW
 
 
 def test_an_unfinished_write_stays_so_while_the_target_cannot_be_read() -> None:
@@ -213,3 +217,35 @@ def test_overridden_bounds_take_the_place_of_the_configured_ones() -> None:
     assert decision.change is not None
     assert decision.change.reason == "the size is below the minimum set by ann"
     assert decision.steering == steering
+
+
+def test_a_write_without_an_answer_counts_once_the_size_shows_that_it_arrived() -> None:
+    """A time-out may hide a write that took effect; forgetting it would let a policy be exceeded."""
+    unknown = remember(History(), conclude(rising(), TargetUnavailable("no answer in time")))
+    assert unknown.unfinished == Intent(4, 2, NOW)
+    later = NOW + timedelta(seconds=5)
+    arrived = decide(UP, Observation(state(4), (value(600_000),)), unknown, later)
+    assert [slot.entry for slot in arrived.scale_ups] == [ScaleEvent(2, NOW)]
+    assert arrived.desired == 6
+    lost = decide(UP, Observation(state(2), (value(600_000),)), unknown, later)
+    assert lost.scale_ups == ()
+
+
+def test_a_refused_write_certainly_changed_nothing() -> None:
+    assert remember(History(), conclude(rising(), TargetRefused("too large"))).unfinished is None
+
+
+def test_a_clock_set_back_does_not_freeze_the_size_for_the_length_of_the_step() -> None:
+    """What was remembered at a time that is yet to come counts as of now, and leaves its window like the rest."""
+    tomorrow = NOW + timedelta(days=1)
+    history = History(
+        recommendations=(Recommendation(50, tomorrow),),
+        scale_ups=(ScaleEvent(40, tomorrow),),
+        scale_downs=(ScaleEvent(1, tomorrow),),
+    )
+    first = decide(UP, Observation(state(10), (value(15_000),)), history, NOW)
+    mended = remember(history, first)
+    assert {entry.at for entry in mended.recommendations} == {NOW}
+    assert {event.at for event in mended.scale_ups + mended.scale_downs} == {NOW}
+    later = decide(UP, Observation(state(10), (value(15_000),)), mended, NOW + timedelta(minutes=6))
+    assert later.desired == 1

@@ -139,3 +139,10 @@ def test_readiness_without_any_transition_time_is_not_trusted_for_cpu() -> None:
     unknown = Instance("i-0", Phase.RUNNING, ready=True, ready_transition=None, started_at=LONG_AGO)
     decision = first_decision(scaler(CPU_60), state(1, [unknown]), samples([1000]))
     assert decision.metrics[0].failed
+
+
+def test_a_metric_whose_samples_match_nothing_says_which_they_are() -> None:
+    """The commonest mistake of a new set-up: the label does not name the instance."""
+    reading = replace(samples({}), unmatched=('instance="a"', 'instance="b"'))
+    decision = first_decision(scaler(PODS_100M), state(2), reading)
+    assert 'samples belong to no instance: instance="a", instance="b"' in (decision.metrics[0].error or "")

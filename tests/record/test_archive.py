@@ -106,3 +106,11 @@ def test_the_size_of_the_state_on_a_server(opener: Opener) -> None:
     store = opener.store()
     assert set(store.size().rows) >= {"autoscaler", "decision", "event", "intent", "sighting", "slot", "spec"}
     assert store.size().bytes > 0
+
+
+def test_when_an_autoscaler_was_first_seen(opener: Opener) -> None:
+    """The AGE column: as old as the first decision remembered."""
+    store = opener.store()
+    keep(store, decision(0, "a"))
+    keep(store, decision(15, "a"), decision(15, "b"))
+    assert store.first_seen() == {"a": at(0), "b": at(15)}

@@ -108,3 +108,15 @@ def test_words_of_a_back_end_that_no_database_can_keep_do_not_fail_the_cycle(ope
     keep(store, odd)
     assert store.decisions("web") == [odd]
     assert [row.message for row in store.events("web")] == ["NUL \ufffd and half a pair ?"]
+
+
+def test_conditions_that_stay_as_they_are_are_remembered_beside_others_that_change(opener: Opener) -> None:
+    """Most cycles change none, and write none again: in one statement with those that do, they would be blanked."""
+    store, made = opener.store(), [decision(name=name, size=3) for name in ("quiet", "busy")]
+    keep(store, *made)
+    changed = replace(made[1].status, current=4)
+    keep(store, replace(made[0], now=at(15)), replace(made[1], now=at(15), status=changed))
+    opener.close()
+    after = opener.store().recall([scaler("quiet"), scaler("busy")])
+    assert (after["quiet"].conditions, after["quiet"].status) == (made[0].conditions, made[0].status)
+    assert (after["busy"].conditions, after["busy"].status) == (made[1].conditions, changed)

@@ -140,3 +140,33 @@ def test_a_cycle_that_fails_is_progress() -> None:
         bench.clock.advance(15)
         bench.tick()
         assert bench.lane.alive()
+
+
+def test_a_cycle_tells_whose_it_was_how_late_it_began_and_how_long_it_took() -> None:
+    """What operators see of a lane that falls behind."""
+    bench = Bench()
+    bench.ports.before_observe = lambda: bench.clock.advance(2)
+    bench.lane.due(bench.clock.now())
+    bench.clock.advance(0.5)
+    bench.tick()
+    (batch,) = bench.reported
+    assert (batch.lane, batch.late_seconds, batch.observing_seconds, batch.seconds) == ("fleet", 0.5, 2, 2)
+
+
+def test_a_cycle_that_fails_is_timed_too() -> None:
+    """An outage is when it matters."""
+    bench = Bench()
+    bench.ports.before_observe = lambda: bench.clock.advance(2)
+    bench.ports.fails["recall"] = StateError("no")
+    bench.tick()
+    (batch,) = bench.reported
+    assert (batch.lane, batch.seconds) == ("fleet", 2)
+
+
+def test_a_clock_that_was_set_back_makes_no_cycle_early() -> None:
+    """Lateness is never negative: it is summed up."""
+    bench = Bench()
+    bench.lane.due(bench.clock.now())
+    bench.clock.step(-3600)
+    bench.tick()
+    assert bench.reported[0].late_seconds == 0

@@ -103,6 +103,7 @@ def test_missed_ticks_are_logged_and_counted(house: House) -> None:
     lane = house.lane("a", 0.05, hangs=True)
     house.lanes.start()
     until(lambda: lane.missed >= 2)
+    assert house.lanes.missed()["a"] >= 2
     level, event, keys = house.log.lines[0]
     assert (level, event, keys["adapter"], keys["missed"]) == ("warning", "tick_missed", "a", 1)
 

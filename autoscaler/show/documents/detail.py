@@ -14,21 +14,19 @@ class Detail(Document):
     """One autoscaler: its line in the list, its configuration, its latest events."""
 
     summary: Summary
-    spec: SpecDocument | None
-    """null: it left the configuration and was never decided about."""
+    spec: SpecDocument
+    """As it is configured; of one that left the configuration, as it last was."""
     warnings: tuple[str, ...]
     """The target's own, for the operator."""
     events: tuple[EventDocument, ...]
     """Counted, the newest last."""
 
 
-def detail(
-    summary: Summary, scaler: Autoscaler | None, decision: Decision | None, events: Sequence[EventRow]
-) -> Detail:
+def detail(summary: Summary, scaler: Autoscaler, decision: Decision | None, events: Sequence[EventRow]) -> Detail:
     """Its document. `scaler`: as configured, or as it was last recorded."""
     return Detail(
         summary=summary,
-        spec=None if scaler is None else spec(scaler),
+        spec=spec(scaler),
         warnings=() if decision is None else decision.warnings,
         events=tuple([event(row) for row in events]),
     )

@@ -106,7 +106,7 @@ class _Case:
         """None after a write: the metrics that it was made from are not those of the new size."""
         if self.record.decision.change is not None:
             return None
-        return self._first_move(self.record.observation)
+        return self._document(self._forecast(self.record.observation).move)
 
     def ways(self) -> tuple[Way, ...]:
         outcomes, state = self.record.decision.metrics, self.record.observation.target
@@ -124,7 +124,7 @@ class _Case:
         if not (any(reachable) if out else all(reachable)):
             return Way(direction=direction, when=(), hurdles=(), earliest=None)
         word = "above" if out else "below"
-        tried = self._observing(readings)
+        ahead = self._forecast(self._observing(readings))
         return Way(
             direction=direction,
             when=tuple(
@@ -134,8 +134,8 @@ class _Case:
                     if value is not None
                 ]
             ),
-            hurdles=_steps(outlook.hurdles(self.record.scaler, tried, self.after, self.record.decision.now)),
-            earliest=self._first_move(tried),
+            hurdles=_steps(ahead.hurdles),
+            earliest=self._document(ahead.move),
         )
 
     def _observing(self, readings: Sequence[Reading | None]) -> Observation:
@@ -145,13 +145,16 @@ class _Case:
             readings=tuple([new or old for new, old in zip(readings, observed.readings, strict=True)]),
         )
 
-    def _first_move(self, observed: Observation) -> MoveDocument | None:
+    def _forecast(self, observed: Observation) -> outlook.Forecast:
         scaler, now = self.record.scaler, self.record.decision.now
         horizon = max(lookback(scaler), scaler.options.cpu_initialization_period)
-        move = outlook.forecast(scaler, observed, self.after, now, horizon)
+        return outlook.forecast(scaler, observed, self.after, now, horizon)
+
+    def _document(self, move: outlook.Move | None) -> MoveDocument | None:
         if move is None:
             return None
-        return MoveDocument(at=move.at, in_seconds=move.at - now, size=move.size, reason=move.reason)
+        ahead = move.at - self.record.decision.now
+        return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
 
 
 def _thresholds(record: Record) -> Sequence[Thresholds | None]:

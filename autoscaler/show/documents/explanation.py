@@ -106,7 +106,7 @@ class Way(Document):
     when: tuple[str, ...]
     """Out: any of these is enough. In: all of them are needed. Empty: no value of a metric would do."""
     hurdles: tuple[StepDocument, ...]
-    """What would still hold or cut it in the next cycle."""
+    """What would still hold or cut it in the next cycle; where nothing is `earliest`, what stays in the way."""
     earliest: MoveDocument | None
     """The first change if the metrics went just past those values at once; null: none within the windows."""
 

@@ -40,26 +40,36 @@ class Library:
 
     def autoscalers(self, now: datetime) -> Sequence[Summary]:
         """Every autoscaler that is configured or remembered, by name."""
-        archive = self._archive
-        return summaries(self._scalers, archive.latest(), archive.steering(), now)
+        return self.page(now, 0, None).autoscalers
 
-    def page(self, now: datetime, offset: int, limit: int, containing: str = "") -> AutoscalerList:
-        """A part of that list: of the names that contain a text."""
-        found = [each for each in self.autoscalers(now) if containing in each.name]
-        return AutoscalerList(autoscalers=tuple(found[offset : offset + limit]), total=len(found))
+    def page(self, now: datetime, offset: int, limit: int | None, containing: str = "") -> AutoscalerList:
+        """A part of that list: of the names that contain a text. Costs as much as it is long."""
+        archive = self._archive
+        latest = archive.latest()
+        names = sorted(name for name in (self._scalers or {}).keys() | latest.keys() if containing in name)
+        shown = names[offset:] if limit is None else names[offset : offset + limit]
+        found = summaries(shown, self._scalers, latest, archive.steering(), now, archive.first_seen())
+        return AutoscalerList(autoscalers=tuple(found), total=len(names))
 
     def autoscaler(self, name: str, now: datetime) -> Detail:
         """One of them. Raises UnknownAutoscaler."""
-        decision = self._archive.latest().get(name)
         scaler = None if self._scalers is None else self._scalers.get(name)
-        if decision is None and scaler is None:
+        recorded = self._archive.records(name, limit=1)
+        if not recorded and scaler is None:
             raise self._unknown(name)
+        decision = recorded[0].decision if recorded else None
         steering = self._archive.steering().get(name, Steering()).at(now)
         configured = self._scalers is None or scaler is not None
-        recorded = self._archive.records(name, limit=1) if scaler is None else ()
         return detail(
-            summary(name, scaler, decision, steering, configured=configured),
-            scaler or (recorded[0].scaler if recorded else None),
+            summary(
+                name,
+                scaler,
+                decision,
+                steering,
+                configured=configured,
+                first_seen=self._archive.first_seen().get(name),
+            ),
+            scaler or recorded[0].scaler,
             decision,
             self._archive.events(name, now - DETAIL_EVENTS),
         )
@@ -94,7 +104,7 @@ class Library:
 
     def require(self, name: str) -> None:
         """Raise UnknownAutoscaler unless it is configured or remembered."""
-        if not (self._scalers is not None and name in self._scalers) and name not in self._archive.latest():
+        if name not in (self._scalers or {}) and not self._archive.records(name, limit=1):
             raise self._unknown(name)
 
     def _unknown(self, name: str) -> UnknownAutoscaler:

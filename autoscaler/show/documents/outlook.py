@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import decide, remember
 from autoscaler.decide.scaling_rules import Bounds, limit
 from autoscaler.errors import MetricError
 from autoscaler.model import (
@@ -19,7 +19,6 @@ from autoscaler.model import (
     History,
     InstanceReading,
     Observation,
-    Proposed,
     Reading,
     Recommendation,
     SelectPolicy,
@@ -47,6 +46,16 @@ class Move:
     at: datetime
     size: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a row of equal cycles would come to."""
+
+    move: Move | None
+    """The first change; None: there is none."""
+    hurdles: Sequence[Step]
+    """What stands in the way of it in the next cycle; without a change, what stays in the way."""
 
 
 def stabilizing(decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler) -> Hold | None:
@@ -102,32 +111,28 @@ def next_allowance(
     return None
 
 
-def forecast(
-    scaler: Autoscaler, observed: Observation, after: History, now: datetime, horizon: timedelta
-) -> Move | None:
-    """The first change if cycles from now on see what `observed` holds; None: none within `horizon`.
+def forecast(scaler: Autoscaler, observed: Observation, after: History, now: datetime, horizon: timedelta) -> Forecast:
+    """What comes if cycles from now on see what `observed` holds, until the first change or the horizon.
 
     `after`: what is remembered at `now`. What operators asked for counts for as long as they asked for it.
     """
-    known = after
-    for cycle in range(1, min(_MOST_CYCLES, horizon // scaler.sync_period + 2) + 1):
+    known, first = after, None
+    for cycle in range(1, max(1, min(_MOST_CYCLES, horizon // scaler.sync_period + 2)) + 1):
         ahead = cycle * scaler.sync_period
         made = decide(scaler, _later(observed, ahead), known, now + ahead)
+        first = first or made
         if made.change is not None:
-            return Move(made.now, made.change.size, made.change.reason)
+            return Forecast(Move(made.now, made.change.size, made.change.reason), _hurdles(first))
         known = remember(known, made)
-    return None
+    return Forecast(None, _hurdles(made))
 
 
-def hurdles(scaler: Autoscaler, observed: Observation, after: History, now: datetime) -> Sequence[Step]:
-    """What the next cycle would do to the number after the metrics, if it saw what `observed` holds."""
-    ahead = scaler.sync_period
-    made = decide(scaler, _later(observed, ahead), after, now + ahead)
-    made = conclude(made, None if made.change is None else Proposed(made.change.size))
-    return [step for step in made.trace if step.before != step.after and step.reason not in _NOT_HURDLES]
+def _hurdles(decision: Decision) -> Sequence[Step]:
+    """What it did to the number after the metrics."""
+    return [step for step in decision.trace if step.before != step.after and step.reason not in _NOT_HURDLES]
 
 
-_NOT_HURDLES: Final = frozenset({"ValidMetricFound", "Rescale", "DryRun", "Settled"})
+_NOT_HURDLES: Final = frozenset({"ValidMetricFound", "Rescale", "Settled"})
 
 
 def _later(observed: Observation, ahead: timedelta) -> Observation:

@@ -160,13 +160,14 @@ def summary(
 
 
 def summaries(
+    names: Sequence[str],
     scalers: Mapping[str, Autoscaler] | None,
     latest: Mapping[str, Decision],
     steering: Mapping[str, Steering],
     now: datetime,
     first_seen: Mapping[str, datetime] | None = None,
 ) -> Sequence[Summary]:
-    """Every autoscaler that is configured or remembered, by name. `scalers` None: the configuration is unknown."""
+    """Those of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
     known, seen = scalers or {}, first_seen or {}
     return [
         summary(
@@ -177,7 +178,7 @@ def summaries(
             configured=scalers is None or name in scalers,
             first_seen=seen.get(name),
         )
-        for name in sorted(known.keys() | latest.keys())
+        for name in names
     ]
 
 

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from autoscaler.model import Autoscaler, Decision, MetricOutcome, MetricTarget, TargetType
+from autoscaler.observe.join import how_many
 from autoscaler.show.metrics.words import Action, towards
 
 _METRIC: Final = ("autoscaler", "metric", "metric_type", "target_type")
@@ -128,7 +129,7 @@ def _metrics(decisions: Sequence[Decision]) -> Iterator[Metric]:
                 value.add_metric(labels, _in_units(current, metric.target))
             target.add_metric(labels, _in_units(metric.target.value, metric.target))
             failed.add_metric(labels, metric.failed)
-        unmatched.add_metric((made.name,), sum(_count(metric.unmatched) for metric in made.metrics))
+        unmatched.add_metric((made.name,), sum(how_many(metric.unmatched) for metric in made.metrics))
     yield from (value, target, failed, unmatched)
 
 
@@ -162,23 +163,11 @@ def _value(metric: MetricOutcome) -> int | None:
     """The current value in the target's kind; None when the metric failed."""
     if metric.failed:
         return None
-    match metric.target.type:
-        case TargetType.UTILIZATION:
-            return metric.average_utilization
-        case TargetType.AVERAGE_VALUE:
-            return metric.average_value
-        case TargetType.VALUE:
-            return metric.value
+    if metric.target.type is TargetType.UTILIZATION:
+        return metric.average_utilization
+    return metric.average_value if metric.target.type is TargetType.AVERAGE_VALUE else metric.value
 
 
 def _in_units(value: int, target: MetricTarget) -> float:
     """Percents become a ratio, thousandths whole units."""
     return value / (100 if target.type is TargetType.UTILIZATION else 1000)
-
-
-def _count(names: Sequence[str]) -> int:
-    """How many samples; a long list of names ends with `and 37 more`."""
-    if not names:
-        return 0
-    last = names[-1].split()
-    return len(names) - 1 + (int(last[1]) if last[0] == "and" and last[-1] == "more" else 1)

@@ -11,7 +11,16 @@ from prometheus_client.metrics import MetricWrapperBase
 from autoscaler.errors import MetricError
 from autoscaler.model import Autoscaler, Decision
 from autoscaler.show.metrics.latest import Latest
-from autoscaler.show.metrics.words import FAILURES, Action, Error, error_of, error_of_metric, failure, towards
+from autoscaler.show.metrics.words import (
+    FAILURES,
+    Action,
+    Error,
+    error_of,
+    error_of_metric,
+    failure,
+    outcome_of,
+    towards,
+)
 from autoscaler.target import Clock
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
@@ -157,8 +166,9 @@ class Metrics:
         for (action, error, kind), count in computed.items():
             self._computations.labels(action, error, kind).inc(count)
             _observe(self._computation_seconds.labels(action, error, kind), cycle.observing_seconds, count)
-        for outcome, count in Tally(type(made.outcome) for made in cycle.decisions if made.outcome).items():
-            word = "failed" if issubclass(outcome, Exception) else outcome.__name__.lower()
+        for word, count in Tally(
+            outcome_of(made.outcome) for made in cycle.decisions if made.outcome is not None
+        ).items():
             self._writes.labels(word).inc(count)
         self._latest.decided(cycle.decisions)
 

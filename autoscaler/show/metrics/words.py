@@ -14,7 +14,7 @@ from autoscaler.errors import (
     TargetRefused,
     TargetUnavailable,
 )
-from autoscaler.model import Decision, MetricOutcome
+from autoscaler.model import Decision, MetricOutcome, Outcome
 
 
 class Action(StrEnum):
@@ -66,6 +66,11 @@ def error_of(decision: Decision) -> Error:
 def error_of_metric(metric: MetricOutcome) -> Error:
     """Whether a metric failed. Its text says why; whether a retry helps is not known."""
     return Error.INTERNAL if metric.failed else Error.NONE
+
+
+def outcome_of(outcome: Outcome) -> str:
+    """What came of a write: `written`, `unchanged`, `held`, `conflict`, `proposed`, `failed`."""
+    return "failed" if isinstance(outcome, Exception) else type(outcome).__name__.lower()
 
 
 def failure(error: BaseException) -> str:

@@ -1,0 +1,208 @@
+"""`--web.config.file`: TLS and users, in the format that Prometheus' own servers read.
+
+Source: github.com/prometheus/exporter-toolkit, docs/web-configuration.md. What is not supported here is refused, with
+what to do, and never ignored.
+"""
+
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+
+from autoscaler.config.document import Document
+from autoscaler.config.problems import Problems
+from autoscaler.config.source import read
+from autoscaler.errors import ConfigError, Problem
+
+_VERSIONS: Final = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+_CLIENT_AUTH: Final = {
+    "NoClientCert": ssl.CERT_NONE,
+    "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
+    "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
+}
+_UNSUPPORTED: Final = "is not supported here; remove it"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsServer:
+    """The server's certificate, and what it asks of clients."""
+
+    cert_file: Path
+    key_file: Path
+    client_auth: ssl.VerifyMode = ssl.CERT_NONE
+    client_ca_file: Path | None = None
+    minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    maximum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """The certificate as its files hold it now. Raises OSError; a key with a password is one, and not asked for."""
+        context.load_cert_chain(self.cert_file, self.key_file, password="")
+
+    def context(self) -> ssl.SSLContext:
+        """A context to serve with. Raises OSError, ssl.SSLError included."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version, context.maximum_version = self.minimum, self.maximum
+        self.load_into(context)
+        context.verify_mode = self.client_auth
+        if self.client_ca_file is not None:
+            context.load_verify_locations(self.client_ca_file)
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class WebConfig:
+    """How the server is reached. An empty file is one too: it says that nobody may change anything."""
+
+    path: Path
+    tls: TlsServer | None = None
+    users: Mapping[str, bytes] = field(default_factory=dict)
+    """User's name -> bcrypt hash."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Added to every response, in place of our own of that name."""
+    excluded_paths: frozenset[str] = frozenset()
+    """Read without credentials."""
+
+    @property
+    def clients_are_known(self) -> bool:
+        """Whether every connection has shown a certificate that was verified."""
+        return self.tls is not None and self.tls.client_auth is ssl.CERT_REQUIRED
+
+
+def load_web_config(path: Path) -> WebConfig:
+    """The file at `path`. Raises ConfigError with every problem, certificates that cannot be loaded included."""
+    document = Document(read(path), str(path))
+    problems = Problems(document)
+    value = {} if document.value is None else document.value
+    if not isinstance(value, dict):
+        raise ConfigError(
+            [Problem(str(path), 1, 1, "", "the file is no mapping; expected tls_server_config or others")]
+        )
+    try:
+        file = _File.model_validate(value, context={"folder": path.absolute().parent})
+    except ValidationError as error:
+        problems.add_validation(error, _File)
+        raise ConfigError(list(problems)) from None
+    tls = None if file.tls_server_config is None else file.tls_server_config.server()
+    if tls is not None:
+        try:
+            tls.context()
+        except OSError as error:
+            cause = error.strerror or type(error).__name__
+            problems.add(
+                ("tls_server_config",), f"the certificates cannot be loaded: {cause}; check the files and their rights"
+            )
+            raise ConfigError(list(problems)) from None
+    return WebConfig(
+        path=path,
+        tls=tls,
+        users={name: hashed.encode("ascii") for name, hashed in file.basic_auth_users.items()},
+        headers={str(name): text for name, text in file.http_server_config.headers.items()},
+        excluded_paths=frozenset(file.auth_excluded_paths),
+    )
+
+
+def _check_hash(text: str) -> str:
+    """A hash is never shown."""
+    if not re.fullmatch(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}", text):
+        raise ValueError('this is no bcrypt hash; make one with `htpasswd -nBC 10 ""`')
+    return text
+
+
+def _refuse(_: Any) -> Any:
+    raise ValueError(_UNSUPPORTED)
+
+
+_Hash = Annotated[str, AfterValidator(_check_hash)]
+_Refused = Annotated[Any, AfterValidator(_refuse)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Tls(_Part):
+    cert_file: str
+    key_file: str
+    client_auth_type: str = "NoClientCert"
+    client_ca_file: Annotated[str | None, Field(validate_default=True)] = None
+    min_version: Literal["TLS12", "TLS13"] = "TLS12"
+    max_version: Literal["TLS12", "TLS13"] = "TLS13"
+    cert: _Refused = None
+    key: _Refused = None
+    client_ca: _Refused = None
+    client_allowed_sans: _Refused = None
+    cipher_suites: _Refused = None
+    curve_preferences: _Refused = None
+    prefer_server_cipher_suites: _Refused = None
+
+    @field_validator("cert_file", "key_file", "client_ca_file")
+    @classmethod
+    def _beside_the_file(cls, value: str | None, info: ValidationInfo) -> str | None:
+        context: dict[str, Path] = info.context or {}
+        return None if value is None else str(context["folder"] / value)
+
+    @field_validator("client_auth_type")
+    @classmethod
+    def _verified(cls, value: str) -> str:
+        if value in ("RequestClientCert", "RequireAnyClientCert"):
+            raise ValueError(f"{value} verifies no certificate; write RequireAndVerifyClientCert")
+        if value not in _CLIENT_AUTH:
+            raise ValueError(f"{value[:40]!r} is not known; write one of {', '.join(_CLIENT_AUTH)}")
+        return value
+
+    @field_validator("client_ca_file")
+    @classmethod
+    def _with_authority(cls, value: str | None, info: ValidationInfo) -> str | None:
+        asked = info.data.get("client_auth_type", "NoClientCert") != "NoClientCert"
+        if asked and value is None:
+            raise ValueError("is missing; client_auth_type needs the authority to verify against")
+        if value is not None and not asked and "client_auth_type" in info.data:
+            raise ValueError(
+                "has no effect without client_auth_type; write client_auth_type: RequireAndVerifyClientCert"
+            )
+        return value
+
+    @field_validator("max_version")
+    @classmethod
+    def _not_below_min(cls, value: str, info: ValidationInfo) -> str:
+        if value < info.data.get("min_version", "TLS12"):
+            raise ValueError(f"{value} is below min_version; raise it")
+        return value
+
+    def server(self) -> TlsServer:
+        return TlsServer(
+            Path(self.cert_file),
+            Path(self.key_file),
+            _CLIENT_AUTH[self.client_auth_type],
+            None if self.client_ca_file is None else Path(self.client_ca_file),
+            _VERSIONS[self.min_version],
+            _VERSIONS[self.max_version],
+        )
+
+
+class _Http(_Part):
+    http2: Literal[False] = False
+    """Only HTTP/1.1 is spoken."""
+    headers: dict[
+        Literal[
+            "Content-Security-Policy",
+            "X-Frame-Options",
+            "X-Content-Type-Options",
+            "X-XSS-Protection",
+            "Strict-Transport-Security",
+        ],
+        Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")],
+    ] = Field(default_factory=dict)
+
+
+class _File(_Part):
+    tls_server_config: _Tls | None = None
+    http_server_config: _Http = _Http()
+    basic_auth_users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field(default_factory=dict)
+    auth_excluded_paths: list[str] = Field(default_factory=list)
+    rate_limit: _Refused = None

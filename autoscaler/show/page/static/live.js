@@ -1,0 +1,94 @@
+// Keeps the page fresh: asks for it again, and puts the parts that have changed in the place of the old ones.
+// Parts: elements with an id and `data-live`. What changed in an element with `data-said` is told to screen readers.
+
+const EVERY_MS = 5000;
+const TYPED_MS = 250;
+
+const button = document.getElementById("refreshing");
+const fresh = document.getElementById("fresh");
+const said = document.getElementById("said");
+let asked = 0;
+
+export async function refresh() {
+  const mine = ++asked;
+  try {
+    const answer = await fetch(location.href);
+    const text = await answer.text();
+    if (mine !== asked) return; // a later request has gone out: its answer counts
+    if (!answer.ok && answer.status !== 404) throw new Error(`it answers ${answer.status}`);
+    show(new DOMParser().parseFromString(text, "text/html"));
+    document.dispatchEvent(new CustomEvent("refreshed"));
+  } catch (error) {
+    if (mine !== asked || fresh.classList.contains("stale")) return;
+    fresh.classList.add("stale");
+    fresh.textContent += `; no answer since (${error.message})`;
+    said.textContent = "The daemon does not answer; what is shown is old.";
+  }
+}
+
+function show(document_) {
+  const news = [];
+  const focused = document.activeElement?.id;
+  for (const old of document.querySelectorAll("[data-live]")) {
+    const next = document_.getElementById(old.id);
+    if (!next || old.innerHTML === next.innerHTML || isSelected(old)) continue;
+    const before = toSay(old);
+    old.replaceChildren(...document.adoptNode(next).childNodes);
+    toSay(old).filter((text) => !before.includes(text)).forEach((text) => news.push(text));
+  }
+  fresh.classList.remove("stale");
+  if (news.length > 0) said.textContent = news.join(". ");
+  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({preventScroll: true});
+}
+
+function toSay(part) {
+  const speaking = part.matches("[data-said]") ? [part] : [...part.querySelectorAll("[data-said]")];
+  return speaking.map((each) => each.textContent.replace(/\(.*? ago\)/g, "").replace(/\s+/g, " ").trim());
+}
+
+function isSelected(part) { // somebody is about to copy it
+  const selection = getSelection();
+  return !selection.isCollapsed && part.contains(selection.anchorNode);
+}
+
+function isLive() {
+  return button.getAttribute("aria-pressed") === "true" && !document.hidden;
+}
+
+button.hidden = false;
+button.addEventListener("click", () => {
+  const live = button.getAttribute("aria-pressed") !== "true";
+  button.setAttribute("aria-pressed", String(live));
+  if (live) refresh();
+});
+setInterval(() => isLive() && refresh(), EVERY_MS);
+document.addEventListener("visibilitychange", () => isLive() && refresh());
+addEventListener("popstate", refresh);
+
+// The filter works without a press of its button.
+const filter = document.querySelector("form.filter");
+let typed = 0;
+
+function filtered() {
+  const given = new URLSearchParams([...new FormData(filter)].filter(([, value]) => value));
+  history.replaceState(null, "", `/?${given}`);
+  refresh();
+}
+
+filter?.addEventListener("input", () => {
+  clearTimeout(typed);
+  typed = setTimeout(filtered, TYPED_MS);
+});
+filter?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(typed);
+  filtered();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.activeElement?.matches("input, select, textarea")) return;
+  const search = document.getElementById("q");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
+});

@@ -1,0 +1,63 @@
+// Pause, override and taking them back: sends the forms to the API and shows what it answers.
+
+import {refresh} from "/static/live.js";
+
+const NAME = "autoscaler.by"; // whom to record, kept in this browser
+const name = document.getElementById("charts").dataset.name;
+const said = document.getElementById("answer");
+const DONE = {pause: "Paused.", override: "The bounds are overridden.", resume: "Taken back."};
+
+async function send(action, body) {
+  const answer = await fetch(`/api/v1/autoscalers/${encodeURIComponent(name)}/${action}`, {
+    method: "POST",
+    headers: {"Content-Type": "application/json"},
+    body: JSON.stringify(body),
+  });
+  const told = await answer.json();
+  if (!answer.ok) throw new Error(told.error);
+}
+
+async function act(action, body, button) {
+  button.disabled = true;
+  let problem = "";
+  try {
+    await send(action, body);
+  } catch (error) {
+    problem = error.message;
+  }
+  button.disabled = false;
+  said.classList.toggle("problem", problem !== "");
+  said.textContent = problem ? `Not done: ${problem}` : DONE[action];
+  await refresh();
+  return problem === "";
+}
+
+function bodyOf(form) {
+  const body = {};
+  for (const [key, value] of new FormData(form)) {
+    if (value !== "") body[key] = key === "minimum" || key === "maximum" ? Number(value) : value;
+  }
+  return body;
+}
+
+for (const form of document.querySelectorAll("form[data-action]")) {
+  if (form.elements.by) form.elements.by.value = localStorage.getItem(NAME) ?? "";
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const body = bodyOf(form);
+    if (body.by) localStorage.setItem(NAME, body.by);
+    if (!(await act(form.dataset.action, body, event.submitter))) return;
+    form.reset();
+    if (form.elements.by) form.elements.by.value = localStorage.getItem(NAME) ?? "";
+    form.closest("details").open = false;
+    form.closest("details").querySelector("summary").focus();
+  });
+}
+
+document.getElementById("steering")?.addEventListener("click", async (event) => {
+  const what = event.target.dataset.takesBack;
+  if (!what) return;
+  const by = localStorage.getItem(NAME);
+  const body = {pause: what === "pause", override: what === "override", ...(by && {by})};
+  if (await act("resume", body, event.target)) document.querySelector("#steer summary").focus(); // the button is gone
+});

@@ -1,0 +1,98 @@
+"""The metrics of a real daemon, scraped by a real Prometheus."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
+from tests.servers.ports import free_port
+from tests.servers.prometheus import PrometheusServer, running_prometheus, static
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def port() -> int:
+    """Where the daemon shows its metrics."""
+    return free_port()
+
+
+@pytest.fixture
+def scraper(tmp_path: Path, port: int) -> Iterator[PrometheusServer]:
+    """Asked by the daemon for its metrics, and asks it for its own."""
+    (tmp_path / "prometheus").mkdir()
+    with running_prometheus(tmp_path / "prometheus", [static("autoscaler", f"127.0.0.1:{port}")]) as server:
+        yield server
+
+
+@contextmanager
+def daemon_on(port: int, config: Path) -> Iterator[RunningDaemon]:
+    with running_daemon(config, f"--web.listen-address=127.0.0.1:{port}") as daemon:
+        daemon.wait_for("ready")
+        yield daemon
+        assert daemon.stop() == 0
+
+
+def test_a_rescale_shows_from_the_query_to_the_write(folder: Path, port: int, scraper: PrometheusServer) -> None:
+    """Every boundary is wired: lane, query, adapter, decision, state."""
+    config = write_config(folder, scraper.url, [autoscaler("web", "vector(3)")])
+    with daemon_on(port, config):
+        for expr in (
+            'autoscaler_reconciliations_total{action="scale_up", error="none"} == 1',
+            'autoscaler_metric_computation_total{action="scale_up", error="none", metric_type="External"} == 1',
+            'autoscaler_metric_computation_duration_seconds_sum{action="scale_up"} > 0',
+            'autoscaler_rescales_total{autoscaler="web", action="scale_up"} == 1',
+            'autoscaler_writes_total{outcome="written"} == 1',
+            'autoscaler_current_replicas{autoscaler="web"} == 3',
+            'autoscaler_desired_replicas{autoscaler="web"} == 3',
+            'autoscaler_max_replicas{autoscaler="web"} == 5',
+            'autoscaler_metric_value{autoscaler="web", metric="queue"} == 1',  # 3 on average over 3
+            'autoscaler_condition{autoscaler="web", condition="ScalingActive", reason="ValidMetricFound"} == 1',
+            'time() - autoscaler_last_success_timestamp_seconds{autoscaler="web"} < 30',
+            'autoscaler_tick_duration_seconds_count{adapter="local"} > 2',
+            'autoscaler_tick_duration_seconds_sum{adapter="local"} > 0',
+            'autoscaler_tick_lateness_seconds_sum{adapter="local"} > 0',
+            'autoscaler_missed_ticks_total{adapter="local"} == 0',
+            'autoscaler_lane_hung{adapter="local"} == 0',
+            'autoscaler_query_duration_seconds_sum{prometheus="default"} > 0',
+            'autoscaler_query_failures_total{prometheus="default"} == 0',
+            'autoscaler_adapter_call_duration_seconds_count{adapter="local", operation="observe"} > 2',
+            'autoscaler_adapter_call_duration_seconds_count{adapter="local", operation="scale"} == 1',
+            "autoscaler_state_size_bytes > 0",
+            'autoscaler_build_info{version!=""} == 1',
+            "process_resident_memory_bytes > 0",
+        ):
+            scraper.wait_for(expr)
+
+
+def test_a_reload_is_counted_and_drops_the_series_of_the_removed(
+    folder: Path, port: int, scraper: PrometheusServer
+) -> None:
+    """What left the configuration must not stand in a chart or an alert for ever."""
+    both = [autoscaler("web", "vector(2)"), autoscaler("queue", "vector(2)")]
+    config = write_config(folder, scraper.url, both)
+    with daemon_on(port, config) as daemon:
+        scraper.wait_for('autoscaler_current_replicas{autoscaler="queue"} == 2')
+        config.write_text("nonsense: true\n")
+        daemon.send(signal.SIGHUP)
+        scraper.wait_for(
+            "autoscaler_config_last_reload_successful == 0 and autoscaler_config_reload_failures_total == 1"
+        )
+        write_config(folder, scraper.url, both[:1])
+        daemon.send(signal.SIGHUP)
+        scraper.wait_for("autoscaler_config_last_reload_successful == 1 and autoscaler_autoscalers == 1")
+        scraper.wait_for('absent({__name__=~"autoscaler_.*", autoscaler="queue"})')
+        assert scraper.query('autoscaler_rescales_total{autoscaler="web", action="scale_up"} == 1')
+
+
+def test_a_prometheus_that_is_down_shows_as_failed_queries(folder: Path, port: int, scraper: PrometheusServer) -> None:
+    """The daemon stays up and says so."""
+    config = write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(2)")])
+    with daemon_on(port, config):
+        scraper.wait_for('autoscaler_query_failures_total{prometheus="default"} > 0')
+        scraper.wait_for('autoscaler_metric_failed{autoscaler="web"} == 1')
+        scraper.wait_for('autoscaler_reconciliations_total{error="internal"} > 0')
+        assert scraper.query('autoscaler_last_success_timestamp_seconds{autoscaler="web"} == 0')

@@ -1,0 +1,67 @@
+"""Autoscalers whose cycles are recorded in a real state."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from autoscaler.decide import conclude, decide
+from autoscaler.errors import MetricError
+from autoscaler.model import Autoscaler, Decision, Observation, Reading, TargetState, Written
+from autoscaler.record import Store
+from tests.decide.build import NOW, samples, state, value
+
+
+@contextmanager
+def open_store(folder: Path) -> Iterator[Store]:
+    store = Store.open(None, folder, timedelta(days=30))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+class Recorded:
+    """One autoscaler on a virtual clock; every write succeeds at once, every cycle is recorded."""
+
+    def __init__(self, store: Store, autoscaler: Autoscaler, size: int = 3) -> None:
+        self.store, self.autoscaler, self.size, self.now = store, autoscaler, size, NOW
+
+    def step(self, *readings: Reading | MetricError, target: TargetState | None = None, after: float = 15) -> Decision:
+        """One cycle `after` seconds later."""
+        self.now += timedelta(seconds=after)
+        observed = Observation(target or state(self.size), readings)
+        history = self.store.recall([self.autoscaler])[self.autoscaler.name]
+        made = decide(self.autoscaler, observed, history, self.now)
+        if made.change is not None:
+            self.size = made.change.size
+            made = conclude(made, Written(self.size))
+        self.store.record({made.name: observed}, [made])
+        return made
+
+    def cpu(self, percent: int, after: float = 15) -> Decision:
+        """A cycle in which every instance uses so many percents of its request of a core."""
+        at = self.now + timedelta(seconds=after)
+        return self.step(samples([percent * 10] * self.size, at), after=after)
+
+    def queue(self, length: int, after: float = 15) -> Decision:
+        """A cycle in which an External metric has this value."""
+        return self.step(value(length * 1000), after=after)
+
+
+class At:
+    """A clock that stands still."""
+
+    def __init__(self, now: datetime = NOW) -> None:
+        self.wall, self.seconds = now, 0.0
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def named(autoscaler: Autoscaler, name: str) -> Autoscaler:
+    return replace(autoscaler, name=name)
