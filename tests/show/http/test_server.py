@@ -47,12 +47,6 @@ def test_metrics_are_those_of_the_registry(served: Served) -> None:
     assert answer.headers["content-type"].startswith("text/plain")
 
 
-def test_metrics_come_as_openmetrics_where_asked(served: Served) -> None:
-    answer = served.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
-    assert answer.headers["content-type"].startswith("application/openmetrics-text")
-    assert answer.text.endswith("# EOF\n")
-
-
 def test_long_answers_are_compressed(served: Served) -> None:
     answer = served.get("/api/v1/autoscalers/web", headers={"Accept-Encoding": "gzip"}, stream=True)
     assert answer.headers["content-encoding"] == "gzip"
