@@ -13,7 +13,7 @@ from typing import Final
 from autoscaler.act import Actuator, named
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import AdapterError, AutoscalerError, StateError
-from autoscaler.model import Autoscaler, Call, Decision, History, Observation, Outcome
+from autoscaler.model import Autoscaler, Call, Decision, History, Observation, Outcome, TargetRef
 from autoscaler.observe import Observer, Sighting
 from autoscaler.record import Store
 from autoscaler.schedule import Batch, Lane, Lanes
@@ -55,6 +55,8 @@ class _Wanted:
     section: AdapterSection
     dry_run: bool
     """All its autoscalers are."""
+    dry_targets: frozenset[TargetRef]
+    """Those of its autoscalers that are, one by one."""
 
 
 @dataclass(slots=True)
@@ -106,7 +108,11 @@ class Parts:
         for scaler in settings.autoscalers:
             scalers.setdefault(scaler.target.adapter, []).append(scaler)
         wanted = {
-            name: _Wanted(settings.adapters[name], dry_run=all(scaler.dry_run for scaler in used))
+            name: _Wanted(
+                settings.adapters[name],
+                dry_run=all(scaler.dry_run for scaler in used),
+                dry_targets=frozenset(scaler.target for scaler in used if scaler.dry_run),
+            )
             for name, used in scalers.items()
         }
         kept = {name for name, have in self._connections.items() if wanted.get(name) == have.wanted}
@@ -143,6 +149,7 @@ class Parts:
             logger=self._logger,
             state_dir=make_folder(self._state_dir / "adapters" / name),
             dry_run=want.dry_run,
+            dry_targets=want.dry_targets,
         )
         try:
             return load(want.section.type)(context)

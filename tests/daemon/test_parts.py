@@ -120,6 +120,12 @@ def test_an_adapter_is_dry_when_all_its_autoscalers_are(house: House, dry: Seque
     assert house.built[0].context.dry_run is expected
 
 
+def test_an_adapter_is_told_which_of_its_targets_are_dry(house: House) -> None:
+    """Beside a live pool, a dry one's workers are not to be started."""
+    house.follow({"a": Section()}, [on("a", "live"), on("a", "dry", dry_run=True)])
+    assert house.built[0].context.dry_targets == {TargetRef("a", "dry")}
+
+
 def test_an_adapter_whose_section_is_the_same_is_kept(house: House) -> None:
     """Its threads, caches and connections live through a reload, whatever else changed."""
     house.follow({"a": Section()}, [on("a")])

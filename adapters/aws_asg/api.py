@@ -1,0 +1,192 @@
+"""Requests to Auto Scaling, EC2 and STS: signed by boto3, ended by the deadline, each failure a TargetError."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay, wait_random_exponential
+
+from adapters.aws_asg.budget import Budget, shared_budget
+from adapters.aws_asg.failures import failure
+from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.refusals import Busy, Throttled
+from adapters.aws_asg.settings import AwsSettings
+from adapters.aws_asg.transport import Transport
+from autoscaler.errors import AdapterError, TargetUnavailable
+from autoscaler.model import Call
+from autoscaler.target import Clock
+
+_ATTEMPTS: Final = 3
+"""As in botocore's standard mode, whose own retries are off: they know no deadline and no shared budget."""
+_PAUSE_SECONDS: Final = 0.2
+"""Half of the longest pause before the second attempt; it doubles with each."""
+_LONGEST_PAUSE_SECONDS: Final = 5.0
+_RENEW_BEFORE: Final = timedelta(minutes=5)
+"""A role's credentials are renewed when they have no longer to live."""
+_SESSION_NAME: Final = "prometheus-autoscaler"
+
+
+class Api:
+    """One connection to one account in one region. Nothing is sent before the first call."""
+
+    def __init__(self, name: str, settings: AwsSettings, clock: Clock) -> None:
+        """Raises AdapterError for a profile that does not exist and where no region is known."""
+        self._settings = settings
+        self._clock = clock
+        self._deadline = 0.0
+        self._session = _session(name, settings)
+        self.region: Final[str] = _region(name, settings, self._session)
+        bundle = self._session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")  # as botocore
+        self._transport = Transport(bundle or True, self._left)
+        self._session.register("before-send", self._transport.send)
+        self._clients: dict[str, Any] = {}
+        self._role: Raw | None = None
+        self._budget: Budget | None = None
+
+    def ask(
+        self, service: str, operation: str, call: Call, parameters: Mapping[str, Any], *, write: bool = False
+    ) -> Raw:
+        """The answer. Waits for the budget, and tries again what is worth it, while the deadline allows.
+
+        `operation` is boto3's method. A write is tried again only where it was certainly not done. Raises TargetError.
+        """
+        self._deadline = call.deadline
+        retrying = Retrying(
+            retry=retry_if_exception_type(Throttled if write else Busy),
+            stop=stop_after_attempt(_ATTEMPTS) | stop_before_delay(max(self._left(), 0.0)),
+            wait=wait_random_exponential(multiplier=_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS),
+            reraise=True,
+        )
+        answer: Raw = retrying(self._once, service, operation, call, write, parameters)
+        return answer
+
+    def pages(
+        self, service: str, operation: str, items: str, call: Call, parameters: Mapping[str, Any]
+    ) -> Iterator[Raw]:
+        """What is listed under the key `items`, of all pages. Raises TargetError."""
+        token: str | None = None
+        while True:
+            page = self.ask(service, operation, call, {**parameters, **({"NextToken": token} if token else {})})
+            with documented(operation):
+                found = page[items]
+            yield from found
+            token = page.get("NextToken")
+            if not token:
+                return
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._transport.close()
+
+    def _once(self, service: str, operation: str, call: Call, write: bool, parameters: Mapping[str, Any]) -> Raw:
+        where = f"AWS {self.region}, {operation}"
+        client = self._client(service, call)
+        if self._budget is None:
+            self._budget = shared_budget(self._settings.endpoint_url, self._account(), self.region)
+        self._wait(self._budget, where)
+        try:
+            answer: Raw = getattr(client, operation)(**parameters)
+        except Exception as error:  # also what urllib3 raises through botocore
+            found = failure(where, error, expired=self._left() <= 0, write=write)
+            if isinstance(found, Throttled):
+                self._budget.throttled(self._clock.monotonic())
+            raise found from error
+        self._budget.succeeded()
+        return answer
+
+    def _wait(self, budget: Budget, where: str) -> None:
+        left = self._left()
+        if left <= 0:
+            raise TargetUnavailable(f"{where}: the cycle's deadline has passed; nothing was sent")
+        wait = budget.reserve(self._clock.monotonic(), left)
+        if wait is None:
+            raise TargetUnavailable(
+                f"{where}: the account's budget of requests leaves none before the cycle's deadline; nothing was sent"
+            )
+        if wait:
+            time.sleep(wait)
+
+    def _client(self, service: str, call: Call) -> Any:
+        if self._left() <= 0:
+            raise TargetUnavailable(f"AWS {self.region}: the cycle's deadline has passed; nothing was sent")
+        if self._settings.role_arn is not None and self._is_old(call.now):
+            self._clients.clear()
+            self._role = self._assume(self._settings.role_arn)
+        if service not in self._clients:
+            self._clients[service] = self._build(service, self._role)
+        return self._clients[service]
+
+    def _is_old(self, now: datetime) -> bool:
+        expires: datetime | None = self._role["Expiration"] if self._role is not None else None
+        return expires is None or expires - now < _RENEW_BEFORE
+
+    def _assume(self, role_arn: str) -> Raw:
+        where = f"AWS {self.region}, assuming {role_arn}"
+        more = {} if self._settings.external_id is None else {"ExternalId": self._settings.external_id}
+        sts = self._build("sts", None)
+        try:
+            answer = sts.assume_role(RoleArn=role_arn, RoleSessionName=_SESSION_NAME, **more)
+        except Exception as error:
+            raise failure(where, error, expired=self._left() <= 0, write=False) from error
+        with documented(where):
+            credentials: Raw = answer["Credentials"]
+        return credentials
+
+    def _build(self, service: str, role: Raw | None) -> Any:
+        """A boto3 client; Any, because which one is known only to the caller."""
+        assumed = (
+            {}
+            if role is None
+            else {
+                "aws_access_key_id": role["AccessKeyId"],
+                "aws_secret_access_key": role["SecretAccessKey"],
+                "aws_session_token": role["SessionToken"],
+            }
+        )
+        factory: Any = boto3.Session(botocore_session=self._session, region_name=self.region)
+        try:
+            return factory.client(service, endpoint_url=self._settings.endpoint_url, **assumed)
+        except (BotoCoreError, ClientError) as error:  # finding credentials may ask the machine's role for them
+            raise failure(f"AWS {self.region}", error, expired=self._left() <= 0, write=False) from error
+
+    def _account(self) -> str | None:
+        """The account's number where it is known without asking."""
+        if self._settings.role_arn is not None:
+            return self._settings.role_arn.split(":")[4]
+        credentials = self._session.get_credentials()
+        return getattr(credentials, "account_id", None)
+
+    def _left(self) -> float:
+        return self._deadline - self._clock.monotonic()
+
+
+def _session(name: str, settings: AwsSettings) -> Any:
+    session = botocore.session.Session(profile=settings.profile)
+    session.set_default_client_config(
+        Config(retries={"total_max_attempts": 1, "mode": "standard"}, user_agent_extra=_SESSION_NAME)
+    )
+    try:
+        session.get_scoped_config()
+    except ProfileNotFound:
+        raise AdapterError(
+            f"adapter {name}: profile {session.profile!r} is in no AWS configuration file; "
+            "correct `profile` (or AWS_PROFILE), or create it with `aws configure --profile`"
+        ) from None
+    except BotoCoreError as error:
+        raise AdapterError(f"adapter {name}: the AWS configuration files cannot be read: {error}") from None
+    return session
+
+
+def _region(name: str, settings: AwsSettings, session: Any) -> str:
+    region = settings.region or boto3.Session(botocore_session=session).region_name
+    if region is None:
+        raise AdapterError(
+            f"adapter {name}: no region is known; set `region`, AWS_DEFAULT_REGION, or the profile's region"
+        )
+    return str(region)

@@ -1,0 +1,63 @@
+"""How fast requests may be sent: one token bucket for each account and region.
+
+AWS counts all requests of an account in a region together, whoever sends them, and tells nobody how many are left.
+So the bucket starts at a modest rate, halves it when AWS says "Throttling", and recovers with every success.
+Source: AWS re:Post, "How do I keep my Auto Scaling API calls from being throttled?".
+"""
+
+import threading
+from typing import Final
+
+_CAPACITY: Final = 100.0
+_FASTEST: Final = 20.0
+_SLOWEST: Final = 1.0
+"""Requests a second."""
+_RECOVERY: Final = 0.5
+"""Requests a second gained back with each success."""
+
+
+class Budget:
+    """A token bucket. Times are seconds of one monotonic clock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # connections to the same account share it, each has its own thread
+        self._tokens = _CAPACITY
+        self._rate = _FASTEST
+        self._at: float | None = None
+
+    def reserve(self, now: float, patience: float) -> float | None:
+        """Seconds to wait before one request may be sent; None, and nothing taken: longer than `patience`."""
+        with self._lock:
+            self._refill(now)
+            wait = max(0.0, (1 - self._tokens) / self._rate)
+            if wait > patience:
+                return None
+            self._tokens -= 1
+            return wait
+
+    def throttled(self, now: float) -> None:
+        """AWS refused a request for its rate: everybody slows down."""
+        with self._lock:
+            self._refill(now)
+            self._tokens = min(self._tokens, 0.0)
+            self._rate = max(_SLOWEST, self._rate / 2)
+
+    def succeeded(self) -> None:
+        """AWS took a request."""
+        with self._lock:
+            self._rate = min(_FASTEST, self._rate + _RECOVERY)
+
+    def _refill(self, now: float) -> None:
+        elapsed = 0.0 if self._at is None else max(0.0, now - self._at)
+        self._tokens = min(_CAPACITY, self._tokens + elapsed * self._rate)
+        self._at = now
+
+
+_SHARED: Final[dict[tuple[str | None, str | None, str], Budget]] = {}
+_SHARING = threading.Lock()
+
+
+def shared_budget(endpoint: str | None, account: str | None, region: str) -> Budget:
+    """The one bucket of an account and region. Connections whose account is not known share one of the region."""
+    with _SHARING:
+        return _SHARED.setdefault((endpoint, account, region), Budget())

@@ -1,0 +1,123 @@
+"""What a failed request to AWS means to the caller.
+
+Sources: Auto Scaling API Reference, "Common Errors"; EC2 API, "Error codes"; botocore's own list of throttling codes.
+"""
+
+from typing import Final
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    ProxyConnectionError,
+    RefreshWithMFAUnsupportedError,
+    SSOError,
+)
+
+from adapters.aws_asg.refusals import Busy, InProgress, OutcomeUnknown, Throttled
+from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+
+_THROTTLED: Final = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "EC2ThrottledException",
+        "PriorRequestNotComplete",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+_FORBIDDEN: Final = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthFailure",
+        "Blocked",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "MissingAuthenticationToken",
+        "NotAuthorized",
+        "OptInRequired",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnauthorizedOperation",
+        "UnrecognizedClientException",
+    }
+)
+_NO_CREDENTIALS: Final = (
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    RefreshWithMFAUnsupportedError,
+    SSOError,
+)
+_NEVER_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
+_SAID_LENGTH: Final = 300
+
+
+def failure(where: str, error: Exception, *, expired: bool, write: bool) -> TargetError:
+    """The TargetError for what botocore raised. `where` begins its message; `write`: it was to change a size."""
+    if isinstance(error, ClientError):
+        return _answered(where, error, write=write)
+    nothing = "; nothing was changed" if write else ""
+    if isinstance(error, _NO_CREDENTIALS):
+        return TargetForbidden(
+            f"{where}: no usable credentials ({type(error).__name__}); give the daemon some, by a profile, the "
+            f"environment or the machine's role{nothing}"
+        )
+    if isinstance(error, _NEVER_SENT):
+        why = "the cycle's deadline has passed" if expired else _first_line(str(error))
+        return Busy(f"{where}: {why}{nothing}")
+    if write:
+        return OutcomeUnknown(
+            f"{where}: no usable answer came; whether the size was set is unknown, the next cycle sees"
+        )
+    if expired:
+        return TargetUnavailable(f"{where}: no answer before the cycle's deadline")
+    if isinstance(error, BotoCoreError):
+        return Busy(f"{where}: {_first_line(str(error))}")
+    return TargetUnavailable(  # botocore's parser fails in several ways; their texts repeat what was received
+        f"{where}: the answer is not AWS's XML ({type(error).__name__}); is there an AWS endpoint behind `endpointUrl`?"
+    )
+
+
+def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    said = f"{code}: {_first_line(str(error.response.get('Error', {}).get('Message', '')))}"
+    nothing = "; nothing was changed" if write else ""
+    message = f"{where}: {said}{nothing}"
+    if code in _THROTTLED or status == 429:
+        return Throttled(message)
+    if code == "ScalingActivityInProgress":
+        return InProgress(message)
+    if code in _FORBIDDEN or status in (401, 403):
+        return TargetForbidden(f"{message}; docs/aws-asg.md has the least policy")
+    if status >= 500:
+        if write and code != "ResourceContention":  # that says for certain that another change is being made instead
+            return OutcomeUnknown(f"{where}: {said}; whether the size was set is unknown, the next cycle sees")
+        return Busy(message)
+    if code == "ValidationError" and "not found" in said:
+        return TargetNotFound(message)
+    if write and code in ("ValidationError", "InvalidParameterValue"):
+        return TargetRefused(message)
+    return TargetUnavailable(f"{where}: {said or 'an answer'} (HTTP {status}){nothing}")
+
+
+def _first_line(text: str) -> str:
+    """A refused signature's further lines repeat the request's headers, a session token among them."""
+    return text.strip().partition("\n")[0][:_SAID_LENGTH]

@@ -1,0 +1,117 @@
+"""What only EC2 knows of an instance: when it was launched and what it is called. Asked once for each instance.
+
+Sources: EC2 API Reference, DescribeInstances (a filter takes up to 200 values and, unlike InstanceIds, does not fail
+for an instance that EC2 does not know yet) and DescribeInstanceTypes (up to 100 types).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from adapters.aws_asg.raw import Raw, documented
+from autoscaler.errors import TargetError
+from autoscaler.model import Call
+from autoscaler.quantity import Milli
+
+if TYPE_CHECKING:
+    from adapters.aws_asg.api import Api
+
+_IDS_A_CALL: Final = 200
+_TYPES_A_CALL: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One EC2 instance."""
+
+    launched: datetime | None = None
+    identities: frozenset[str] = frozenset()
+    """Its addresses and names; its id is known without it."""
+    requests: Mapping[str, Milli] = field(default_factory=dict)
+    """`cpu`: its virtual processors."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """What an instance type counts for in groups that are sized by it."""
+
+    vcpus: int
+    memory_mib: int
+
+
+class Machines:
+    """What EC2 said, kept by instance id and by instance type."""
+
+    def __init__(self, api: "Api") -> None:
+        self._api = api
+        self._machines: dict[str, Machine] = {}
+        self._types: dict[str, MachineType] = {}
+
+    def __getitem__(self, instance_id: str) -> Machine:
+        """Without times and names where EC2 does not know the instance yet."""
+        return self._machines.get(instance_id, Machine())
+
+    def type(self, name: str) -> MachineType | None:
+        """None: EC2 has not described it."""
+        return self._types.get(name)
+
+    def learn(self, settled: Collection[str], changing: Collection[str], call: Call) -> Mapping[str, TargetError]:
+        """Ask for the instances that are not known, and for `changing` ones again: addresses come while they start.
+
+        What is in neither is forgotten. Returns the error for each that could not be asked for.
+        """
+        wanted = {*settled, *changing}
+        self._machines = {one: machine for one, machine in self._machines.items() if one in wanted}
+        unknown = sorted(wanted - self._machines.keys() | set(changing))
+        return _in_batches(unknown, _IDS_A_CALL, lambda ids: self._describe(ids, call))
+
+    def learn_types(self, names: Iterable[str], call: Call) -> Mapping[str, TargetError]:
+        """Ask for the types that are not known. Returns the error for each that could not be asked for."""
+        unknown = sorted(set(names) - self._types.keys())
+        return _in_batches(unknown, _TYPES_A_CALL, lambda types: self._describe_types(types, call))
+
+    def _describe(self, ids: Sequence[str], call: Call) -> None:
+        chosen = {"Filters": [{"Name": "instance-id", "Values": list(ids)}], "MaxResults": 1000}
+        for reservation in self._api.pages("ec2", "describe_instances", "Reservations", call, chosen):
+            with documented("describe_instances"):
+                for one in reservation.get("Instances", ()):
+                    self._machines[one["InstanceId"]] = _machine(one)
+
+    def _describe_types(self, names: Sequence[str], call: Call) -> None:
+        chosen = {"InstanceTypes": list(names)}
+        for one in self._api.pages("ec2", "describe_instance_types", "InstanceTypes", call, chosen):
+            with documented("describe_instance_types"):
+                found = MachineType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"])
+                self._types[one["InstanceType"]] = found
+
+
+def _in_batches(names: Sequence[str], size: int, ask: Callable[[Sequence[str]], None]) -> Mapping[str, TargetError]:
+    """Name -> error, for those of the batches that fail; the others are asked for all the same."""
+    failed: dict[str, TargetError] = {}
+    for start in range(0, len(names), size):
+        batch = names[start : start + size]
+        try:
+            ask(batch)
+        except TargetError as error:
+            failed |= dict.fromkeys(batch, error)
+    return failed
+
+
+def _machine(one: Raw) -> Machine:
+    launched: datetime | None = one.get("LaunchTime")
+    cpu = one.get("CpuOptions") or {}
+    vcpus = cpu.get("CoreCount", 0) * cpu.get("ThreadsPerCore", 0)
+    return Machine(
+        launched.astimezone(UTC) if launched is not None else None,
+        frozenset(name for name in _names(one) if name),
+        {"cpu": vcpus * 1000} if vcpus else {},
+    )
+
+
+def _names(one: Raw) -> Iterator[str | None]:
+    yield from (one.get(key) for key in ("PrivateIpAddress", "PrivateDnsName", "PublicIpAddress", "PublicDnsName"))
+    yield (one.get("PrivateDnsName") or "").partition(".")[0]  # the machine's own host name
+    for interface in one.get("NetworkInterfaces") or ():
+        yield from (address.get("Ipv6Address") for address in interface.get("Ipv6Addresses") or ())
+        yield from (address.get("PrivateIpAddress") for address in interface.get("PrivateIpAddresses") or ())

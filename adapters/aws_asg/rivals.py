@@ -1,0 +1,84 @@
+"""Other autoscalers at work on the same groups: AWS's own scaling policies and scheduled actions.
+
+One list for the account and region has them all, so it is read every ten minutes, some pages a cycle.
+Source: Auto Scaling API Reference, DescribePolicies and DescribeScheduledActions (the group may be left out).
+"""
+
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from adapters.aws_asg.raw import Raw, documented
+from autoscaler.model import Call
+
+if TYPE_CHECKING:
+    from adapters.aws_asg.api import Api
+
+_AGAIN_AFTER: Final = timedelta(minutes=10)
+_PAGES_A_CYCLE: Final = 4
+_LISTS: Final = (
+    ("describe_policies", "ScalingPolicies"),
+    ("describe_scheduled_actions", "ScheduledUpdateGroupActions"),
+)
+
+
+class Rivals:
+    """What the last whole reading found."""
+
+    def __init__(self, api: "Api") -> None:
+        self._api = api
+        self._found: dict[str, list[str]] = {}
+        self._reading: defaultdict[str, list[str]] = defaultdict(list)
+        self._place: tuple[int, str | None] | None = None
+        """Which list and which of its pages is next; None: all are read."""
+        self._next = datetime.min.replace(tzinfo=UTC)
+
+    def warnings(self, group: str) -> tuple[str, ...]:
+        """A sentence for each policy or scheduled action on the group."""
+        return tuple(self._found.get(group, ()))
+
+    def look(self, call: Call) -> None:
+        """Read on, or begin anew when it is time. Raises TargetError; then it begins anew in ten minutes."""
+        if self._place is None and call.now < self._next:
+            return
+        place, self._place, self._next = self._place or (0, None), None, call.now + _AGAIN_AFTER
+        for _ in range(_PAGES_A_CYCLE):
+            following = self._read(place, call)
+            if following is None:
+                return
+            place = following
+        self._place = place
+
+    def _read(self, place: tuple[int, str | None], call: Call) -> tuple[int, str | None] | None:
+        number, token = place
+        if place == (0, None):
+            self._reading = defaultdict(list)
+        operation, items = _LISTS[number]
+        page = self._api.ask(
+            "autoscaling", operation, call, {"MaxRecords": 100, **({"NextToken": token} if token else {})}
+        )
+        with documented(operation):
+            for one in page[items]:
+                self._note(one)
+        if page.get("NextToken"):
+            return number, page["NextToken"]
+        if number + 1 < len(_LISTS):
+            return number + 1, None
+        self._found = dict(self._reading)
+        return None
+
+    def _note(self, one: Raw) -> None:
+        if "ScheduledActionName" in one:
+            what = f"scheduled action {one['ScheduledActionName']}"
+        elif one.get("Enabled", True) and not _only_forecasts(one):
+            what = f"scaling policy {one['PolicyName']}"
+        else:
+            return
+        self._reading[one["AutoScalingGroupName"]].append(
+            f"{what} changes this group's size too: two autoscalers are at work; remove it, or this autoscaler"
+        )
+
+
+def _only_forecasts(policy: Raw) -> bool:
+    predicts: Raw = policy.get("PredictiveScalingConfiguration") or {}
+    return bool(policy.get("PolicyType") == "PredictiveScaling" and predicts.get("Mode") != "ForecastAndScale")

@@ -1,0 +1,148 @@
+"""One write: a last look at the group, then its size, or the end of named victims; never both.
+
+AWS has no compare-and-set. Between the last look and the write, some milliseconds, a change by somebody else is lost.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapters.aws_asg import groups
+from adapters.aws_asg.breaker import Breaker
+from adapters.aws_asg.machines import Machines
+from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.refreshes import Refreshes
+from adapters.aws_asg.refusals import InProgress, OutcomeUnknown
+from adapters.aws_asg.settings import AwsSettings
+from adapters.aws_asg.writes import Writes
+from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.model import Call, Conflict, Held, HoldReason, ScaleChange, ScaleOutcome, Unchanged, Written
+from autoscaler.target import Logger
+
+if TYPE_CHECKING:
+    from adapters.aws_asg.api import Api
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Writes sizes."""
+
+    api: "Api"
+    writes: Writes
+    machines: Machines
+    refreshes: Refreshes
+    breaker: Breaker
+    settings: AwsSettings
+    logger: Logger
+
+    def scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """What became of it. Raises TargetError."""
+        group = self._look(name, call)
+        with documented(f"group {name}"):
+            current = self.writes.size(name, group["DesiredCapacity"], call.now)
+            if current == change.size:
+                return Unchanged()
+            if current != change.decided_from:
+                return Conflict(
+                    f"group {name} has a desired capacity of {current} now; the decision saw {change.decided_from}"
+                )
+            out = change.size > current
+            held = groups.suspended(group, "Launch" if out else "Terminate")
+        held = held or self.refreshes.before_write(name, call, out=out)
+        held = held or (self.breaker.hold(name, call.now) if out else None)
+        if held is not None:
+            return Held(held)
+        if change.victims and not out:
+            return self._end_victims(group, change, current, call)
+        return self._set(name, change, current, call)
+
+    def _look(self, name: str, call: Call) -> Raw:
+        answer = self.api.pages(
+            "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, {"AutoScalingGroupNames": [name]}
+        )
+        for group in answer:
+            with documented(f"group {name}"):
+                if group["AutoScalingGroupName"] != name:
+                    continue
+                found = groups.scalable(group)
+            if isinstance(found, TargetError):
+                raise found
+            return found
+        raise groups.not_found(name, self.api.region)
+
+    def _set(self, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
+        self._remember(name, change.id, current, change.size, call)
+        try:
+            self.api.ask(
+                "autoscaling",
+                "set_desired_capacity",
+                call,
+                {
+                    "AutoScalingGroupName": name,
+                    "DesiredCapacity": change.size,
+                    "HonorCooldown": self.settings.honor_cooldown,
+                },
+                write=True,
+            )
+        except InProgress as error:
+            self.writes.forget(name)
+            return _busy(error)
+        except TargetError:
+            self.writes.forget(name)  # a size is absolute: setting it again, where it was set, harms nobody
+            raise
+        if change.size > current:
+            self.breaker.tried(name, call.now)
+        return Written(change.size)
+
+    def _end_victims(self, group: Raw, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
+        name = group["AutoScalingGroupName"]
+        if self.writes.has(name, change.id):
+            return Conflict(f"group {name}: this decision's instances were ended already, or may have been")
+        with documented(f"group {name}"):
+            ranked = [one for one in change.victims if one not in self.writes.ended(name)]
+            chosen = groups.victims(group, ranked, current - change.size, self.machines)
+        if not chosen:
+            why = "protected from scale-in, leaving already, or heavier than what is to go"
+            return Held(
+                HoldReason("NoVictim", f"group {name}: each of the {len(change.victims)} instances named is {why}")
+            )
+        size = current
+        for victim, weight in chosen.items():
+            self._remember(name, change.id, size, size - weight, call, victim)
+            try:
+                self._end(victim, call)
+            except TargetError as error:
+                if not isinstance(error, OutcomeUnknown):  # else the size that may have come about stays believed
+                    self.writes.forget(name)
+                return self._stopped(name, current, size, error)
+            size -= weight
+        return Written(size)
+
+    def _end(self, victim: str, call: Call) -> None:
+        self.api.ask(
+            "autoscaling",
+            "terminate_instance_in_auto_scaling_group",
+            call,
+            {"InstanceId": victim, "ShouldDecrementDesiredCapacity": True},
+            write=True,
+        )
+
+    def _stopped(self, name: str, before: int, size: int, error: TargetError) -> ScaleOutcome:
+        """The outcome where one victim could not be ended; those before it were."""
+        if size < before:
+            self.logger.warning("aws_victims_left", group=name, size=size, error=str(error))
+            return Written(size)
+        if isinstance(error, InProgress):
+            return _busy(error)
+        raise error
+
+    def _remember(self, name: str, change: str, before: int, size: int, call: Call, ended: str | None = None) -> None:
+        try:
+            self.writes.remember(name, change, before, size, call.now, ended)
+        except OSError as error:
+            raise TargetUnavailable(
+                f"group {name}: the state folder cannot be written ({error.strerror}); nothing was changed"
+            ) from error
+
+
+def _busy(error: InProgress) -> Held:
+    return Held(HoldReason("ScalingActivityInProgress", str(error)))

@@ -1,0 +1,62 @@
+"""The section of a connection of type aws-asg."""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from autoscaler.target import AdapterSettings, Duration
+
+
+class OnInstanceRefresh(StrEnum):
+    """What an instance refresh that is under way keeps from happening."""
+
+    HOLD = "hold"
+    HOLD_SCALE_IN = "holdScaleIn"
+    IGNORE = "ignore"
+
+
+class CircuitBreaker(AdapterSettings):
+    """When to stop asking for more of what does not start."""
+
+    failures: Annotated[int, Field(ge=1, le=100)] = 3
+    """Launches that fail one after another before scale-out is held."""
+    retry_after: Duration = timedelta(minutes=5)
+    """How long it is held; then one scale-out is let through."""
+
+
+class AwsSettings(AdapterSettings):
+    """The groups of one account in one region. What is left out comes from boto3's own chain of sources."""
+
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)+-\d+$")] | None = None
+    """As in `eu-west-1`. Default: AWS_DEFAULT_REGION, else the profile's."""
+    profile: Annotated[str, Field(min_length=1)] | None = None
+    """A profile of the AWS configuration files. Default: AWS_PROFILE, else boto3's chain."""
+    role_arn: Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/[!-~]+$")] | None = None
+    """A role to assume with those credentials."""
+    external_id: Annotated[str, Field(min_length=2, max_length=1224)] | None = None
+    """What the role's trust policy may ask for besides."""
+    endpoint_url: str | None = Field(default=None, examples=["http://127.0.0.1:5000"])
+    """One URL for Auto Scaling, EC2 and STS alike, instead of AWS's own."""
+    honor_cooldown: bool = False
+    """true: a size is not set while the group's own cooldown lasts."""
+    on_instance_refresh: OnInstanceRefresh = OnInstanceRefresh.HOLD_SCALE_IN
+    """What waits for the end of an instance refresh: scaling, scale-in alone, or nothing."""
+    circuit_breaker: CircuitBreaker = CircuitBreaker()
+    """Holds scale-out while the group's launches keep failing."""
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _http(cls, url: str | None) -> str | None:
+        parts = urlsplit(url or "http://nobody")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise ValueError("it is no URL of an endpoint; write it as http://127.0.0.1:5000, without credentials")
+        return url
+
+    @model_validator(mode="after")
+    def _an_external_id_belongs_to_a_role(self) -> Self:
+        if self.external_id is not None and self.role_arn is None:
+            raise ValueError("externalId is for assuming a role; add `roleArn`, or remove it")
+        return self

@@ -1,0 +1,173 @@
+"""A server with groups, and connections to it."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.aws_asg import AwsAsg
+from autoscaler.errors import TargetError
+from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetState
+from autoscaler.target.contract import RecordingLogger, make_context
+from tests.servers.aws import AwsServer, running_aws
+from tests.servers.aws.server import REGION
+from tests.servers.aws.world import World
+
+KEYS = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "secret-of-ours"}
+
+
+class Clock:
+    """The wall clock is the server's world's, which a test may steer; the monotonic one is the machine's."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def now(self) -> Any:
+        return self._world.now
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+@dataclass
+class Cloud:
+    """The server, and what somebody else does there."""
+
+    server: AwsServer
+    autoscaling: Any
+
+    @property
+    def world(self) -> World:
+        return self.server.world
+
+    def create(self, name: str, size: int = 1, least: int = 0, most: int = 10, **more: Any) -> None:
+        """A group, of the launch template `worker` unless `more` has another source."""
+        if "MixedInstancesPolicy" not in more:
+            more["LaunchTemplate"] = {"LaunchTemplateName": "worker"}
+        self.autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            MinSize=least,
+            MaxSize=most,
+            DesiredCapacity=size,
+            AvailabilityZones=[f"{REGION}a"],
+            **more,
+        )
+
+    def set(self, name: str, size: int) -> None:
+        self.autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=size)
+
+    def describe(self, name: str) -> dict[str, Any]:
+        found: list[dict[str, Any]] = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])[
+            "AutoScalingGroups"
+        ]
+        return found[0]
+
+    def desired(self, name: str) -> int:
+        return int(self.describe(name)["DesiredCapacity"])
+
+    def ids(self, name: str) -> list[str]:
+        return [one["InstanceId"] for one in self.describe(name)["Instances"]]
+
+
+def mixed(*overrides: dict[str, Any]) -> dict[str, Any]:
+    """A MixedInstancesPolicy with these overrides."""
+    template = {"LaunchTemplateSpecification": {"LaunchTemplateName": "worker"}, "Overrides": list(overrides)}
+    return {"LaunchTemplate": template}
+
+
+class Connection:
+    """An adapter and the words that tests use."""
+
+    def __init__(self, folder: Path, world: World, **settings: object) -> None:
+        self.logger = RecordingLogger()
+        self._clock = Clock(world)
+        self.adapter = AwsAsg(
+            make_context(AwsAsg.Settings.model_validate(settings), folder, clock=self._clock, logger=self.logger)
+        )
+
+    def call(self, seconds: float = 10) -> Call:
+        return Call(self._clock.now(), self._clock.monotonic() + seconds)
+
+    def look(self, name: str, seconds: float = 10) -> TargetState | TargetError:
+        target = TargetRef("test", name)
+        return self.adapter.observe([target], self.call(seconds))[target]
+
+    def state(self, name: str) -> TargetState:
+        found = self.look(name)
+        assert isinstance(found, TargetState), found
+        return found
+
+    def scale(
+        self,
+        name: str,
+        seen: TargetState,
+        size: int,
+        *,
+        seconds: float = 10,
+        change: str = "",
+        victims: tuple[str, ...] = (),
+    ) -> ScaleOutcome | TargetError:
+        """The outcome, or the error that is raised."""
+        change = change or f"decision-{time.monotonic_ns()}"
+        decided = ScaleChange(change, size, seen.replicas, seen.revision, "a test says so", victims)
+        try:
+            return self.adapter.scale(TargetRef("test", name), decided, self.call(seconds))
+        except TargetError as error:
+            return error
+
+
+Connect = Callable[..., Connection]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[AwsServer]:
+    """With the launch template `worker`; one for all tests, for moto takes seconds to load EC2's images."""
+    with running_aws() as running:
+        ec2 = running.client("ec2")
+        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        template = {"ImageId": image, "InstanceType": "m5.large"}
+        ec2.create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
+        yield running
+
+
+@pytest.fixture
+def cloud(server: AwsServer) -> Cloud:
+    """A region without groups."""
+    server.reset()
+    return Cloud(server, server.client("autoscaling"))
+
+
+@pytest.fixture
+def world(server: AwsServer) -> World:
+    """The server's."""
+    return server.world
+
+
+@pytest.fixture
+def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
+    """Builds connections with the settings given; of the environment they see our keys alone."""
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    made: list[Connection] = []
+
+    def build(**settings: object) -> Connection:
+        made.append(Connection(tmp_path / "state", world, **{"region": REGION, **settings}))
+        return made[-1]
+
+    yield build
+    for one in made:
+        one.adapter.close()
+
+
+@pytest.fixture
+def connection(connect: Connect, cloud: Cloud) -> Connection:
+    """With settings by default."""
+    return connect(endpointUrl=cloud.server.url)

@@ -1,0 +1,122 @@
+"""What an observation costs."""
+
+import pytest
+
+from adapters.aws_asg.settings import AwsSettings
+from autoscaler.errors import TargetNotFound
+from autoscaler.model import TargetRef, TargetState, Written
+from tests.adapters.aws_asg.conftest import Cloud, Connection
+
+pytestmark = pytest.mark.slow
+_MANY = 1000
+
+
+def test_1000_quiet_groups_cost_at_most_20_describe_calls_a_cycle(cloud: Cloud, connection: Connection) -> None:
+    """AWS throttles by account and region: what we spend here, deployments and consoles lack."""
+    names = [f"quiet-{number:04}" for number in range(_MANY)]
+    cloud.server.create_many(names)
+    for group in list(cloud.server.groups().values())[::20]:  # some have instances, quiet too
+        group.set_desired_capacity(2)
+    targets = [TargetRef("test", name) for name in names]
+    for cycle in ("first", "second"):
+        cloud.server.requests.clear()
+        answer = connection.adapter.observe(targets, connection.call(60))
+        assert all(isinstance(state, TargetState) for state in answer.values()), cycle
+        assert cloud.server.count("Describe") == cloud.server.count() <= 20, cycle
+    assert cloud.server.count() == _MANY / 100
+
+
+def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: Connection) -> None:
+    """More than the fifty names that a call takes unless told otherwise."""
+    names = [f"page-{number:03}" for number in range(120)]
+    cloud.server.create_many(names)
+    for name in names:
+        cloud.autoscaling.put_scaling_policy(
+            AutoScalingGroupName=name, PolicyName=name, AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
+        )
+    answer = connection.adapter.observe([TargetRef("test", name) for name in names], connection.call())
+    for target, state in answer.items():
+        assert isinstance(state, TargetState)
+        assert target.name in " ".join(state.warnings)
+    assert cloud.server.count("DescribeAutoScalingGroups") == 2
+    assert cloud.server.count("DescribePolicies") == 2
+
+
+def test_lists_with_many_pages_are_read_over_several_cycles(cloud: Cloud, connection: Connection) -> None:
+    """An account with thousands of policies costs four calls a cycle, and no warning is lost."""
+    cloud.create("crowded", 0)
+    cloud.autoscaling.put_scaling_policy(
+        AutoScalingGroupName="crowded", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
+    )
+    policies = cloud.server.backend.policies
+    policies.update({f"copy-{number}": policies["cpu"] for number in range(599)})
+    found = []
+    for _ in range(3):
+        cloud.server.requests.clear()
+        found.append(len(connection.state("crowded").warnings))
+        assert cloud.server.count("DescribePolicies|DescribeScheduledActions") <= 4
+    assert found == [0, 600, 600]
+
+
+def test_what_ec2_says_of_an_instance_is_asked_for_once(cloud: Cloud, connection: Connection) -> None:
+    """And again only while it starts, when addresses come."""
+    cloud.create("known", 2)
+    first = connection.state("known")
+    assert connection.state("known") == first
+    assert cloud.server.count("DescribeInstances$") == 1
+    cloud.world.launch_seconds = 3600
+    cloud.set("known", 3)
+    connection.state("known")
+    connection.state("known")
+    assert cloud.server.count("DescribeInstances$") == 3
+
+
+def test_instances_carry_what_labels_call_them(cloud: Cloud, connection: Connection) -> None:
+    """Ids, addresses and names, as ec2_sd_configs and exporters write them; launch times for the readiness rules."""
+    cloud.create("labels", 1)
+    (one,) = connection.state("labels").instances
+    machine = cloud.server.client("ec2").describe_instances(InstanceIds=[one.name])["Reservations"][0]["Instances"][0]
+    for name in ("InstanceId", "PrivateIpAddress", "PrivateDnsName", "PublicIpAddress", "PublicDnsName"):
+        assert machine[name] in one.identities
+    assert one.started_at == machine["LaunchTime"]
+
+
+def test_refreshes_are_asked_for_just_before_a_write(cloud: Cloud, connection: Connection) -> None:
+    """One group a call: a quiet group never asks."""
+    cloud.create("asked", 2)
+    state = connection.state("asked")
+    assert cloud.server.count("DescribeInstanceRefreshes") == 0
+    assert connection.scale("asked", state, 1) == Written(1)
+    assert cloud.server.count("DescribeInstanceRefreshes") == 1
+
+
+def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, connection: Connection) -> None:
+    """Twenty groups that launch at once: their activities are read some each cycle, each in its turn."""
+    cloud.world.launch_seconds = 3600
+    names = [f"launching-{number:02}" for number in range(20)]
+    for name in names:
+        cloud.create(name, 1)
+    targets = [TargetRef("test", name) for name in names]
+    asked = []
+    for _ in range(4):
+        cloud.server.requests.clear()
+        connection.adapter.observe(targets, connection.call())
+        of = [one for one in cloud.server.requests if one.action.endswith("DescribeScalingActivities")]
+        assert len(of) <= 5
+        asked += [one.parameters["AutoScalingGroupName"] for one in of]
+    assert sorted(asked) == names
+
+
+def test_a_group_that_does_not_exist_is_not_found(cloud: Cloud, connection: Connection) -> None:
+    """AWS leaves it out of the answer."""
+    found = connection.look("nobody")
+    assert isinstance(found, TargetNotFound)
+    assert "nobody" in str(found)
+    assert "eu-west-1" in str(found)
+
+
+def test_the_retry_after_of_the_breaker_is_five_minutes() -> None:
+    """The documented defaults."""
+    settings = AwsSettings()
+    assert (settings.circuit_breaker.failures, settings.circuit_breaker.retry_after.total_seconds()) == (3, 300)
+    assert (settings.honor_cooldown, settings.on_instance_refresh) == (False, "holdScaleIn")

@@ -1,0 +1,91 @@
+"""A group whose launches keep failing is not asked for more."""
+
+import pytest
+
+from autoscaler.model import Held, Hold, Written
+from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection
+
+pytestmark = pytest.mark.slow
+_WHY = "We currently do not have sufficient m5.large capacity in the Availability Zone you requested."
+
+
+def _failing(cloud: Cloud, name: str) -> None:
+    """A group of one that wants two, and cannot launch the second."""
+    cloud.create(name, 1)
+    cloud.world.advance(10)
+    cloud.world.launch_failure = _WHY
+    cloud.set(name, 2)
+
+
+def test_launches_that_keep_failing_hold_scale_out_and_say_why(cloud: Cloud, connection: Connection) -> None:
+    """Desired would else climb to its maximum, and all of it start at once when the cause is gone."""
+    cloud.create("other", 1)
+    _failing(cloud, "failing")
+    assert connection.state("failing").hold == Hold()
+    cloud.world.advance(30)
+    hold = connection.state("failing").hold
+    assert hold.scale_in is None
+    assert hold.scale_out is not None
+    assert hold.scale_out.reason == "LaunchesFailing"
+    assert _WHY in hold.scale_out.message
+    assert connection.state("other").hold == Hold()
+
+
+def test_scale_in_passes_while_launches_fail(cloud: Cloud, connection: Connection) -> None:
+    """Less is always possible."""
+    _failing(cloud, "less")
+    cloud.world.advance(30)
+    state = connection.state("less")
+    assert connection.scale("less", state, 1) == Written(1)
+    assert connection.state("less").hold == Hold()
+
+
+def test_it_tries_again_after_a_while_and_one_try_only(cloud: Cloud, connect: Connect) -> None:
+    """retryAfter, then one step; when that fails too, the wait begins anew."""
+    connection = connect(endpointUrl=cloud.server.url, circuitBreaker={"failures": 2, "retryAfter": "1m"})
+    _failing(cloud, "again")
+    connection.state("again")
+    cloud.world.advance(20)
+    assert connection.state("again").hold.scale_out is not None
+    cloud.world.advance(60)
+    state = connection.state("again")
+    assert state.hold == Hold()
+    assert connection.scale("again", state, 3) == Written(3)
+    after = connection.state("again")
+    assert after.hold.scale_out is not None
+    assert isinstance(connection.scale("again", after, 4), Held)
+    assert cloud.desired("again") == 3
+
+
+def test_one_success_closes_the_circuit(cloud: Cloud, connection: Connection) -> None:
+    """AWS goes on trying to launch what is missing; when it succeeds, growth is free again."""
+    _failing(cloud, "well")
+    cloud.world.advance(30)
+    assert connection.state("well").hold.scale_out is not None
+    cloud.world.launch_failure = None
+    cloud.world.advance(10)
+    cloud.describe("well")
+    assert connection.state("well").hold == Hold()
+
+
+def test_a_failed_launch_now_and_then_holds_nothing(cloud: Cloud, connection: Connection) -> None:
+    """Two of three are no habit."""
+    _failing(cloud, "rare")
+    cloud.world.advance(10)
+    connection.state("rare")
+    assert connection.state("rare").hold == Hold()
+
+
+def test_failures_before_the_group_was_whole_are_forgotten(cloud: Cloud, connection: Connection) -> None:
+    """Yesterday's outage holds nothing today."""
+    _failing(cloud, "past")
+    cloud.world.advance(30)
+    assert connection.state("past").hold.scale_out is not None
+    cloud.world.launch_failure = None
+    cloud.world.advance(10)
+    connection.state("past")
+    connection.state("past")
+    cloud.world.advance(60)
+    cloud.world.launch_failure = _WHY
+    cloud.set("past", 3)
+    assert connection.state("past").hold == Hold()

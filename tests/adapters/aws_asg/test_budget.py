@@ -1,0 +1,69 @@
+"""One token bucket for each account and region."""
+
+import pytest
+
+from adapters.aws_asg.budget import Budget, shared_budget
+from tests.adapters.aws_asg.conftest import Cloud, Connect
+
+
+def test_a_quiet_connection_never_waits() -> None:
+    """A cycle's dozen requests come at once."""
+    budget = Budget()
+    assert [budget.reserve(0, 10) for _ in range(100)] == [0.0] * 100
+
+
+def test_a_burst_beyond_the_bucket_is_spread() -> None:
+    """Twenty a second."""
+    budget = Budget()
+    for _ in range(100):
+        budget.reserve(0, 10)
+    assert budget.reserve(0, 10) == pytest.approx(1 / 20)
+    assert budget.reserve(0, 10) == pytest.approx(2 / 20)
+    assert budget.reserve(1, 10) == 0
+
+
+def test_throttling_slows_down_and_success_recovers() -> None:
+    """Each refusal halves the rate, never below one a second."""
+    budget = Budget()
+    budget.throttled(0)
+    assert budget.reserve(0, 10) == pytest.approx(1 / 10)
+    for _ in range(10):
+        budget.throttled(0)
+    slow = budget.reserve(0, 10)
+    assert slow is not None
+    assert 1 <= slow <= 2.1
+    for _ in range(100):
+        budget.succeeded()
+    assert budget.reserve(3, 10) == pytest.approx(0, abs=0.2)
+
+
+def test_what_would_wait_past_the_deadline_takes_nothing() -> None:
+    """The next request must not pay for one that was never sent."""
+    budget = Budget()
+    budget.throttled(0)
+    assert budget.reserve(0, 0.01) is None
+    assert budget.reserve(0, 10) == pytest.approx(1 / 10)
+
+
+def test_an_account_and_region_share_one() -> None:
+    """AWS counts them together. Others, and accounts that are not known, stay apart."""
+    one = shared_budget(None, "123456789012", "eu-west-1")
+    assert shared_budget(None, "123456789012", "eu-west-1") is one
+    assert shared_budget(None, "123456789012", "eu-west-2") is not one
+    assert shared_budget(None, "210987654321", "eu-west-1") is not one
+    assert shared_budget(None, None, "eu-west-1") is shared_budget(None, None, "eu-west-1")
+
+
+@pytest.mark.slow
+def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Connect) -> None:
+    """Two connections to one account must not shout each other down."""
+    cloud.create("calm", 1)
+    one, other = (connect(endpointUrl=cloud.server.url) for _ in range(2))
+    other.state("calm")
+    for _ in range(3):
+        cloud.server.refuse("DescribeAutoScalingGroups", "Throttling", "Rate exceeded")
+        one.look("calm", 2)
+        cloud.server.faults.faults.clear()
+    shared = shared_budget(cloud.server.url, None, "eu-west-1")
+    assert isinstance(shared, Budget)
+    assert shared.reserve(0, 0.05) is None

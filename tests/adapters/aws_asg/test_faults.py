@@ -1,0 +1,279 @@
+"""An AWS that refuses, fails, dawdles or talks nonsense.
+
+In none of these cases is a size written, or anything raised but a TargetError.
+"""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.model import Conflict, TargetRef, TargetState, Written
+from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection
+from tests.servers.faults import Fault
+from tests.servers.ports import free_port
+
+pytestmark = pytest.mark.slow
+_DEADLINE_SECONDS = 1.0
+_LATE_SECONDS = 3.0
+"""What the deadline may be overdrawn by on a busy machine; the faults last much longer."""
+
+
+def _error(code: str, message: str) -> str:
+    return f"<ErrorResponse><Error><Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>"
+
+
+def _described(group: str) -> str:
+    groups = f"<AutoScalingGroups><member>{group}</member></AutoScalingGroups>"
+    result = f"<DescribeAutoScalingGroupsResult>{groups}</DescribeAutoScalingGroupsResult>"
+    return f"<DescribeAutoScalingGroupsResponse>{result}</DescribeAutoScalingGroupsResponse>"
+
+
+_FAULTS = {
+    "unknown key": (Fault("", 403, _error("InvalidClientTokenId", "who are you")), TargetForbidden, "who are you"),
+    "unknown client": (Fault("", 400, _error("UnrecognizedClientException", "no")), TargetForbidden, "Unrecognized"),
+    "expired": (Fault("", 403, _error("ExpiredToken", "too late")), TargetForbidden, "too late"),
+    "forbidden": (Fault("", 403, _error("AccessDenied", "not authorized")), TargetForbidden, "least policy"),
+    "a proxy's 401": (Fault("", 401, _error("Whatever", "log in")), TargetForbidden, "log in"),
+    "a proxy's 404": (Fault("", 404, _error("NoSuchPage", "lost")), TargetUnavailable, "404"),
+    "throttled": (Fault("", 400, _error("Throttling", "Rate exceeded")), TargetUnavailable, "Rate exceeded"),
+    "throttled by 429": (Fault("", 429, _error("Slow", "slow down")), TargetUnavailable, "slow down"),
+    "contention": (Fault("", 500, _error("ResourceContention", "pending")), TargetUnavailable, "pending"),
+    "a 409": (Fault("", 409, _error("Conflict", "meanwhile")), TargetUnavailable, "meanwhile"),
+    "broken": (Fault("", 500, _error("InternalFailure", "oh no")), TargetUnavailable, "oh no"),
+    "bad gateway": (Fault("", 502, "<html>bad gateway</html>"), TargetUnavailable, "HTTP"),
+    "not XML": (Fault("", 200, "welcome"), TargetUnavailable, "XML"),
+    "another page": (Fault("", 200, "<html><p>welcome</p></html>"), TargetUnavailable, "XML"),
+    "another shape": (
+        Fault("", 200, _described("<AutoScalingGroupName>faulty</AutoScalingGroupName>")),
+        TargetUnavailable,
+        "documents",
+    ),
+    "cut off": (Fault("", 200, "<DescribeAutoScalingGroupsRes"), TargetUnavailable, "XML"),
+}
+
+
+@pytest.fixture
+def at_one(cloud: Cloud, connection: Connection) -> Iterator[TargetState]:
+    """The state of a group `faulty` at size 1; it must have that size afterwards too."""
+    cloud.create("faulty", 1)
+    yield connection.state("faulty")
+    cloud.server.faults.faults.clear()
+    assert cloud.desired("faulty") == 1
+
+
+def _copy(fault: Fault, pattern: str) -> Fault:
+    return Fault(pattern, fault.status, fault.body, fault.content_type, fault.delay_seconds, fault.trickle_seconds)
+
+
+@pytest.mark.parametrize("name", [name for name in _FAULTS if name != "bad gateway"])
+def test_observe_reports_a_fault_as_what_it_is(
+    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+) -> None:
+    """An outage must never look like no instances, and a refusal of credentials not like an outage."""
+    fault, expected, said = _FAULTS[name]
+    cloud.server.faults.faults.append(_copy(fault, "DescribeAutoScalingGroups"))
+    found = connection.look("faulty")
+    assert isinstance(found, expected), found
+    assert said in str(found)
+
+
+@pytest.mark.parametrize("name", _FAULTS)
+def test_scale_reports_a_fault_of_the_last_look_as_what_it_is(
+    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+) -> None:
+    """Where the last look before the write fails, nothing is written."""
+    fault, expected, _ = _FAULTS[name]
+    cloud.server.faults.faults.append(_copy(fault, "DescribeAutoScalingGroups"))
+    outcome = connection.scale("faulty", at_one, 3)
+    assert isinstance(outcome, expected), outcome
+    assert cloud.server.count("Set|Terminate") == 0
+
+
+@pytest.mark.parametrize("name", [name for name in _FAULTS if not name.startswith("another")])
+def test_a_write_that_fails_is_reported_as_what_it_is(
+    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+) -> None:
+    """The look went well and the write did not. Nothing that failed is believed to be written."""
+    fault, expected, _ = _FAULTS[name]
+    cloud.server.faults.faults.append(_copy(fault, "SetDesiredCapacity"))
+    outcome = connection.scale("faulty", at_one, 3)
+    assert isinstance(outcome, expected), outcome
+    assert connection.state("faulty").replicas == 1
+
+
+def test_a_refusal_of_the_size_is_refused(cloud: Cloud, connection: Connection, at_one: TargetState) -> None:
+    """Above MaxSize: trying again cannot help."""
+    refused = connection.scale("faulty", at_one, 11)
+    assert isinstance(refused, TargetRefused)
+    assert "above max value 10" in str(refused)
+
+
+def test_what_cannot_be_asked_before_a_scale_in_is_not_known_to_be_harmless(
+    cloud: Cloud, connection: Connection, at_one: TargetState
+) -> None:
+    """Whether an instance refresh is under way."""
+    cloud.server.refuse("DescribeInstanceRefreshes", "AccessDenied", status=403)
+    assert isinstance(connection.scale("faulty", at_one, 0), TargetForbidden)
+
+
+@pytest.mark.parametrize("action", ["DescribePolicies", "DescribeScheduledActions", "DescribeScalingActivities"])
+def test_a_question_that_no_size_depends_on_may_fail(
+    cloud: Cloud, connection: Connection, at_one: TargetState, action: str
+) -> None:
+    """It is logged, once; scaling goes on."""
+    cloud.world.launch_seconds = 3600
+    cloud.create("starting", 1)
+    cloud.world.advance(600)
+    cloud.server.refuse(action, "AccessDenied", "not that", 403)
+    for _ in range(2):
+        assert isinstance(connection.look("starting"), TargetState)
+        cloud.world.advance(600)
+    said = [keys["error"] for _, event, keys in connection.logger.lines if event == "aws_question_failed"]
+    assert len(said) == 1
+    assert "not that" in said[0]
+
+
+def test_a_question_that_no_size_depends_on_takes_only_half_of_the_time(
+    cloud: Cloud, connection: Connection, at_one: TargetState
+) -> None:
+    """Else a list of policies that hangs would cost all groups their cycle."""
+    cloud.world.advance(600)
+    cloud.server.faults.faults.append(Fault("DescribePolicies", delay_seconds=60))
+    call = connection.call(4)
+    found = connection.adapter.observe([TargetRef("test", "faulty")], call)
+    assert time.monotonic() < call.deadline
+    assert [type(state) for state in found.values()] == [TargetState]
+
+
+def test_half_of_a_batch_failing_leaves_the_other_half(cloud: Cloud, connection: Connection) -> None:
+    """The second hundred of groups is refused, the first is read."""
+    names = [f"batch-{number:03}" for number in range(150)]
+    cloud.server.create_many(names)
+    targets = [TargetRef("test", name) for name in names]
+    through = Fault("DescribeAutoScalingGroups", first=lambda: None, times=1)
+    cloud.server.faults.faults.append(through)
+    cloud.server.refuse("DescribeAutoScalingGroups", "AccessDenied", status=403)
+    answer = connection.adapter.observe(targets, connection.call())
+    assert {type(state) for state in list(answer.values())[:100]} == {TargetState}
+    assert {type(state) for state in list(answer.values())[100:]} == {TargetForbidden}
+
+
+def test_ec2_failing_concerns_the_groups_with_instances_that_are_not_known(
+    cloud: Cloud, connection: Connection, at_one: TargetState
+) -> None:
+    """Without addresses no sample finds its instance, and all would look idle."""
+    cloud.create("new", 1)
+    cloud.server.refuse("DescribeInstances$", "UnauthorizedOperation", "not allowed", 403)
+    assert isinstance(connection.look("faulty"), TargetState)
+    found = connection.look("new")
+    assert isinstance(found, TargetForbidden)
+    assert "describe_instances" in str(found)
+
+
+def test_a_refused_connection_is_unavailable(connect: Connect) -> None:
+    """The message names the address."""
+    port = free_port()
+    refused = connect(endpointUrl=f"http://127.0.0.1:{port}").look("any")
+    assert isinstance(refused, TargetUnavailable)
+    assert f"127.0.0.1:{port}" in str(refused)
+
+
+_SLOW = {
+    "silent": Fault("", delay_seconds=60),
+    "trickling": Fault("", 200, "<a>" + " " * 600 + "</a>", "text/xml", trickle_seconds=0.1),
+}
+
+
+@pytest.mark.parametrize("name", _SLOW)
+def test_a_slow_server_is_left_at_the_deadline(
+    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+) -> None:
+    """Each byte of a trickle comes in time, and the whole never does."""
+    cloud.server.faults.faults.append(_copy(_SLOW[name], "Describe"))
+    began = time.monotonic()
+    found = connection.look("faulty", _DEADLINE_SECONDS)
+    assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
+    assert isinstance(found, TargetUnavailable)
+    assert "deadline" in str(found)
+    began = time.monotonic()
+    outcome = connection.scale("faulty", at_one, 3, seconds=_DEADLINE_SECONDS)
+    assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
+    assert isinstance(outcome, TargetUnavailable)
+    assert cloud.server.count("SetDesiredCapacity") == 0
+
+
+def test_a_write_without_an_answer_is_of_unknown_outcome(
+    cloud: Cloud, connection: Connection, at_one: TargetState
+) -> None:
+    """The message says so, it is not sent again, and the next observation shows which."""
+    cloud.server.faults.faults.append(Fault("SetDesiredCapacity", delay_seconds=60))
+    outcome = connection.scale("faulty", at_one, 3, seconds=_DEADLINE_SECONDS)
+    assert isinstance(outcome, TargetUnavailable)
+    assert "unknown" in str(outcome)
+    assert cloud.server.count("SetDesiredCapacity") == 1
+    assert connection.state("faulty").replicas == 1
+
+
+def test_a_hiccup_is_tried_again_within_the_call(cloud: Cloud, connection: Connection, at_one: TargetState) -> None:
+    """A read that fails once, and a write that is throttled once."""
+    cloud.server.refuse("DescribeAutoScalingGroups", "InternalFailure", status=500, times=1)
+    cloud.server.refuse("SetDesiredCapacity", "Throttling", "Rate exceeded", times=1)
+    assert connection.scale("faulty", connection.state("faulty"), 2) == Written(2)
+    assert connection.scale("faulty", connection.state("faulty"), 1) == Written(1)
+
+
+def test_the_connection_works_again_after_a_fault(cloud: Cloud, connection: Connection, at_one: TargetState) -> None:
+    """A reply that was left half way must not be read as the next one's beginning."""
+    cloud.server.faults.faults.append(_copy(_SLOW["trickling"], "Describe"))
+    assert isinstance(connection.look("faulty", 0.5), TargetError)
+    cloud.server.faults.faults.clear()
+    assert connection.state("faulty").replicas == 1
+
+
+def test_a_target_deleted_between_observe_and_scale_is_not_found(cloud: Cloud, connection: Connection) -> None:
+    """Nothing brings it back by accident."""
+    cloud.create("deleted", 1)
+    seen = connection.state("deleted")
+    cloud.autoscaling.delete_auto_scaling_group(AutoScalingGroupName="deleted", ForceDelete=True)
+    assert isinstance(connection.scale("deleted", seen, 3), TargetNotFound)
+    assert isinstance(connection.look("deleted"), TargetNotFound)
+
+
+def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(cloud: Cloud, connection: Connection) -> None:
+    """After the last look, before the write."""
+    cloud.create("vanished", 1)
+    seen = connection.state("vanished")
+
+    def delete() -> None:
+        cloud.autoscaling.delete_auto_scaling_group(AutoScalingGroupName="vanished", ForceDelete=True)
+
+    cloud.server.faults.faults.append(Fault("SetDesiredCapacity", first=delete, times=1))
+    assert isinstance(connection.scale("vanished", seen, 3), TargetNotFound)
+
+
+def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connection: Connection) -> None:
+    """Theirs stays, and the next cycle decides from it."""
+    cloud.create("outside", 1)
+    seen = connection.state("outside")
+    cloud.set("outside", 5)
+    assert isinstance(connection.scale("outside", seen, 3), Conflict)
+    again = connection.state("outside")
+    assert again.replicas == 5
+    assert connection.scale("outside", again, 2) == Written(2)
+
+
+def test_a_state_folder_that_cannot_be_written_stops_the_write(
+    cloud: Cloud, connection: Connection, at_one: TargetState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that is not remembered would be doubled where reads lag."""
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    outcome = connection.scale("faulty", at_one, 3)
+    assert isinstance(outcome, TargetUnavailable)
+    assert "No space left" in str(outcome)
+    assert cloud.server.count("SetDesiredCapacity") == 0

@@ -1,0 +1,182 @@
+"""Who we are to AWS, what we may do, and what is told of it."""
+
+import json
+import re
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.serving import make_server
+
+from autoscaler.errors import AdapterError, TargetForbidden, TargetNotFound, TargetUnavailable
+from autoscaler.model import Held, TargetState, Written
+from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect, Connection, mixed
+from tests.servers.certificates import Authority, Pair
+
+pytestmark = pytest.mark.slow
+_DOCUMENT = Path(__file__).parents[3] / "docs" / "aws-asg.md"
+_ROLE = "arn:aws:iam::123456789012:role/autoscaler"
+
+
+def _least_policy() -> set[str]:
+    (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", _DOCUMENT.read_text(), re.DOTALL)
+    allowed: set[str] = set()
+    for statement in json.loads(policy)["Statement"]:
+        assert statement["Effect"] == "Allow"
+        allowed |= set(statement["Action"])
+    return allowed
+
+
+def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connection: Connection) -> None:
+    """And all of it is: a permission that nothing needs has no place in a least policy."""
+    requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
+    policy = mixed({"InstanceRequirements": requirements})
+    cloud.create("all", 6, DesiredCapacityType="vcpu", MixedInstancesPolicy=policy)
+    assert connection.scale("all", connection.state("all"), 8) == Written(8)
+    state = connection.state("all")
+    ids = tuple(one.name for one in state.instances)
+    assert connection.scale("all", state, 6, victims=ids) == Written(6)
+    cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="all")
+    assert isinstance(connection.scale("all", connection.state("all"), 4), Held)
+    cloud.world.launch_seconds = 3600
+    cloud.set("all", 10)
+    connection.state("all")
+    called = {one.action for one in cloud.server.requests if one.access_key != "somebody"}
+    assert called == _least_policy()
+
+
+def test_credentials_come_from_the_environment(cloud: Cloud, connection: Connection) -> None:
+    """boto3's chain."""
+    cloud.create("ours", 1)
+    connection.state("ours")
+    assert {one.access_key for one in cloud.server.requests} - {"somebody"} == {"ours"}
+
+
+def test_credentials_come_from_a_profile(
+    cloud: Cloud, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its region, where the settings name none. A profile that is named goes before the environment's keys."""
+    profile = "[profile night]\nregion = eu-west-1\naws_access_key_id = by-profile\naws_secret_access_key = x\n"
+    (tmp_path / "AWS_CONFIG_FILE").write_text(profile)
+    cloud.create("profiled", 1)
+    connect(endpointUrl=cloud.server.url, profile="night", region=None).state("profiled")
+    assert {one.access_key for one in cloud.server.requests} - {"somebody"} == {"by-profile"}
+
+
+def test_a_role_is_assumed_with_its_external_id(cloud: Cloud, connect: Connect) -> None:
+    """Once, by STS; everything else is asked with the role's own credentials."""
+    cloud.create("assumed", 1)
+    cloud.server.roles[_ROLE] = "customer-7"
+    connection = connect(endpointUrl=cloud.server.url, roleArn=_ROLE, externalId="customer-7")
+    assert connection.scale("assumed", connection.state("assumed"), 2) == Written(2)
+    by_key = {(one.action.split(":")[0], one.access_key) for one in cloud.server.requests} - {
+        ("autoscaling", "somebody")
+    }
+    assert ("sts", "ours") in by_key
+    assert "ours" not in {key for service, key in by_key if service != "sts"}
+    assert cloud.server.count("AssumeRole") == 1
+
+
+def test_a_role_is_assumed_anew_before_its_credentials_expire(cloud: Cloud, connect: Connect) -> None:
+    """STS lends them for an hour."""
+    cloud.create("renewed", 1)
+    connection = connect(endpointUrl=cloud.server.url, roleArn=_ROLE)
+    connection.state("renewed")
+    connection.state("renewed")
+    assert cloud.server.count("AssumeRole") == 1
+    cloud.world.advance(3400)
+    connection.state("renewed")
+    assert cloud.server.count("AssumeRole") > 1
+
+
+@pytest.mark.parametrize("external", [{}, {"externalId": "customer-8"}])
+def test_the_wrong_external_id_is_forbidden(cloud: Cloud, connect: Connect, external: dict[str, str]) -> None:
+    """The message names the role, for its trust policy is what must be looked at."""
+    cloud.server.roles[_ROLE] = "customer-7"
+    found = connect(endpointUrl=cloud.server.url, roleArn=_ROLE, **external).look("any")
+    assert isinstance(found, TargetForbidden)
+    assert _ROLE in str(found)
+
+
+def test_no_credentials_are_forbidden(cloud: Cloud, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator must act; a retry does not help."""
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    found = connect(endpointUrl=cloud.server.url).look("any")
+    assert isinstance(found, TargetForbidden)
+    assert "credentials" in str(found)
+
+
+def test_a_profile_that_does_not_exist_stops_the_start(connect: Connect) -> None:
+    """It can never work."""
+    with pytest.raises(AdapterError, match=r"profile 'nobody' is in no AWS configuration file"):
+        connect(profile="nobody")
+
+
+def test_no_region_stops_the_start(connect: Connect) -> None:
+    """AWS has no default one."""
+    with pytest.raises(AdapterError, match=r"no region is known; set `region`"):
+        connect(region=None)
+
+
+def test_no_secret_is_told(cloud: Cloud, connect: Connect) -> None:
+    """AWS repeats the signed request, a session token in it, when it refuses a signature."""
+    told = (
+        "The request signature we calculated does not match.\n\nThe Canonical String for this request should have been"
+        "\nx-amz-security-token:the-session-token"
+    )
+    cloud.server.refuse("autoscaling", "SignatureDoesNotMatch", told, 403)
+    connection = connect(endpointUrl=cloud.server.url, roleArn=_ROLE, externalId="customer-7")
+    found = connection.look("any")
+    assert isinstance(found, TargetForbidden)
+    everything = str(found) + repr(connection.logger.lines)
+    for secret in ("the-session-token", KEYS["AWS_SECRET_ACCESS_KEY"], "customer-7"):
+        assert secret not in everything
+
+
+def test_a_ca_bundle_of_ones_own_is_trusted_and_no_other(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS_CA_BUNDLE, as for every AWS tool: a private endpoint, a proxy that inspects."""
+    authority = Authority(tmp_path)
+    with _empty_region(authority.sign("server", "127.0.0.1")) as url:
+        stranger = connect(endpointUrl=url).look("any")
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(authority.ca))
+        trusted = connect(endpointUrl=url).look("any")
+    assert isinstance(stranger, TargetUnavailable)
+    assert "certificate" in str(stranger)
+    assert isinstance(trusted, TargetNotFound)
+
+
+@contextmanager
+def _empty_region(pair: Pair) -> Iterator[str]:
+    """An HTTPS server that knows of no group."""
+    result = "<DescribeAutoScalingGroupsResult><AutoScalingGroups/></DescribeAutoScalingGroupsResult>"
+    content = f"<DescribeAutoScalingGroupsResponse>{result}</DescribeAutoScalingGroupsResponse>".encode()
+
+    def answer(_: Any, start: Any) -> list[bytes]:
+        start("200 OK", [("Content-Type", "text/xml"), ("Content-Length", str(len(content)))])
+        return [content]
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.cert, pair.key)
+    server = make_server("127.0.0.1", 0, answer, threaded=True, ssl_context=context)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_machine_that_may_reach_sts_alone_says_what_is_missing(cloud: Cloud, connection: Connection) -> None:
+    """The message names the operation, so that it can be found in the policy."""
+    cloud.create("denied", 1)
+    cloud.server.refuse("DescribeAutoScalingGroups", "AccessDenied", "User is not authorized to perform it", 403)
+    found = connection.look("denied")
+    assert not isinstance(found, TargetState)
+    assert "describe_auto_scaling_groups" in str(found)

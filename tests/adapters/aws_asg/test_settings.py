@@ -1,0 +1,75 @@
+"""What the section of the configuration may say."""
+
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from adapters.aws_asg import AwsAsg
+from adapters.aws_asg.settings import AwsSettings
+from autoscaler.model import TargetRef
+
+_ROLE = "arn:aws:iam::123456789012:role/path/scaler"
+
+
+def test_loading_the_adapter_imports_no_boto3() -> None:
+    """`check` loads every adapter that it meets, and boto3 costs a third of a second."""
+    code = "import sys, adapters.aws_asg; print([name for name in ('boto3', 'botocore') if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout == "[]\n"
+
+
+def test_everything_can_be_left_out() -> None:
+    """The machine's own region and role are enough."""
+    assert AwsSettings.model_validate({}) == AwsSettings()
+
+
+def test_all_keys_are_taken_as_they_are_written() -> None:
+    """camelCase, as in the whole file."""
+    given = {
+        "region": "eu-west-1",
+        "profile": "night",
+        "roleArn": _ROLE,
+        "externalId": "customer-7",
+        "endpointUrl": "http://127.0.0.1:5000",
+        "honorCooldown": True,
+        "onInstanceRefresh": "hold",
+        "circuitBreaker": {"failures": 5, "retryAfter": "10m"},
+    }
+    assert AwsSettings.model_validate(given).model_dump(mode="json", by_alias=True) == given
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"region": "Ireland"}, "pattern"),
+        ({"roleArn": "autoscaler"}, "pattern"),
+        ({"externalId": "customer-7"}, "roleArn"),
+        ({"endpointUrl": "127.0.0.1:5000"}, "no URL"),
+        ({"endpointUrl": "http://me:secret@host"}, "without credentials"),
+        ({"onInstanceRefresh": "wait"}, "holdScaleIn"),
+        ({"circuitBreaker": {"failures": 0}}, "greater than or equal to 1"),
+        ({"circuitBreaker": {"retryAfter": 60}}, "unit"),
+        ({"regoin": "eu-west-1"}, "Extra inputs"),
+    ],
+)
+def test_what_is_wrong_is_said(given: dict[str, object], said: str) -> None:
+    """At the start, and not when it is needed."""
+    with pytest.raises(ValidationError, match=said):
+        AwsSettings.model_validate(given)
+
+
+@pytest.mark.parametrize("name", ["web", "web/asg (blue)-1".replace(" ", "_"), "x" * 255])
+def test_names_that_a_group_can_have(name: str) -> None:
+    assert AwsAsg.target_problem(TargetRef("fleet", name), AwsSettings()) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x" * 256, "two words", "grün", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup"]
+)
+def test_names_that_no_group_can_have(name: str) -> None:
+    """Known offline, so `check` says it."""
+    problem = AwsAsg.target_problem(TargetRef("fleet", name), AwsSettings())
+    assert problem is not None
+    assert "not the ARN" in problem

@@ -1,0 +1,371 @@
+"""What is easily got wrong about Auto Scaling groups, each under the name of its trap."""
+
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+
+from adapters.aws_asg.lifecycle import LIFECYCLE
+from autoscaler.errors import TargetRefused
+from autoscaler.model import Conflict, Held, Hold, Phase, Unchanged, Written
+from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection
+from tests.servers.faults import Fault
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, connection: Connection) -> None:
+    """While four of five start, a decision from one would take the other four back."""
+    cloud.create("base", 1)
+    cloud.world.launch_seconds = 60
+    cloud.set("base", 5)
+    state = connection.state("base")
+    running = [one for one in state.instances if one.phase is Phase.RUNNING]
+    assert (state.replicas, state.status_replicas, len(running)) == (5, 5, 1)
+
+
+def test_suspended_launch_holds_scale_out_alone(cloud: Cloud, connection: Connection) -> None:
+    """AWS takes the new size and launches nothing, and all of it on the day of the resumption."""
+    cloud.create("no-launch", 2)
+    cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-launch", ScalingProcesses=["Launch"])
+    state = connection.state("no-launch")
+    assert state.hold.scale_out is not None
+    assert state.hold.scale_out.reason == "LaunchSuspended"
+    assert state.hold.scale_in is None
+    assert isinstance(connection.scale("no-launch", state, 3), Held)
+    assert connection.scale("no-launch", state, 1) == Written(1)
+
+
+def test_suspended_terminate_holds_scale_in_alone(cloud: Cloud, connection: Connection) -> None:
+    """With a reason of its own."""
+    cloud.create("no-end", 2)
+    cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-end", ScalingProcesses=["Terminate"])
+    state = connection.state("no-end")
+    assert state.hold.scale_in is not None
+    assert state.hold.scale_in.reason == "TerminateSuspended"
+    assert state.hold.scale_out is None
+    assert isinstance(connection.scale("no-end", state, 1), Held)
+    assert connection.scale("no-end", state, 3) == Written(3)
+
+
+def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connection: Connection) -> None:
+    """The last look before the write sees it."""
+    cloud.create("late", 1)
+    state = connection.state("late")
+    cloud.autoscaling.suspend_processes(AutoScalingGroupName="late", ScalingProcesses=["Launch"])
+    outcome = connection.scale("late", state, 2)
+    assert isinstance(outcome, Held)
+    assert outcome.hold.reason == "LaunchSuspended"
+    assert cloud.desired("late") == 1
+
+
+def test_an_instance_refresh_holds_scale_in_and_lets_scale_out_pass(cloud: Cloud, connection: Connection) -> None:
+    """It may last for hours, in which load must be met; a scale-in could end what is just replaced."""
+    cloud.create("refresh", 2)
+    state = connection.state("refresh")
+    cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="refresh")
+    outcome = connection.scale("refresh", state, 1)
+    assert isinstance(outcome, Held)
+    assert outcome.hold.reason == "InstanceRefreshActive"
+    assert connection.state("refresh").hold == Hold(scale_in=outcome.hold)
+    assert connection.scale("refresh", state, 3) == Written(3)
+
+
+def test_a_refresh_that_has_ended_holds_no_more(cloud: Cloud, connection: Connection) -> None:
+    """What was found once is asked again."""
+    cloud.create("ended", 2)
+    cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="ended")
+    connection.scale("ended", connection.state("ended"), 1)
+    assert connection.state("ended").hold.scale_in is not None
+    cloud.world.refresh_seconds = 0
+    state = connection.state("ended")
+    assert state.hold == Hold()
+    assert connection.scale("ended", state, 1) == Written(1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "size", "held"),
+    [("hold", 3, True), ("hold", 1, True), ("holdScaleIn", 3, False), ("ignore", 1, False), ("ignore", 3, False)],
+)
+def test_what_a_refresh_holds_is_a_setting(
+    cloud: Cloud, connect: Connect, setting: str, size: int, *, held: bool
+) -> None:
+    """hold: both ways, ignore: neither."""
+    connection = connect(endpointUrl=cloud.server.url, onInstanceRefresh=setting)
+    cloud.create("chosen", 2)
+    cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="chosen")
+    assert isinstance(connection.scale("chosen", connection.state("chosen"), size), Held) is held
+
+
+def test_the_groups_own_min_and_max_are_its_limits(cloud: Cloud, connection: Connection) -> None:
+    """They narrow the autoscaler's bounds, and the message says whose they are."""
+    cloud.create("limits", 3, least=2, most=4)
+    limits = connection.state("limits").limits
+    assert (limits.minimum, limits.maximum, limits.source) == (2, 4, "the group's MinSize and MaxSize")
+
+
+def test_a_size_outside_the_limits_is_refused_with_aws_own_words(cloud: Cloud, connection: Connection) -> None:
+    """They may have been narrowed since."""
+    cloud.create("narrow", 2, most=4)
+    state = connection.state("narrow")
+    cloud.autoscaling.update_auto_scaling_group(AutoScalingGroupName="narrow", MaxSize=3)
+    refused = connection.scale("narrow", state, 4)
+    assert isinstance(refused, TargetRefused)
+    assert "above max value 3" in str(refused)
+    assert cloud.desired("narrow") == 2
+
+
+def test_all_of_lifecycle_state_has_a_meaning() -> None:
+    """The API's own enumeration has no state that the table lacks."""
+    client: Any = boto3.client("autoscaling", region_name="eu-west-1", aws_access_key_id="a", aws_secret_access_key="b")
+    assert set(client.meta.service_model.shape_for("LifecycleState").enum) == LIFECYCLE.keys()
+
+
+def test_an_unknown_lifecycle_state_is_not_ready_and_logged_once(cloud: Cloud, connection: Connection) -> None:
+    """AWS adds states; what is unknown must not be taken for serving."""
+    cloud.create("future", 1)
+    name = _put(cloud, "future", "Teleporting")
+    for _ in range(2):
+        (one,) = [one for one in connection.state("future").instances if one.name == name]
+        assert (one.ready, one.deleting) == (False, False)
+    lines = [keys for _, event, keys in connection.logger.lines if event == "aws_lifecycle_state_unknown"]
+    assert [keys["state"] for keys in lines] == ["Teleporting"]
+
+
+def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, connection: Connection) -> None:
+    """Pending, Pending:Wait, InService: three looks at one launch."""
+    cloud.create("hooked", 0)
+    cloud.autoscaling.put_lifecycle_hook(
+        LifecycleHookName="warm-up",
+        AutoScalingGroupName="hooked",
+        LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING",
+    )
+    cloud.world.advance(0)
+    cloud.world.launch_seconds = 30
+    cloud.set("hooked", 1)
+    seen = []
+    for passed in (0, 30):
+        cloud.world.advance(passed)
+        (one,) = connection.state("hooked").instances
+        seen.append((one.phase, one.ready, one.detail))
+    assert seen == [(Phase.PENDING, False, "Pending, Healthy"), (Phase.PENDING, False, "Pending:Wait, Healthy")]
+    cloud.autoscaling.complete_lifecycle_action(
+        LifecycleHookName="warm-up",
+        AutoScalingGroupName="hooked",
+        InstanceId=one.name,
+        LifecycleActionResult="CONTINUE",
+    )
+    (one,) = connection.state("hooked").instances
+    assert (one.phase, one.ready, one.detail) == (Phase.RUNNING, True, "")
+
+
+def test_terminating_is_deleting_and_counts_no_more(cloud: Cloud, connection: Connection) -> None:
+    """Its samples are ignored, as a terminating pod's are."""
+    cloud.create("leaving", 2)
+    cloud.world.terminate_seconds = 3600
+    cloud.set("leaving", 1)
+    state = connection.state("leaving")
+    assert sorted(one.deleting for one in state.instances) == [False, True]
+    assert (state.replicas, state.status_replicas) == (1, 1)
+
+
+def test_an_unhealthy_instance_is_not_ready(cloud: Cloud, connection: Connection) -> None:
+    """In service, and about to be replaced."""
+    cloud.create("sick", 1)
+    cloud.autoscaling.set_instance_health(InstanceId=cloud.ids("sick")[0], HealthStatus="Unhealthy")
+    (one,) = connection.state("sick").instances
+    assert (one.phase, one.ready) == (Phase.RUNNING, False)
+
+
+def test_standby_is_outside(cloud: Cloud, connection: Connection) -> None:
+    """It is in the group's list, and not in its capacity."""
+    cloud.create("aside", 2)
+    aside = cloud.ids("aside")[0]
+    cloud.autoscaling.enter_standby(
+        AutoScalingGroupName="aside", InstanceIds=[aside], ShouldDecrementDesiredCapacity=True
+    )
+    assert aside in cloud.ids("aside")
+    state = connection.state("aside")
+    assert aside not in {one.name for one in state.instances}
+    assert (state.replicas, state.status_replicas) == (1, 1)
+
+
+def test_the_warm_pool_is_outside(cloud: Cloud, connection: Connection) -> None:
+    """What waits there, stopped, neither counts nor serves; a scale-out takes it from there."""
+    cloud.create("warm", 1, most=3)
+    cloud.autoscaling.put_warm_pool(AutoScalingGroupName="warm", MinSize=1)
+    pool = cloud.autoscaling.describe_warm_pool(AutoScalingGroupName="warm")["Instances"]
+    assert {one["LifecycleState"] for one in pool} == {"Warmed:Stopped"}
+    state = connection.state("warm")
+    assert (state.replicas, state.status_replicas, len(state.instances)) == (1, 1, 1)
+    assert connection.scale("warm", state, 2) == Written(2)
+    assert {one.name for one in connection.state("warm").instances} & {one["InstanceId"] for one in pool}
+
+
+def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud, connection: Connection) -> None:
+    """Wherever AWS may list them."""
+    cloud.create("listed", 1)
+    name = _put(cloud, "listed", "Warmed:Running")
+    assert name not in {one.name for one in connection.state("listed").instances}
+
+
+def test_there_is_no_compare_and_set_so_a_last_look_sees_what_somebody_else_did(
+    cloud: Cloud, connection: Connection
+) -> None:
+    """Theirs stays."""
+    cloud.create("theirs", 1)
+    state = connection.state("theirs")
+    cloud.set("theirs", 4)
+    outcome = connection.scale("theirs", state, 2)
+    assert isinstance(outcome, Conflict)
+    assert "4" in outcome.message
+    assert cloud.desired("theirs") == 4
+
+
+def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, connection: Connection) -> None:
+    """The documented limit of a back end without compare-and-set: it is this small, and no larger."""
+    cloud.create("gap", 1)
+    state = connection.state("gap")
+    meanwhile = Fault("SetDesiredCapacity", first=lambda: cloud.set("gap", 5), times=1)
+    cloud.server.faults.faults.append(meanwhile)
+    assert connection.scale("gap", state, 2) == Written(2)
+    assert cloud.desired("gap") == 2
+
+
+def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cloud, connection: Connection) -> None:
+    """Else a cycle after each scale-out would decide from the old size, and do it again."""
+    cloud.create("lag", 1)
+    cloud.world.advance(600)
+    state = connection.state("lag")
+    cloud.world.lag_seconds = 20
+    assert connection.scale("lag", state, 3) == Written(3)
+    assert cloud.desired("lag") == 1
+    state = connection.state("lag")
+    assert state.replicas == 3
+    assert connection.scale("lag", state, 3) == Unchanged()
+    cloud.world.advance(30)
+    assert connection.state("lag").replicas == 3
+    cloud.world.lag_seconds = 0
+    cloud.set("lag", 1)  # once seen, the old size is somebody's change
+    assert connection.state("lag").replicas == 1
+
+
+def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Cloud, connection: Connection) -> None:
+    """Neither what was nor what was written."""
+    cloud.create("third", 1)
+    assert connection.scale("third", connection.state("third"), 3) == Written(3)
+    cloud.set("third", 7)
+    assert connection.state("third").replicas == 7
+
+
+def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, connection: Connection) -> None:
+    """Somebody set it back before any read showed it: after a minute AWS is believed."""
+    cloud.create("back", 1)
+    cloud.world.advance(600)
+    assert connection.scale("back", connection.state("back"), 3) == Written(3)
+    cloud.set("back", 1)
+    assert connection.state("back").replicas == 3
+    cloud.world.advance(timedelta(seconds=61).total_seconds())
+    assert connection.state("back").replicas == 1
+
+
+def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud, connection: Connection) -> None:
+    """The size before the first is no third value; a second that is refused leaves the first believed."""
+    cloud.create("row", 1, most=5)
+    cloud.world.advance(600)
+    state = connection.state("row")
+    cloud.world.lag_seconds = 20
+    assert connection.scale("row", state, 3) == Written(3)
+    assert isinstance(connection.scale("row", connection.state("row"), 6), TargetRefused)
+    assert connection.state("row").replicas == 3
+    assert connection.scale("row", connection.state("row"), 5) == Written(5)
+    assert cloud.desired("row") == 1
+    assert connection.state("row").replicas == 5
+
+
+def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, connection: Connection) -> None:
+    """The size just written is kept in the state folder."""
+    cloud.create("restart", 1)
+    cloud.world.advance(600)
+    state = connection.state("restart")
+    cloud.world.lag_seconds = 20
+    assert connection.scale("restart", state, 3) == Written(3)
+    assert connect(endpointUrl=cloud.server.url).state("restart").replicas == 3
+
+
+def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(
+    cloud: Cloud, connect: Connect, connection: Connection
+) -> None:
+    """HPA has windows of its own; who wants AWS's as well says honorCooldown."""
+    cloud.create("cool", 1, DefaultCooldown=300)
+    cloud.world.advance(600)
+    honoring = connect(endpointUrl=cloud.server.url, honorCooldown=True)
+    assert honoring.scale("cool", honoring.state("cool"), 2) == Written(2)
+    outcome = honoring.scale("cool", honoring.state("cool"), 3)
+    assert isinstance(outcome, Held)
+    assert outcome.hold.reason == "ScalingActivityInProgress"
+    assert cloud.desired("cool") == 2
+    assert honoring.state("cool").replicas == 2
+    assert connection.scale("cool", connection.state("cool"), 3) == Written(3)
+
+
+def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers(
+    cloud: Cloud, connection: Connection
+) -> None:
+    """They and we would undo each other's sizes."""
+    cloud.create("two", 1)
+    cloud.create("one", 1)
+    cloud.autoscaling.put_scaling_policy(
+        AutoScalingGroupName="two", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
+    )
+    cloud.autoscaling.put_scheduled_update_group_action(
+        AutoScalingGroupName="two", ScheduledActionName="nights", Recurrence="0 22 * * *", DesiredCapacity=1
+    )
+    warnings = " ".join(connection.state("two").warnings)
+    assert "scaling policy cpu" in warnings
+    assert "scheduled action nights" in warnings
+    assert "two autoscalers" in warnings
+    assert connection.state("one").warnings == ()
+
+
+def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Cloud, connection: Connection) -> None:
+    """A warning that is wrong teaches to overlook the right ones."""
+    cloud.create("idle", 1)
+    forecast = {
+        "MetricSpecifications": [
+            {"TargetValue": 50, "PredefinedMetricPairSpecification": {"PredefinedMetricType": "ASGCPUUtilization"}}
+        ],
+        "Mode": "ForecastOnly",
+    }
+    cloud.autoscaling.put_scaling_policy(
+        AutoScalingGroupName="idle",
+        PolicyName="forecast",
+        PolicyType="PredictiveScaling",
+        PredictiveScalingConfiguration=forecast,
+    )
+    cloud.autoscaling.put_scaling_policy(
+        AutoScalingGroupName="idle", PolicyName="off", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
+    )
+    cloud.server.backend.policies["off"].enabled = False  # type: ignore[attr-defined] # moto has no such field
+    assert connection.state("idle").warnings == ()
+
+
+def test_other_autoscalers_are_looked_for_every_ten_minutes(cloud: Cloud, connection: Connection) -> None:
+    """Not every cycle, and not only at the start."""
+    cloud.create("later", 1)
+    cloud.world.advance(0)
+    connection.state("later")
+    cloud.autoscaling.put_scaling_policy(
+        AutoScalingGroupName="later", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
+    )
+    assert connection.state("later").warnings == ()
+    cloud.world.advance(600)
+    assert len(connection.state("later").warnings) == 1
+
+
+def _put(cloud: Cloud, group: str, state: str) -> str:
+    """Put a group's one instance into a state that the API has no way into; its id."""
+    (one,) = cloud.server.groups()[group].instance_states
+    one.lifecycle_state = state
+    return str(one.instance_id)

@@ -1,0 +1,142 @@
+"""A scale-in that names who goes."""
+
+import copy
+
+import pytest
+
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Conflict, Held, Unchanged, Written
+from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection, mixed
+from tests.servers.faults import Fault
+
+pytestmark = pytest.mark.slow
+_END = "TerminateInstanceInAutoScalingGroup"
+
+
+def test_the_named_are_ended_with_decrement_and_no_size_is_set(cloud: Cloud, connection: Connection) -> None:
+    """Setting the size besides would end as many again, of AWS's choice."""
+    cloud.create("named", 4)
+    ids = cloud.ids("named")
+    state = connection.state("named")
+    ranked = (ids[2], ids[1], ids[0], ids[3])
+    assert connection.scale("named", state, 2, victims=ranked) == Written(2)
+    assert set(cloud.ids("named")) == {ids[0], ids[3]}
+    assert cloud.desired("named") == 2
+    assert cloud.server.count("SetDesiredCapacity") == 0
+    assert cloud.server.count(_END) == 2
+
+
+def test_without_names_aws_own_termination_policy_chooses(cloud: Cloud, connection: Connection) -> None:
+    """The default."""
+    cloud.create("unnamed", 3)
+    assert connection.scale("unnamed", connection.state("unnamed"), 1) == Written(1)
+    assert cloud.server.count(_END) == 0
+
+
+def test_the_protected_are_never_ended(cloud: Cloud, connection: Connection) -> None:
+    """TerminateInstance would do it; the operator said not to. The next in rank goes instead."""
+    cloud.create("kept", 3)
+    ids = cloud.ids("kept")
+    cloud.autoscaling.set_instance_protection(
+        AutoScalingGroupName="kept", InstanceIds=ids[:1], ProtectedFromScaleIn=True
+    )
+    assert connection.scale("kept", connection.state("kept"), 1, victims=tuple(ids)) == Written(1)
+    assert cloud.ids("kept") == ids[:1]
+
+
+def test_protection_since_the_observation_counts(cloud: Cloud, connection: Connection) -> None:
+    """A worker that protects itself for a long job just now. Where nobody may go, nothing is written."""
+    cloud.create("busy", 2)
+    state, ids = connection.state("busy"), cloud.ids("busy")
+    cloud.autoscaling.set_instance_protection(AutoScalingGroupName="busy", InstanceIds=ids, ProtectedFromScaleIn=True)
+    outcome = connection.scale("busy", state, 1, victims=tuple(ids))
+    assert isinstance(outcome, Held)
+    assert outcome.hold.reason == "NoVictim"
+    assert cloud.desired("busy") == 2
+
+
+def test_one_decision_never_ends_twice(cloud: Cloud, connect: Connect, connection: Connection) -> None:
+    """Not while reads lag, where the group still looks as it did, and not after a restart."""
+    cloud.create("once", 4)
+    cloud.world.advance(600)
+    state, ids = connection.state("once"), cloud.ids("once")
+    cloud.world.lag_seconds = 20
+    assert connection.scale("once", state, 3, change="one", victims=tuple(ids)) == Written(3)
+    for again in (connection, connect(endpointUrl=cloud.server.url)):
+        again.scale("once", state, 3, change="one", victims=tuple(ids))
+    cloud.world.lag_seconds = 0
+    assert cloud.ids("once") == ids[1:]
+    assert cloud.server.count(_END) == 1
+
+
+def test_an_instance_that_was_ended_is_not_ended_again_while_reads_lag(cloud: Cloud, connection: Connection) -> None:
+    """It still shows as in service; ending it twice would take two off the size for one that goes."""
+    cloud.create("stale", 4)
+    state, ids = connection.state("stale"), cloud.ids("stale")
+    assert connection.scale("stale", state, 3, victims=tuple(ids)) == Written(3)
+    members = cloud.server.groups()["stale"].instance_states
+    members.append(copy.copy(members[0]))
+    members[-1].instance_id = ids[0]
+    seen = connection.state("stale")
+    assert connection.scale("stale", seen, 2, victims=tuple(ids)) == Written(2)
+    ended = [one.parameters["InstanceId"] for one in cloud.server.requests if one.action.endswith(_END)]
+    assert ended == ids[:2]
+
+
+def test_an_answer_that_is_lost_is_not_asked_for_again(cloud: Cloud, connection: Connection) -> None:
+    """It may have been done: whoever tried again might end a second instance."""
+    cloud.create("lost", 3)
+    state, ids = connection.state("lost"), cloud.ids("lost")
+    cloud.server.faults.faults.append(Fault(_END, 500, "lost", times=1))
+    outcome = connection.scale("lost", state, 2, change="one", victims=tuple(ids))
+    assert isinstance(outcome, TargetUnavailable)
+    assert "unknown" in str(outcome)
+    again = connection.scale("lost", state, 2, change="one", victims=tuple(ids))
+    assert isinstance(again, Unchanged | Conflict)
+    assert cloud.server.count(_END) == 1
+
+
+def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: Connection) -> None:
+    """The cooldown counts what was really done, and the next cycle does the rest."""
+    cloud.create("half", 4)
+    state, ids = connection.state("half"), cloud.ids("half")
+    _refuse_the_second(cloud)
+    assert connection.scale("half", state, 1, victims=tuple(ids)) == Written(3)
+    assert cloud.desired("half") == 3
+    assert connection.state("half").replicas == 3
+    assert [event for _, event, _ in connection.logger.lines] == ["aws_victims_left"]
+
+
+def test_a_group_that_is_busy_is_held(cloud: Cloud, connection: Connection) -> None:
+    """ScalingActivityInProgress: nothing failed, it is only not the moment."""
+    cloud.create("moment", 2)
+    state, ids = connection.state("moment"), cloud.ids("moment")
+    cloud.server.refuse(_END, "ScalingActivityInProgress", "in progress")
+    assert isinstance(connection.scale("moment", state, 1, victims=tuple(ids)), Held)
+    assert connection.state("moment").replicas == 2
+
+
+def test_the_weights_of_the_named_stay_within_what_is_to_go(cloud: Cloud, connection: Connection) -> None:
+    """One of weight 4 is not ended for the sake of 3 units."""
+    cloud.create(
+        "heavy",
+        6,
+        MixedInstancesPolicy=mixed(
+            {"InstanceType": "m5.large", "WeightedCapacity": "1"},
+            {"InstanceType": "m5.2xlarge", "WeightedCapacity": "4"},
+        ),
+    )
+    state = connection.state("heavy")
+    weights = {one.name: one.weight for one in state.instances}
+    ranked = tuple(sorted(weights, key=lambda name: -weights[name]))
+    outcome = connection.scale("heavy", state, 3, victims=ranked)
+    assert isinstance(outcome, Written)
+    gone = [weights[name] for name in weights if name not in cloud.ids("heavy")]
+    assert set(gone) == {1}
+    assert outcome.size == 6 - sum(gone) == cloud.desired("heavy")
+
+
+def _refuse_the_second(cloud: Cloud) -> None:
+    """Let one through, then refuse."""
+    cloud.server.faults.faults.append(Fault(_END, first=lambda: None, times=1))
+    cloud.server.refuse(_END, "ValidationError", "no more")

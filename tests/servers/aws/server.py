@@ -1,0 +1,214 @@
+"""moto's server with the extension built in, on a free port, in the test's own process."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, cast
+from unittest.mock import patch
+from urllib.parse import parse_qs
+
+import boto3
+import moto.autoscaling.models
+import moto.autoscaling.urls
+from botocore.config import Config
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.base_backend import BackendDict
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.servers.aws.backend import Backend, Responses
+from tests.servers.aws.group import Group
+from tests.servers.aws.world import World
+from tests.servers.faults import Fault, Faults
+
+ACCOUNT: Final = "123456789012"
+"""The one of keys that moto has not issued."""
+SOMEBODY: Final = "somebody"
+"""The key of what a test does by itself, as somebody else."""
+REGION: Final = "eu-west-1"
+_FILTER_VALUES: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One that came."""
+
+    action: str
+    """As a policy names it: `autoscaling:SetDesiredCapacity`."""
+    parameters: dict[str, str]
+    access_key: str
+
+
+@dataclass(slots=True)
+class AwsServer:
+    """One that runs. `faults` match against a request's action; their `first` happens before it is answered."""
+
+    url: str
+    world: World
+    faults: Faults
+    requests: list[Request] = field(default_factory=list)
+    roles: dict[str, str] = field(default_factory=dict)
+    """Role ARN -> the external id that its trust policy asks for."""
+
+    def reset(self) -> None:
+        """Forget the groups, the requests and what was decided of the world; EC2's images take long to load."""
+        for account in autoscaling_backends.values():
+            account.reset()
+        for name, value in asdict(World()).items():
+            setattr(self.world, name, value)
+        self.faults.faults.clear()
+        self.requests.clear()
+        self.roles.clear()
+
+    def client(self, service: str, key: str = SOMEBODY) -> Any:
+        """A plain boto3 client; with the key by default its requests pass unnoted and unrefused."""
+        make: Any = boto3.client  # its stubs want a literal
+        return make(
+            service,
+            region_name=REGION,
+            endpoint_url=self.url,
+            aws_access_key_id=key,
+            aws_secret_access_key="else",
+            config=Config(retries={"total_max_attempts": 1}),
+        )
+
+    @property
+    def backend(self) -> Backend:
+        """For what a test does behind the API."""
+        return cast("Backend", autoscaling_backends[ACCOUNT][REGION])
+
+    def groups(self) -> dict[str, Group]:
+        """By name."""
+        return {name: cast("Group", group) for name, group in self.backend.autoscaling_groups.items()}
+
+    def create_many(self, names: Iterable[str]) -> None:
+        """Empty groups of the launch template `worker`, without a request for each."""
+        for name in names:
+            self.backend.create_auto_scaling_group(
+                name=name,
+                availability_zones=[f"{REGION}a"],
+                desired_capacity=0,
+                max_size=10,
+                min_size=0,
+                launch_config_name="",
+                launch_template={"LaunchTemplateName": "worker"},
+                vpc_zone_identifier=None,
+                default_cooldown=None,
+                health_check_period=None,
+                health_check_type=None,
+                load_balancers=[],
+                target_group_arns=[],
+                placement_group=None,
+                termination_policies=[],
+                tags=[],
+            )
+
+    def refuse(self, action: str, code: str, message: str = "no", status: int = 400, times: int | None = None) -> Fault:
+        """Answer what matches with an error as AWS writes it, so often; until the fault is removed from `faults`."""
+        error = f"<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>"
+        body = f"<ErrorResponse>{error}<RequestId>1</RequestId></ErrorResponse>"
+        if action.startswith("ec2"):  # another protocol, another shape
+            body = f"<Response><Errors>{error}</Errors><RequestID>1</RequestID></Response>"
+        fault = Fault(action, status, body, "text/xml", times=times)
+        self.faults.faults.append(fault)
+        return fault
+
+    def count(self, pattern: str = "") -> int:
+        """How many requests of the adapter matched; a test's own are not counted."""
+        return sum(bool(re.search(pattern, one.action)) for one in self.requests if one.access_key != SOMEBODY)
+
+
+class _Door:
+    """Every request passes: noted, refused or kept waiting where a test says so, and answered one at a time."""
+
+    def __init__(self, server: AwsServer) -> None:
+        self._server = server
+        self._moto: Any = DomainDispatcherApplication(create_backend_app)
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
+        request = _parsed(environ, self._moto)
+        if request.access_key != SOMEBODY:
+            self._server.requests.append(request)
+            fault = self._server.faults.take(request.action)
+            if fault is not None and fault.first is not None:
+                fault.first()
+            elif fault is not None:
+                return self._misbehave(fault, start)
+        refused = self._refusal(request)
+        if refused is not None:
+            return self._misbehave(refused, start)
+        with self._lock:
+            return [b"".join(self._moto(environ, start))]
+
+    def _refusal(self, request: Request) -> Fault | None:
+        role, external = request.parameters.get("RoleArn"), request.parameters.get("ExternalId")
+        if request.action == "sts:AssumeRole" and self._server.roles.get(str(role), external) != external:
+            # IAM User Guide, id_roles_common-scenarios_third-party: the wrong external id, and no access.
+            return _once(self._server, "sts", "AccessDenied", 403)
+        values = [name for name in request.parameters if name.startswith("Filter.1.Value")]
+        if len(values) > _FILTER_VALUES:  # EC2 API Reference, DescribeInstances
+            return _once(self._server, "ec2", "FilterLimitExceeded", 400)
+        return None
+
+    def _misbehave(self, fault: Fault, start: Callable[..., Any]) -> Iterator[bytes]:
+        self._server.faults.ending.wait(fault.delay_seconds)
+        content = fault.body.encode()
+        start(f"{fault.status} said so", [("Content-Type", fault.content_type), ("Content-Length", str(len(content)))])
+        if not fault.trickle_seconds:
+            return iter([content])
+        return self._trickle(content, fault.trickle_seconds)
+
+    def _trickle(self, content: bytes, seconds: float) -> Iterator[bytes]:
+        for byte in content:
+            if self._server.faults.ending.wait(seconds):
+                return
+            yield bytes((byte,))
+
+
+class _Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log(self, *_: Any, **__: Any) -> None:
+        """Nothing: pytest shows what matters."""
+
+
+@contextmanager
+def running_aws(world: World | None = None) -> Iterator[AwsServer]:
+    """A server without groups. One at a time: moto keeps its state by process."""
+    server = AwsServer("", world or World(), Faults(""))
+    BackendDict.reset()
+    with (
+        patch.object(Group, "world", server.world, create=True),
+        patch.object(moto.autoscaling.models, "FakeAutoScalingGroup", Group),
+        patch.object(autoscaling_backends, "backend", Backend),
+        patch.object(moto.autoscaling.urls, "url_paths", {"{0}/$": Responses.dispatch}),
+    ):
+        http = make_server("127.0.0.1", 0, _Door(server), threaded=True, request_handler=_Quiet)
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        server.url = f"http://127.0.0.1:{http.server_port}"
+        try:
+            yield server
+        finally:
+            server.faults.ending.set()
+            http.shutdown()
+            http.server_close()
+            thread.join()
+            BackendDict.reset()
+
+
+def _parsed(environ: dict[str, Any], moto_app: Any) -> Request:
+    body = moto_app._get_body(environ) or ""
+    parameters = {name: values[0] for name, values in parse_qs(body).items()}
+    scope = re.search(r"Credential=([^/]+)/\d+/[^/]+/([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
+    key, service = scope.groups() if scope else ("", "unknown")
+    return Request(f"{service}:{parameters.get('Action', 'nothing')}", parameters, key)
+
+
+def _once(server: AwsServer, service: str, code: str, status: int) -> Fault:
+    fault = server.refuse(service, code, "refused", status)
+    server.faults.faults.remove(fault)
+    return fault
