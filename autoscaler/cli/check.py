@@ -1,13 +1,22 @@
-"""`autoscaler check`: is a file right, as far as that can be known without asking anybody?"""
+"""`autoscaler check`: is a file right, as far as that can be known without asking anybody? With --live: by asking."""
 
+import shutil
+import sys
+import textwrap
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, Query
+
+if TYPE_CHECKING:
+    from autoscaler.cli.findings import Block, Line
+
+_NARROWEST: Final = 40
+"""Columns that a text is given beside its label, however narrow the terminal."""
 
 
 def check(
@@ -18,17 +27,23 @@ def check(
     config_file: Annotated[
         Path, typer.Option("--config.file", metavar="FILE", help="The file to check when no FILE is given.")
     ] = Path("/etc/autoscaler/autoscaler.yaml"),
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask every Prometheus and adapter once, too; nothing is changed.")
+    ] = False,
 ) -> None:
     """Check configuration files, offline: keys, values, references, the syntax of every query.
 
     Prints one line an error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits 1 when there is one.
     Files that only the daemon's host may have, such as secrets, are warned of.
+
+    With --live it also reads every target, runs every query once and says what each autoscaler would do. Exits 1 when
+    something would not work, an absent secret included.
     """
-    fine = [_check(file) for file in files or [config_file]]
+    fine = [_check(file, live=live) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)
 
 
-def _check(file: Path) -> bool:
+def _check(file: Path, *, live: bool) -> bool:
     """Print what there is to say of a file; whether it is right."""
     try:
         settings = load(file)
@@ -40,7 +55,39 @@ def _check(file: Path) -> bool:
         typer.echo(f"{place}: warning: {warning.path}: {warning.message}")
     autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
     typer.echo(f"{file}: ok, {_count(autoscalers, 'autoscaler')}, {_count(queries, 'query', 'queries')}")
-    return True
+    return not live or _examine(settings)
+
+
+def _examine(settings: Settings) -> bool:
+    """Print what asking came to; whether everything would work."""
+    from autoscaler.cli.live import examine  # noqa: PLC0415 - offline, nobody pays for the daemon's parts
+    from autoscaler.clock import SystemClock  # noqa: PLC0415 - likewise
+    from autoscaler.show.log import Level, configure  # noqa: PLC0415 - likewise
+
+    blocks = examine(settings, SystemClock(), configure(Level.WARNING))
+    for block in blocks:
+        typer.echo(_title(block))
+        width = max((len(line.label) for line in block.lines), default=0)
+        for line in block.lines:
+            typer.echo(_indented(line, width))
+    wrong = sum(block.wrong for block in blocks)
+    typer.echo(f"\n{settings.path}: " + (f"{wrong} of {len(blocks)} would not work" if wrong else "all would work"))
+    return not wrong
+
+
+def _title(block: "Block") -> str:
+    verdict = typer.style("would not work", "red") if block.wrong else typer.style("ok", "green")
+    return f"\n{typer.style(block.title, bold=True)}: {verdict}"
+
+
+def _indented(line: "Line", width: int) -> str:
+    """With its label; on a terminal broken into lines of its width, in a pipe one line that `grep` finds whole."""
+    begin = f"  {line.label:<{width}}  "
+    text = line.text
+    if sys.stdout.isatty():
+        room = max(_NARROWEST, shutil.get_terminal_size().columns - len(begin))
+        text = f"\n{' ' * len(begin)}".join(textwrap.wrap(text, room, break_on_hyphens=False))
+    return begin + (typer.style(text, "red") if line.wrong else text)
 
 
 def _queries(settings: Settings) -> set[tuple[str, str]]:

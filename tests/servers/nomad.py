@@ -70,6 +70,7 @@ class NomadServer:
     url: str
     folder: Path
     binary: Path
+    pid: int
     client: requests.Session
     token: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -191,13 +192,14 @@ def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False) -> Iter
         agent = subprocess.Popen(  # a session of its own: its log collectors are ended with it
             command, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
         )
-        server = NomadServer(url, folder, binary, session, environment=environment)
+        server = NomadServer(url, folder, binary, agent.pid, session, environment=environment)
         try:
             _wait_ready(server, agent)
             if acl:
                 secret = server.ask("POST", "/v1/acl/bootstrap")["SecretID"]
                 session.headers["X-Nomad-Token"] = secret
-                server = NomadServer(url, folder, binary, session, secret, {**environment, "NOMAD_TOKEN": secret})
+                environment |= {"NOMAD_TOKEN": secret}
+                server = NomadServer(url, folder, binary, agent.pid, session, secret, environment)
             server.wait(lambda: any(one["Status"] == "ready" for one in server.ask("GET", "/v1/nodes")), "ready node")
             yield server
         finally:

@@ -1,0 +1,163 @@
+"""What `check --live` has to say of one autoscaler, from what was seen of it once. Reads nothing, asks nobody."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from autoscaler.decide import decide
+from autoscaler.decide.proposals import propose, tolerances_of
+from autoscaler.errors import MetricError, TargetError
+from autoscaler.model import (
+    Autoscaler,
+    Decision,
+    History,
+    Instance,
+    InstanceReading,
+    MetricOutcome,
+    MetricSpec,
+    Observation,
+    Phase,
+    Reading,
+    TargetState,
+    ValueReading,
+)
+from autoscaler.observe.join import how_many
+from autoscaler.quantity import format_quantity
+from autoscaler.show import notation
+from autoscaler.show.line import headline
+
+_NAMED: Final = 3
+"""Instances or samples that a line names; of how many it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing found."""
+
+    label: str
+    text: str
+    wrong: bool = False
+    """It would not work like this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What was found about one thing."""
+
+    title: str
+    lines: Sequence[Line]
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something in it would not work."""
+        return any(line.wrong for line in self.lines)
+
+
+def of(scaler: Autoscaler, seen: Observation, now: datetime) -> Block:
+    """The target, each metric, and what the autoscaler would do now if it had no history."""
+    return Block(f"{scaler.name} on {scaler.target}", tuple(_lines(scaler, seen, now)))
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 query`, `2 queries`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Line]:
+    state = seen.target
+    if isinstance(state, TargetError):
+        yield Line("target", str(state), wrong=True)
+        for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
+            yield _unjoined(metric, reading)
+        return
+    yield Line("target", _target(state))
+    tolerances = tolerances_of(scaler)
+    outcomes = []
+    for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
+        outcome = propose(metric, reading, state, scaler.options, tolerances, now)
+        outcomes.append(outcome)
+        yield _metric(reading, outcome, state)
+    if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
+        yield Line("victims", "the query failed or is empty, and the back end would choose who leaves", wrong=True)
+    yield _now(decide(scaler, seen, History(), now), outcomes)
+    for warning in state.warnings:
+        yield Line("warning", warning)
+
+
+def _target(state: TargetState) -> str:
+    said = f"size {state.replicas}, {count(len(state.instances), 'instance')}"
+    kinds = Counter(map(_kind, state.instances))
+    told = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    return f"{said}: {told}" if told else said
+
+
+def _kind(instance: Instance) -> str:
+    if instance.phase is Phase.FAILED:
+        return "failed"
+    if instance.deleting:
+        return "on its way out"
+    if instance.phase is Phase.PENDING:
+        return "pending"
+    return "ready" if instance.ready else "not ready"
+
+
+def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Line:
+    """A metric of a target that could not be read."""
+    if isinstance(reading, InstanceReading):
+        return Line(metric.name, f"{count(how_many(reading.unmatched), 'sample')}, with no instance to join them to")
+    if isinstance(reading, MetricError):
+        return Line(metric.name, str(reading), wrong=True)
+    return Line(metric.name, _values(reading))
+
+
+def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Line:
+    if isinstance(reading, MetricError):
+        return Line(outcome.name, str(reading), wrong=True)
+    said = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
+    wrong = outcome.failed and state.replicas > 0  # of no instances nothing can be measured, nor is it wrong
+    return Line(outcome.name, f"{said}; {outcome.error}" if wrong else said, wrong)
+
+
+def _values(reading: ValueReading) -> str:
+    return f"{count(len(reading.values), 'sample')}, sum {format_quantity(sum(reading.values))}"
+
+
+def _joined(reading: InstanceReading, state: TargetState) -> str:
+    said = f"{count(len(reading.samples), 'sample')} joined"
+    if reading.unmatched:
+        said += f", {how_many(reading.unmatched)} not: {_some(reading.unmatched)} is no instance, or more than one"
+        said += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
+    if reading.dropped:
+        said += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"
+    running = [one.name for one in state.instances if one.phase is Phase.RUNNING and not one.deleting]
+    missing = [name for name in running if name not in reading.samples]
+    return f"{said}; none for {_some(missing)}" if missing else said
+
+
+def _some(names: Sequence[str]) -> str:
+    more = how_many(names) - len(names[:_NAMED])
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")
+
+
+def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Line:
+    current, desired = decision.current, decision.desired
+    measured = ", ".join(map(_measured, outcomes))
+    condition = headline(decision)
+    why = "" if condition is None else f"{condition.reason}: {condition.message}"
+    if desired is None:
+        failed = any(outcome.failed for outcome in outcomes)  # which is told beside each metric
+        return Line("now", f"would keep {current}: {measured if failed else why}", wrong=True)
+    if decision.change is not None and not decision.metrics:  # outside the bounds no metric is read
+        return Line("now", f"would propose {desired}: {decision.change.reason}")
+    asked = max((outcome.proposal for outcome in outcomes if outcome.proposal is not None), default=desired)
+    said = f"would {'keep' if desired == current else 'propose'} {desired}: {measured}"
+    plain = asked == desired and (condition is None or condition.status)
+    return Line("now", said if plain else f"{said}; {why}")
+
+
+def _measured(outcome: MetricOutcome) -> str:
+    """`cpu 63%/60%`; over no instances there is no average, and how it was reckoned stands in its place."""
+    averaged = outcome.failed or notation.value(outcome) is not None
+    return f"{outcome.name} {notation.ratio(outcome) if averaged else outcome.detail}"

@@ -1,0 +1,170 @@
+"""`autoscaler check --live`: asks every Prometheus and every adapter once, and changes nothing."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NoReturn
+
+from autoscaler.act import named
+from autoscaler.cli import findings
+from autoscaler.cli.findings import Block, Line, count
+from autoscaler.config import Settings
+from autoscaler.daemon import state_folder
+from autoscaler.errors import AdapterError, MetricError, TargetUnavailable
+from autoscaler.model import Call, Observation, ScaleChange, TargetRef, TargetState
+from autoscaler.observe import Observer, Sighting
+from autoscaler.observe.ask import ask
+from autoscaler.observe.plan import Question
+from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.workers import settle, spawn
+from autoscaler.target import Adapter, AdapterContext, Clock, Closes, Logger, load
+
+_CYCLE_SECONDS: Final = 15.0
+"""As the daemon's default period; the observer gives up on whoever has not answered in two thirds of it."""
+_CLOSE_SECONDS: Final = 2.0
+"""The contract gives an adapter one."""
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Block]:
+    """What was found of files that are absent, of the connections, and of each autoscaler in the file's order."""
+    now = clock.now()
+    tally = _Tally()
+    with _connected(settings, clock, logger) as adapters:
+        observer = Observer(settings.prometheus, adapters, clock, logger, sightings=_Settled(), meter=tally)
+        try:
+            seen = observer.observe(settings.autoscalers, Call(now, clock.monotonic() + _CYCLE_SECONDS))
+        finally:
+            observer.close()
+        _ask_the_unused(settings, tally, clock)
+    connections = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
+    blocks = [findings.of(scaler, seen[scaler.name], now) for scaler in settings.autoscalers]
+    absent = [Line(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
+    return [*([Block("files", absent)] if absent else []), Block("connections", connections), *blocks]
+
+
+class _Tally:
+    """Counts what each Prometheus was asked (`observe.Meter`)."""
+
+    def __init__(self) -> None:
+        self.answered: dict[str, list[float]] = {}
+        """Seconds of each query, by source."""
+        self.failed: dict[str, list[MetricError]] = {}
+
+    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
+        """One query."""
+        if error is None:
+            self.answered.setdefault(prometheus, []).append(seconds)
+        else:
+            self.failed.setdefault(prometheus, []).append(error)
+
+
+class _LongSince(dict[str, Sighting]):
+    """Sightings of one target: every instance has been as it is for long."""
+
+    def get(self, key: str, default: object = None) -> Sighting:  # noqa: ARG002 - dict's signature
+        """Never the default."""
+        return Sighting(_LONG_AGO, True, _LONG_AGO)
+
+
+class _Settled:
+    """The daemon remembers since when it knows an instance; a check must not take all for new (`Sightings`)."""
+
+    def load(self, targets: Sequence[TargetRef]) -> Mapping[TargetRef, Mapping[str, Sighting]]:
+        """The same of all."""
+        return {target: _LongSince() for target in targets}
+
+    def save(self, known: Mapping[TargetRef, Mapping[str, Sighting]]) -> None:
+        """Keeps nothing."""
+
+
+class _Unbuilt:
+    """Stands for an adapter that could not be built: the queries are asked all the same."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> NoReturn:  # noqa: ARG002 - Adapter's signature
+        """Raises why."""
+        raise TargetUnavailable(self.error)
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> NoReturn:  # noqa: ARG002 - likewise
+        """Raises why."""
+        raise TargetUnavailable(self.error)
+
+
+@contextmanager
+def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Mapping[str, Adapter]]:
+    """Every adapter of the file, built for a dry run."""
+    with TemporaryDirectory(prefix="autoscaler-check-", ignore_cleanup_errors=True) as spare:
+        adapters: dict[str, Adapter] = {}
+        try:
+            for name in settings.adapters:
+                adapters[name] = _build(name, settings, Path(spare), clock, logger)
+            yield adapters
+        finally:
+            _close(adapters.values())
+
+
+def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Logger) -> Adapter:
+    """With the daemon's own state folder, where there is one: a pool's workers are known only from there."""
+    section = settings.adapters[name]
+    folder = state_folder(os.environ) / "adapters" / name
+    if not folder.is_dir():
+        folder = spare / name
+        folder.mkdir()
+    try:
+        return load(section.type)(AdapterContext(name, section.settings, clock, logger, folder, dry_run=True))
+    except AdapterError as error:
+        return _Unbuilt(str(error))
+    except Exception as error:  # noqa: BLE001 - foreign code
+        return _Unbuilt(f"the adapter {section.type!r} cannot be built: {named(error)}; report it to its author")
+
+
+def _close(adapters: Iterable[Adapter]) -> None:
+    """Side by side, and no longer than allowed: one that hangs keeps nobody."""
+    futures: list[Future[None]] = []
+    for adapter in adapters:
+        if isinstance(adapter, Closes):
+            futures.append(Future())
+            spawn("close", partial(settle, futures[-1], adapter.close))
+    wait(futures, timeout=_CLOSE_SECONDS)
+
+
+def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
+    """A Prometheus that no query uses is asked for a constant."""
+    unused = settings.prometheus.keys() - tally.answered.keys() - tally.failed.keys()
+    sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in sorted(unused)}
+    call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
+    ask([Question(name, "vector(1)") for name in sources], sources, call, clock, tally)
+    for source in sources.values():
+        source.close()
+
+
+def _sources(settings: Settings, tally: _Tally) -> Iterator[Line]:
+    for name in settings.prometheus:
+        answered, failed = tally.answered.get(name, []), tally.failed.get(name, [])
+        said = f"{count(len(answered), 'query', 'queries')} answered"
+        said += f", the slowest in {max(answered):.2f} s" if answered else ""
+        said += f"; {len(failed)} failed" if failed else ""
+        wrong = bool(failed)
+        yield Line(f"prometheus {name}", f"{said}: {failed[0]}" if wrong else said, wrong)
+
+
+def _adapters(settings: Settings, adapters: Mapping[str, Adapter], seen: Mapping[str, Observation]) -> Iterator[Line]:
+    for name, section in settings.adapters.items():
+        adapter = adapters[name]
+        states = [seen[scaler.name].target for scaler in settings.autoscalers if scaler.target.adapter == name]
+        read = sum(isinstance(state, TargetState) for state in states)
+        if isinstance(adapter, _Unbuilt):
+            yield Line(f"adapter {name}", adapter.error, wrong=True)
+        elif not states:
+            yield Line(f"adapter {name}", f"{section.type}, used by no autoscaler")
+        else:
+            said = f"{section.type}, {read} of {count(len(states), 'target')} read"
+            yield Line(f"adapter {name}", said, wrong=read < len(states))

@@ -1,0 +1,56 @@
+"""An adapter type that does with a target what the target's name says."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
+
+from autoscaler.errors import AdapterError, TargetError, TargetNotScalable
+from autoscaler.model import Call, Instance, Limits, Phase, TargetRef, TargetState
+from autoscaler.target import AdapterSettings
+
+
+class Settings(AdapterSettings):
+    """`broken`: it cannot be built, and how."""
+
+    broken: str = ""
+
+
+class Stubborn:
+    """Names: `global`, `narrow`, `hanging`; any other works."""
+
+    Settings: ClassVar = Settings
+    target_keys: ClassVar[frozenset[str]] = frozenset()
+    dry_runs: ClassVar[list[bool]] = []
+    """What each one that was built was told."""
+    closed: ClassVar[list[bool]] = []
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: Any) -> str | None:
+        return None
+
+    def __init__(self, context: Any) -> None:
+        if context.settings.broken == "expected":
+            raise AdapterError("token.txt is absent; write it")
+        if context.settings.broken:
+            raise ZeroDivisionError("with a secret in it")
+        self.dry_runs.append(context.dry_run)
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        return {target: self._state(target.name) for target in targets}
+
+    def scale(self, *_: object) -> NoReturn:
+        raise AssertionError("a check writes nothing")
+
+    def close(self) -> None:
+        self.closed.append(True)
+
+    @staticmethod
+    def _state(name: str) -> TargetState | TargetError:
+        if name == "hanging":
+            time.sleep(3600)
+        if name == "global":
+            return TargetNotScalable("service global is a global service; only replicated ones have a size")
+        workers = tuple(
+            Instance(f"w{number}", Phase.RUNNING, None, identities=frozenset({f"w{number}"})) for number in (1, 2)
+        )
+        return TargetState(2, 2, workers, Limits(7, 9, "the group's own") if name == "narrow" else Limits())

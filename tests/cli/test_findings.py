@@ -1,0 +1,187 @@
+"""What `check --live` says of what it has seen."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from autoscaler.cli.findings import Block, of
+from autoscaler.errors import MetricError, TargetError, TargetNotScalable
+from autoscaler.model import (
+    Autoscaler,
+    Hold,
+    HoldReason,
+    Instance,
+    InstanceReading,
+    Limits,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Phase,
+    Query,
+    Reading,
+    Sample,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
+    VictimOrder,
+    VictimRule,
+)
+
+NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_CPU: Final = MetricSpec(
+    MetricType.RESOURCE, "cpu", MetricTarget(TargetType.UTILIZATION, 60), Query("rate(cpu[1m])"), request=1000
+)
+_QUEUE: Final = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("queue"))
+
+
+def scaler(*metrics: MetricSpec) -> Autoscaler:
+    return Autoscaler("web", TargetRef("fleet", "web-asg"), 1, 5, metrics)
+
+
+def instance(name: str, **more: Any) -> Instance:
+    long_ago = NOW - timedelta(days=1)
+    given = {"phase": Phase.RUNNING, "ready": True, "ready_transition": long_ago, "started_at": long_ago}
+    return Instance(name, **{**given, "identities": frozenset({name, f"{name}:9100"}), **more})
+
+
+def state(*instances: Instance, size: int | None = None, **more: Any) -> TargetState:
+    return TargetState(len(instances) if size is None else size, len(instances), instances, **more)
+
+
+def reading(*names: str, milli: int = 900, **more: Any) -> InstanceReading:
+    requests = dict.fromkeys(("a", "b", "c"), 1000)
+    return InstanceReading(
+        {name: Sample(milli, NOW, timedelta(minutes=1)) for name in names}, **{"requests": requests, **more}
+    )
+
+
+def found(target: TargetState | TargetError, *readings: Reading | MetricError) -> Block:
+    metrics = [_QUEUE if isinstance(each, ValueReading) else _CPU for each in readings]
+    return of(scaler(*metrics), Observation(target, tuple(readings)), NOW)
+
+
+def line(block: Block, label: str) -> tuple[str, bool]:
+    """Its text, and whether it is wrong."""
+    return next((line.text, line.wrong) for line in block.lines if line.label == label)
+
+
+def test_a_target_that_works_says_what_would_be_proposed() -> None:
+    """The line that a newcomer looks for."""
+    block = found(state(instance("a"), instance("b")), reading("a", "b"))
+    assert not block.wrong
+    assert block.title == "web on fleet/web-asg"
+    assert line(block, "target") == ("size 2, 2 instances: 2 ready", False)
+    assert line(block, "cpu") == ("2 samples joined", False)
+    assert line(block, "now") == ("would propose 3: cpu 90%/60%", False)
+
+
+def test_instances_are_told_apart_by_what_they_count_for() -> None:
+    """Pending, failed and leaving ones explain a proposal that surprises."""
+    others = (
+        instance("b", phase=Phase.PENDING, ready=False),
+        instance("c", ready=False),
+        instance("d", deleting=True),
+        instance("e", phase=Phase.FAILED, ready=False),
+    )
+    block = found(state(instance("a"), *others), ValueReading((5000,)))
+    text = "size 5, 5 instances: 1 ready, 1 pending, 1 not ready, 1 on its way out, 1 failed"
+    assert line(block, "target") == (text, False)
+
+
+def test_what_did_not_join_is_named_beside_what_it_was_compared_with() -> None:
+    """Both sides of a join that fails are needed to repair it."""
+    unmatched = (*(f'instance="10.0.0.{number}"' for number in range(20)), "and 380 more")
+    text, wrong = line(found(state(instance("a")), reading(unmatched=unmatched)), "cpu")
+    assert wrong
+    assert text.startswith('0 samples joined, 400 not: instance="10.0.0.0", instance="10.0.0.1", instance="10.0.0.2"')
+    assert " and 397 more is no instance, or more than one; a is known as a, a:9100; none for a; no sample of" in text
+
+
+def test_samples_of_others_beside_our_own_are_no_fault() -> None:
+    """A shared query holds the whole fleet's."""
+    block = found(state(instance("a")), reading("a", unmatched=('instance="other"',)))
+    assert not block.wrong
+    assert "1 sample joined, 1 not: " in line(block, "cpu")[0]
+
+
+def test_unusable_and_missing_samples_are_named() -> None:
+    """They make a proposal careful."""
+    block = found(state(instance("a"), instance("b"), instance("c")), reading("a", dropped=("b: is NaN",)))
+    assert line(block, "cpu") == ("1 sample joined; 1 unusable: b: is NaN; none for b, c", False)
+
+
+def test_a_missing_request_is_wrong() -> None:
+    """Utilization is set against it."""
+    text, wrong = line(found(state(instance("a")), reading("a", requests={})), "cpu")
+    assert wrong
+    assert "instance a has no cpu request" in text
+
+
+def test_a_query_that_fails_is_wrong_also_where_another_metric_decides() -> None:
+    """It would hold every scale-in."""
+    block = found(state(instance("a")), ValueReading((3000,)), MetricError("the query returned no sample"))
+    assert line(block, "cpu") == ("the query returned no sample", True)
+    assert line(block, "now") == ("would propose 3: queue 3/1 (avg), cpu <unknown>/60%", False)
+    assert block.wrong
+
+
+def test_a_query_is_looked_at_also_outside_the_bounds() -> None:
+    """There the decision reads none, and the query fails when it is back inside."""
+    block = found(state(instance("a"), size=9), MetricError("the query returned no sample"))
+    assert line(block, "now") == ("would propose 5: the size is above maxReplicas", False)
+    assert block.wrong
+
+
+def test_a_target_that_cannot_be_scaled_is_wrong_and_its_queries_are_told() -> None:
+    """They may well be right."""
+    block = found(TargetNotScalable("it is a global service"), ValueReading((3000,)), reading(unmatched=("x", "y")))
+    assert line(block, "target") == ("it is a global service", True)
+    assert line(block, "queue") == ("1 sample, sum 3", False)
+    assert line(block, "cpu") == ("2 samples, with no instance to join them to", False)
+    assert line(found(TargetNotScalable("no"), MetricError("empty")), "cpu") == ("empty", True)
+
+
+def test_bounds_without_a_size_in_common_are_wrong() -> None:
+    """Nothing could ever be written."""
+    text, wrong = line(found(state(instance("a"), limits=Limits(6, 9)), ValueReading((1000,))), "now")
+    assert wrong
+    assert text.startswith("would keep 1: BoundsConflict: no size is allowed: ")
+
+
+def test_a_hold_is_told_and_not_wrong() -> None:
+    """It ends by itself."""
+    hold = Hold(scale_out=HoldReason("DeploymentActive", "deployment 1 is under way"))
+    text, wrong = line(found(state(instance("a"), hold=hold), ValueReading((3000,))), "now")
+    assert (text, wrong) == ("would propose 3: queue 3/1 (avg); DeploymentActive: deployment 1 is under way", False)
+
+
+def test_a_proposal_that_is_not_followed_at_once_says_why() -> None:
+    """Without the reason it would look like a wrong metric."""
+    text, wrong = line(found(state(instance("a"), instance("b")), ValueReading((900,))), "now")
+    assert not wrong
+    assert text.startswith("would keep 2: queue 450m/1 (avg); ScaleDownStabilized: ")
+
+
+def test_a_target_of_size_zero_is_switched_off_and_not_wrong() -> None:
+    """Nothing can be measured, and an operator meant it."""
+    text, wrong = line(found(state(), reading()), "now")
+    assert not wrong
+    assert "ScalingDisabled" in text
+
+
+def test_a_query_that_ranks_nobody_is_wrong() -> None:
+    """Scale-in would take others than the operator chose, without a word."""
+    victims = VictimRule(VictimOrder.LEAST, Query("load"))
+    seen = Observation(state(instance("a")), (ValueReading((1000,)),))
+    ranked = replace(seen, victims=("a",))
+    asked = replace(scaler(_QUEUE), victims=victims)
+    assert line(of(asked, seen, NOW), "victims")[1]
+    assert not of(asked, ranked, NOW).wrong
+
+
+def test_the_target_s_warnings_are_told() -> None:
+    """Two autoscalers on one group are nobody's error message."""
+    block = found(state(instance("a"), warnings=("another autoscaler is at work",)), ValueReading((1000,)))
+    assert line(block, "warning") == ("another autoscaler is at work", False)
