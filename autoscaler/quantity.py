@@ -7,6 +7,7 @@ Source: k8s.io/apimachinery `resource.Quantity`; prometheus.io/docs, "Time durat
 import math
 import re
 from datetime import timedelta
+from fractions import Fraction
 from typing import Final, TypeAlias
 
 from autoscaler.errors import QuantityError
@@ -50,6 +51,13 @@ def parse_quantity(text: str | int | float) -> Milli:
 
     Raises QuantityError for another form, or when the thousandths do not fit 63 bits.
     """
+    exact = parse_exact(text)
+    milli = math.ceil(abs(exact) * 1000)
+    return -milli if exact < 0 else milli
+
+
+def parse_exact(text: str | int | float) -> Fraction:
+    """A Kubernetes quantity at full precision. Raises QuantityError as `parse_quantity` does."""
     source = repr(text) if isinstance(text, float) else str(text)
     match = _QUANTITY.fullmatch(source.strip()) if source.isascii() else None
     if match is None or isinstance(text, bool):
@@ -57,16 +65,11 @@ def parse_quantity(text: str | int | float) -> Milli:
     sign, number, exponent, suffix = match.groups()
     whole, _, fraction = number.partition(".")
     numerator, denominator = _SUFFIXES[suffix or ""]
-    power = int(exponent or 0) - len(fraction) + 3
-    numerator *= int(whole + fraction or "0")
-    if power >= 0:
-        numerator *= 10**power
-    else:
-        denominator *= 10**-power
-    milli = -(-numerator // denominator)
-    if milli > MAX_MILLI:
+    power = int(exponent or 0) - len(fraction)
+    value = Fraction(int(whole + fraction or "0")) * Fraction(numerator, denominator) * Fraction(10) ** power
+    if math.ceil(value * 1000) > MAX_MILLI:
         raise QuantityError(f"{source[:64]!r} is too large: its thousandths do not fit 63 bits; use a smaller unit")
-    return -milli if sign == "-" else milli
+    return -value if sign == "-" else value
 
 
 def format_quantity(milli: Milli) -> str:

@@ -3,12 +3,13 @@
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 from adapters.nomad.client import Client, Refusal
 from adapters.nomad.jobs import Group, Job, JobKey
 from adapters.nomad.region import JobView, Region, job_path, understood
-from adapters.nomad.settings import NomadSettings, resolve
+from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
 from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable
 from autoscaler.model import (
     Call,
@@ -30,6 +31,8 @@ from autoscaler.target import AdapterContext
 
 DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
 """Reason of a hold: Nomad refuses a new count while a deployment of the job is under way."""
+_DEFAULT_REGION: Final = "global"
+"""An agent's own where its configuration names none."""
 _MESSAGE_LENGTH: Final = 1000
 """Nomad keeps a message as it is; a decision's reason needs no more."""
 
@@ -57,6 +60,15 @@ class Nomad:
         if target.namespace is not None and (target.namespace == "*" or not target.namespace):
             return f"namespace: {target.namespace!r} is no single namespace; name one, or leave it out"
         return None
+
+    @staticmethod
+    def canonical(target: TargetRef, settings: NomadSettings) -> TargetRef:
+        """With the connection's namespace and region. The agent's own region is not known offline: Nomad's default."""
+        return replace(
+            target,
+            namespace=target.namespace or namespace_of(settings, os.environ),
+            region=target.region or region_of(settings, os.environ) or _DEFAULT_REGION,
+        )
 
     def __init__(self, context: AdapterContext[NomadSettings]) -> None:
         self._connection = resolve(context.settings, os.environ)

@@ -104,6 +104,16 @@ class Connection:
         return token or None
 
 
+def region_of(settings: NomadSettings, environment: Mapping[str, str]) -> str | None:
+    """The region of targets that name none; None: the agent's own."""
+    return settings.region or environment.get("NOMAD_REGION") or None
+
+
+def namespace_of(settings: NomadSettings, environment: Mapping[str, str]) -> str:
+    """The namespace of targets that name none."""
+    return settings.namespace or environment.get("NOMAD_NAMESPACE") or DEFAULT_NAMESPACE
+
+
 def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> Connection:
     """The connection in force. Raises AdapterError for what can never work, and for a secret file that is absent."""
     tls = settings.tls
@@ -116,8 +126,8 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> Connecti
     try:
         connection = Connection(
             address=settings.address or _url(environment.get("NOMAD_ADDR") or DEFAULT_ADDRESS),
-            region=settings.region or environment.get("NOMAD_REGION") or None,
-            namespace=settings.namespace or environment.get("NOMAD_NAMESPACE") or DEFAULT_NAMESPACE,
+            region=region_of(settings, environment),
+            namespace=namespace_of(settings, environment),
             token_file=settings.token_file,
             token=environment.get("NOMAD_TOKEN") or None,
             ca_file=tls.ca_file or path("NOMAD_CACERT"),

@@ -82,8 +82,8 @@ class Process:
         self._keeper.close()
 
     def _refuse(self, target: TargetRef, change: ScaleChange, settings: PoolSettings) -> None:
-        if self._context.dry_run:
-            raise TargetRefused(f"{target}: this connection is a dry run's and changes nothing")
+        if self._keeper.only_watches(target.name):
+            raise TargetRefused(f"{target}: it is a dry run's, and nothing is changed")
         maximum = _limits(settings).maximum
         if maximum is not None and change.size > maximum:
             raise TargetRefused(

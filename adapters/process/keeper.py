@@ -27,7 +27,11 @@ PROBE_SECONDS = 1.0
 
 
 class Keeper:
-    """The pools of one connection. In a dry run it keeps nothing, and reads what another keeper has written."""
+    """The pools of one connection.
+
+    In a dry run it keeps nothing, and reads what another keeper has written. A pool whose autoscalers alone are dry
+    runs is watched in the same way beside the others: neither its processes nor its record are touched.
+    """
 
     def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
         self._name, self._dry_run = context.name, context.dry_run
@@ -38,6 +42,9 @@ class Keeper:
         self._upkeep = {
             name: Upkeep(name, pool, self._logs, self._clock, self._logger) for name, pool in self._settings.items()
         }
+        dry = {target.name for target in context.dry_targets}
+        self._watched = frozenset(name for name in self._settings if self._dry_run or name in dry)
+        self._kept = {name: upkeep for name, upkeep in self._upkeep.items() if name not in self._watched}
         self._lock = threading.Lock()  # guards all that follows
         self._pools: dict[str, Pool] | None = None
         self._published: dict[Path, str] = {}
@@ -67,7 +74,7 @@ class Keeper:
         try:
             if self._closed:
                 raise TargetUnavailable(f"{self._name}: the connection is closed; a new one has taken its place")
-            yield self._open()
+            yield self._seen()
         except (RecordsError, OSError) as error:
             raise TargetUnavailable(f"{self._name}: {error}") from error
         finally:
@@ -77,6 +84,10 @@ class Keeper:
         """Make a pool's new size durable and see to it soon; within `pools`. Raises RecordsError: nothing changed."""
         self._save({**self._open(), name: pool})
         self._wake.set()
+
+    def only_watches(self, name: str) -> bool:
+        """Whether nothing of this pool may be changed."""
+        return name in self._watched
 
     def upkeep(self, name: str) -> Upkeep:
         """What is known of a configured pool's troubles; within `pools`."""
@@ -110,7 +121,7 @@ class Keeper:
             if self._closed:
                 return
             self._open()
-            for name, upkeep in self._upkeep.items():
+            for name, upkeep in self._kept.items():
                 with self._trouble(f"pool_{name}_not_kept"):
                     self._keep(name, upkeep)
                 with self._trouble(f"targets_file_of_{name}_not_written"):
@@ -152,25 +163,30 @@ class Keeper:
             return {}
         self._probe_at = now + PROBE_SECONDS
         pools = self._open()
-        return {w: where for name, upkeep in self._upkeep.items() for w, where in upkeep.to_probe(pools[name]).items()}
+        return {w: where for name, upkeep in self._kept.items() for w, where in upkeep.to_probe(pools[name]).items()}
 
     def _note_readiness(self, answers: Mapping[str, bool]) -> None:
-        for name, upkeep in self._upkeep.items():
+        for name, upkeep in self._kept.items():
             self._change(name, upkeep.note_readiness(self._open()[name], answers, self._clock.now()))
 
+    def _seen(self) -> Mapping[str, Pool]:
+        """Every configured pool; one that is only watched as /proc shows it now. Raises RecordsError."""
+        records = self._file.load() if self._dry_run else self._open()
+        watched = {name: records.get(name) or Pool(self._settings[name].initial_replicas) for name in self._watched}
+        return records | {name: _as_found(pool) for name, pool in watched.items()}
+
     def _open(self) -> dict[str, Pool]:
-        """The records: read once, by a dry run each time. Raises RecordsError."""
+        """The records, read once and ours alone from then on. Raises RecordsError."""
         if self._pools is not None:
             return self._pools
-        if not self._dry_run:
-            self._file.lock()
-            self._logs.mkdir(exist_ok=True)
-        pools = {name: _as_found(pool) for name, pool in self._file.load().items()}
-        for name, settings in self._settings.items():
-            pools.setdefault(name, Pool(settings.initial_replicas))
-        if not self._dry_run:
-            self._save(pools)
-            self._tell_what_was_found(pools)
+        self._file.lock()
+        self._logs.mkdir(exist_ok=True)
+        records = self._file.load()
+        pools = {name: pool if name in self._watched else _as_found(pool) for name, pool in records.items()}
+        for name in self._kept:
+            pools.setdefault(name, Pool(self._settings[name].initial_replicas))
+        self._save(pools)
+        self._tell_what_was_found(pools)
         return pools
 
     def _change(self, name: str, pool: Pool) -> None:

@@ -9,7 +9,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 
 from autoscaler.target import AdapterSettings, ConfigPath, Duration
 
@@ -39,6 +47,15 @@ def _port_range(value: Any) -> Any:
 
 def _write_range(ports: range) -> str:
     return f"{ports[0]}-{ports[-1]}"
+
+
+def _check_initial(replicas: int) -> int:
+    if replicas < 1:
+        raise ValueError(
+            f"a pool that begins at {replicas} would never start, for a size of 0 means that scaling is disabled; "
+            "write at least 1, and minReplicas 0 on its autoscaler to let it scale in to none"
+        )
+    return replicas
 
 
 Command: TypeAlias = Annotated[
@@ -82,8 +99,10 @@ class PoolSettings(AdapterSettings):
     """None: a worker that runs counts as ready."""
     grace_period: Duration = timedelta(seconds=10)
     """Between SIGTERM and SIGKILL."""
-    initial_replicas: Annotated[int, Field(ge=0)] = 1
-    """The size of a pool that has never run."""
+    initial_replicas: Annotated[
+        int, AfterValidator(_check_initial), WithJsonSchema({"type": "integer", "minimum": 1})
+    ] = 1
+    """The size of a pool that has never run; at least 1."""
     targets_file: ConfigPath | None = None
     """A Prometheus file_sd file of the workers' addresses, kept up to date."""
 

@@ -15,11 +15,10 @@ from pydantic import (
     StringConstraints,
     ValidationInfo,
     WithJsonSchema,
-    model_validator,
 )
 
 from autoscaler.config import promql
-from autoscaler.quantity import Milli, parse_quantity
+from autoscaler.quantity import Milli, parse_exact, parse_quantity
 from autoscaler.target import AdapterSettings, AdapterType, Duration
 
 INT32: Final = 2**31 - 1
@@ -44,15 +43,7 @@ def scope_of(info: ValidationInfo) -> Scope:
 
 
 class Section(AdapterSettings):
-    """Base of the file's sections. A known key without a value counts as left out, as Kubernetes reads null."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_out(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or None not in data.values():
-            return data
-        known = {field.alias for field in cls.model_fields.values()}
-        return {key: value for key, value in data.items() if value is not None or key not in known}
+    """Base of the file's sections."""
 
 
 def _plain_key(text: str) -> str:
@@ -97,14 +88,20 @@ def _check_positive(value: timedelta) -> timedelta:
     return value
 
 
-def _quantity(value: Any) -> Milli:
+def _check_sync_period(value: timedelta) -> timedelta:
+    if value < timedelta(seconds=1):
+        raise ValueError('a period so short floods Prometheus and the back end; write at least "1s"')
+    return value
+
+
+def _written(value: Any) -> str | int | float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError('expected a quantity such as 2, 0.5, "500m" or "1Gi"')  # its own words for maps and lists
-    return parse_quantity(value)
+    return value
 
 
 def _positive_quantity(value: Any) -> Milli:
-    milli = _quantity(value)
+    milli = parse_quantity(_written(value))
     if milli <= 0:
         raise ValueError(f"{value} is not above 0; write a positive quantity")
     return milli
@@ -112,10 +109,10 @@ def _positive_quantity(value: Any) -> Milli:
 
 def _ratio(value: Any) -> float:
     """A quantity at full precision: Kubernetes keeps a tolerance finer than thousandths."""
-    milli = _quantity(value)
-    if milli < 0:
+    ratio = parse_exact(_written(value))
+    if ratio < 0:
         raise ValueError(f"{value} is below 0; write 0 or more, 0.1 is 10 %")
-    return milli / 1000 if isinstance(value, str) and value.strip()[-1].isalpha() else float(value)
+    return float(ratio)
 
 
 def _expression(value: Any) -> promql.Expression:
@@ -135,6 +132,7 @@ Flag: TypeAlias = Annotated[bool, Strict()]
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=1, le=INT32)]
 CountOrZero: TypeAlias = Annotated[int, Strict(), Field(ge=0, le=INT32)]
 PositiveDuration: TypeAlias = Annotated[Duration, AfterValidator(_check_positive)]
+SyncPeriod: TypeAlias = Annotated[PositiveDuration, AfterValidator(_check_sync_period)]
 PositiveQuantity: TypeAlias = Annotated[Milli, PlainValidator(_positive_quantity), _QUANTITY_SCHEMA]
 Ratio: TypeAlias = Annotated[float, PlainValidator(_ratio), _QUANTITY_SCHEMA]
 Expr: TypeAlias = Annotated[promql.Expression, PlainValidator(_expression), WithJsonSchema({"type": "string"})]

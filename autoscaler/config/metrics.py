@@ -8,7 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
 from autoscaler.config.fields import Count, LabelName, PositiveQuantity, Section, Text
-from autoscaler.config.queries import Query, SharedQuery
+from autoscaler.config.queries import InstanceQuery, SharedQuery, TotalQuery
 
 Shared: TypeAlias = Mapping[str, SharedQuery]
 
@@ -79,7 +79,7 @@ class MetricIdentifier(Section):
 class RequestQuery(Section):
     """A capacity that is asked for."""
 
-    query: Query
+    query: InstanceQuery
     """Joined to instances like the metric."""
 
 
@@ -99,12 +99,20 @@ class ResourceMetric(Section):
 
     name: Text
     """`cpu` follows HPA's readiness rule for cpu; any other name does not."""
-    query: Query
+    query: InstanceQuery
     """One sample for each instance."""
-    request: Request | None = None
-    """Capacity of an instance, for Utilization. Default: its own reservation, where the adapter knows it."""
     target: ResourceTarget
     """The value to hold."""
+    request: Request | None = None
+    """Capacity of an instance, for Utilization. Default: its own reservation, where the adapter knows it."""
+
+    @field_validator("request")
+    @classmethod
+    def _for_utilization(cls, request: Any, info: ValidationInfo) -> Any:
+        target = info.data.get("target")
+        if request is not None and target is not None and target.type != "Utilization":
+            raise ValueError(f"has no meaning with a target of type {target.type}; remove it, or write Utilization")
+        return request
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
@@ -132,7 +140,7 @@ class PodsMetric(Section):
     """Per instance, raw."""
 
     metric: MetricIdentifier
-    query: Query
+    query: InstanceQuery
     """One sample for each instance."""
     target: PodsTarget
 
@@ -145,7 +153,7 @@ class ExternalMetric(Section):
     """A vector that is summed."""
 
     metric: MetricIdentifier
-    query: Query
+    query: TotalQuery
     """Its samples are summed."""
     target: TotalTarget
 
@@ -168,7 +176,7 @@ class ObjectMetric(Section):
     described_object: DescribedObject | None = None
     """What the metric is about. Only shown."""
     metric: MetricIdentifier
-    query: Query
+    query: TotalQuery
     """Exactly one sample, or a scalar."""
     target: TotalTarget
 

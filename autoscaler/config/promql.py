@@ -1,7 +1,8 @@
 """PromQL, offline: syntax, result type, ranges.
 
-promql-parser knows Prometheus 3's functions, not its experimental grammar (durations that are computed). What it costs
-grows with the square of the expression, and its stack is finite, hence the bounds.
+promql-parser knows Prometheus 3's functions, not its experimental grammar (durations that are computed). The one that
+Prometheus 2 has under another name is taught to it, so that which of the two is asked is the server's business. What
+parsing costs grows with the square of the expression, and the parser's stack is finite, hence the bounds.
 """
 
 import re
@@ -12,10 +13,17 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.target import LONGEST
+
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
 MAX_LENGTH: Final = 8192
 """Characters outside of quotes."""
 MAX_NESTING: Final = 100
+
+_RENAMED: Final = ast.Function(  # to double_exponential_smoothing, by Prometheus 3.0's changelog
+    "holt_winters", [ast.ValueType.Matrix, ast.ValueType.Scalar, ast.ValueType.Scalar], ast.ValueType.Vector
+)
+ast.register_extra_functions([_RENAMED])
 
 _QUOTED: Final = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`', re.DOTALL)
 
@@ -29,6 +37,8 @@ class Expression:
     """The longest range in it; 60 s without one."""
     plain: bool
     """Whether it is one selector and nothing else, so that `timestamp()` of it tells its samples' age."""
+    scalar: bool
+    """Whether it comes back as one number without labels."""
 
 
 def parse(text: str) -> Expression:
@@ -41,8 +51,10 @@ def parse(text: str) -> Expression:
     _check_result(root)
     ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
     window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)
+    if window > LONGEST:
+        raise ValueError("the expression has a range of more than 100 years; correct it")
     plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
-    return Expression(text, window, plain)
+    return Expression(text, window, plain, _is_scalar(root))
 
 
 def _bound(text: str) -> None:
@@ -68,6 +80,21 @@ def _check_result(root: Any) -> None:
         )
     if isinstance(result, ast.StringLiteral):
         raise ValueError("the expression is a string, not a number; write a selector or a function of one")
+
+
+def _is_scalar(node: Any) -> bool:
+    """By PromQL's types: arithmetic on scalars is a scalar, with a vector it is a vector."""
+    match node:
+        case ast.NumberLiteral():
+            return True
+        case ast.Call():
+            return bool(node.func.return_type == ast.ValueType.Scalar)
+        case ast.ParenExpr() | ast.UnaryExpr():
+            return _is_scalar(node.expr)
+        case ast.BinaryExpr():
+            return _is_scalar(node.lhs) and _is_scalar(node.rhs)
+        case _:
+            return False
 
 
 def _walk(root: Any) -> Iterator[Any]:

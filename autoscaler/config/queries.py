@@ -15,7 +15,7 @@ DEFAULT_SOURCE: Final = "default"
 
 
 def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
-    expr = info.data.get("expr") or _shared_expression(info)
+    expr = info.data.get("expr") or _shared_expression(info.data.get("ref"), info)
     if isinstance(expr, Expression) and not expr.plain:
         raise ValueError(
             "maxAge needs a plain selector, for only that tells its samples' age (timestamp()); "
@@ -24,9 +24,9 @@ def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
     return value
 
 
-def _shared_expression(info: ValidationInfo) -> Expression | None:
+def _shared_expression(ref: str | None, info: ValidationInfo) -> Expression | None:
     """What a `ref` leads to; None where that is a problem of its own."""
-    shared: Any = scope_of(info)["queries"].get(info.data.get("ref") or "")
+    shared: Any = scope_of(info)["queries"].get(ref or "")
     try:
         return promql.parse(shared["expr"])
     except (KeyError, TypeError, ValueError):
@@ -115,3 +115,29 @@ class Query(_Reading):
             window=self.window or base.window or expr.window,
             max_age=self.max_age or base.max_age,
         )
+
+
+class InstanceQuery(Query):
+    """A query whose samples belong to instances."""
+
+    @field_validator("expr", "ref")
+    @classmethod
+    def _has_labels(cls, value: Expression | str | None, info: ValidationInfo) -> Expression | str | None:
+        expr = _shared_expression(value, info) if isinstance(value, str) else value
+        if expr is not None and expr.scalar:
+            raise ValueError(
+                "the expression is a scalar, one number without labels, and an instance needs a sample of its own; "
+                "write one that keeps the instance's label, or use a metric of type External"
+            )
+        return value
+
+
+class TotalQuery(Query):
+    """A query whose samples belong to no instance."""
+
+    @field_validator("instance_label")
+    @classmethod
+    def _of_no_instance(cls, label: str | None) -> str | None:
+        if label is not None:
+            raise ValueError("has no meaning here, for no sample is an instance's; remove it")
+        return label

@@ -1,18 +1,20 @@
 """Rules that span several parts of the file. They read plain values, so that they hold beside other mistakes."""
 
-from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import Document
 from autoscaler.config.problems import Problems
 from autoscaler.model import TargetRef
+from autoscaler.target import Canonicalizes
+
+_TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
 
 def check_autoscalers(raw: Any, connections: Connections, document: Document, problems: Problems) -> None:
     """Adds: names and targets that stand twice, a minimum of 0 that nothing could raise, targets that cannot be."""
-    names: dict[Hashable, int] = {}
-    targets: dict[Hashable, int] = {}
+    names: dict[str, int] = {}
+    targets: dict[TargetRef, int] = {}
     for index, body in enumerate(raw if isinstance(raw, list) else ()):
         if not isinstance(body, dict):
             continue
@@ -27,11 +29,12 @@ def check_autoscalers(raw: Any, connections: Connections, document: Document, pr
         target = _target(body.get("scaleTargetRef"))
         if target is None:
             continue
-        place = (*loc, "scaleTargetRef", "name")
-        if (first := targets.setdefault(_identity(target, connections), index)) != index:
+        place = (*loc, "scaleTargetRef")
+        known = _consult(target, place, connections, problems)
+        if (first := targets.setdefault(known, index)) != index:
             line = document.place(("autoscalers", first, "scaleTargetRef"))[0]
-            problems.add(place, f"{target} is already scaled by the autoscaler on line {line}; remove one of the two")
-        _check_target(target, place, connections, problems)
+            message = f"{target} is already scaled by the autoscaler on line {line}; remove one of the two"
+            problems.add((*place, "name"), message)
 
 
 def _sees_demand_without_instances(metrics: Any) -> bool:
@@ -53,23 +56,22 @@ def _target(ref: Any) -> TargetRef | None:
     return TargetRef(adapter, name, namespace, region)
 
 
-def _identity(target: TargetRef, connections: Connections) -> Hashable:
-    """What a name comes to: without a namespace or region of its own it is in its connection's."""
-    section = connections.sections.get(target.adapter)
-    default = section.settings if section else None
-    namespace = target.namespace or getattr(default, "namespace", None)
-    return (target.adapter, target.name, namespace, target.region or getattr(default, "region", None))
-
-
-def _check_target(
+def _consult(
     target: TargetRef, place: tuple[str | int, ...], connections: Connections, problems: Problems
-) -> None:
+) -> TargetRef:
+    """What the target's name comes to, by the word of its adapter. Adds what is wrong with it."""
     kind, section = connections.types.get(target.adapter), connections.sections.get(target.adapter)
     if kind is None or section is None:
-        return
+        return target
     try:
         wrong = kind.target_problem(target, section.settings)
+        known = kind.canonical(target, section.settings) if isinstance(kind, Canonicalizes) else target
     except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is the cause we name
         wrong = f"adapter {section.type!r} failed to check it: {type(error).__name__}: {error}; report it"
+        known = target
     if wrong is not None:
-        problems.add(place, wrong)
+        key, _, message = wrong.partition(": ")
+        if key not in _TARGET_KEYS:  # it says what is wrong, and not where
+            key, message = "name", wrong
+        problems.add((*place, key), message)
+    return known

@@ -21,22 +21,25 @@ from autoscaler.config.fields import (
     PositiveDuration,
     Ratio,
     Section,
+    SyncPeriod,
     Text,
     Word,
     scope_of,
 )
 from autoscaler.config.metrics import Metric, Shared
-from autoscaler.config.queries import DEFAULT_SOURCE, Query, SharedQuery
+from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.target import Duration, ExistingPath
 
 _DEFAULTS: Final = model.Options()
+_OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
+"""Parameters of Prometheus' instant queries that say what is asked."""
 
 
 class Controller(Section):
     """Named and defaulted as kube-controller-manager's --horizontal-pod-autoscaler-* flags."""
 
-    sync_period: PositiveDuration = timedelta(seconds=15)
-    """How often each autoscaler decides."""
+    sync_period: SyncPeriod = timedelta(seconds=15)
+    """How often each autoscaler decides; at least 1s."""
     tolerance: Ratio = _DEFAULTS.tolerance
     """How far from the target is near enough; 0.1 is 10 %."""
     downscale_stabilization: Duration = _DEFAULTS.downscale_stabilization
@@ -102,6 +105,27 @@ def _check_url(url: str) -> str:
     return url
 
 
+def _check_header(name: str) -> str:
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):  # RFC 9110, 5.6.2: token
+        raise ValueError(f"{name[:64]!r} is no header's name; use letters, digits and `-`, as in X-Scope-OrgID")
+    return name
+
+
+def _check_header_value(value: str) -> str:
+    """The value is never shown: it may be a secret."""
+    if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
+        raise ValueError(
+            "expected one line of Latin-1 characters without spaces around it, for a header holds no other; correct it"
+        )
+    return value
+
+
+def _check_param(name: str) -> str:
+    if name in _OWN_PARAMS:
+        raise ValueError(f"{name} is set by each query itself; remove it")
+    return name
+
+
 class Prometheus(Section):
     """One Prometheus, or anything that speaks its HTTP API."""
 
@@ -112,10 +136,12 @@ class Prometheus(Section):
     bearer_token_file: ExistingPath | None = None
     """Read at each use."""
     tls: Tls | None = None
-    headers: Mapping[str, str] = Field(default_factory=dict)
+    headers: Mapping[
+        Annotated[str, AfterValidator(_check_header)], Annotated[str, AfterValidator(_check_header_value)]
+    ] = Field(default_factory=dict)
     """Added to each request."""
-    params: Mapping[str, str] = Field(default_factory=dict)
-    """Added to each request's URL."""
+    params: Mapping[Annotated[str, AfterValidator(_check_param)], str] = Field(default_factory=dict)
+    """Added to each request's URL; not query, time or timeout."""
 
     @field_validator("bearer_token_file")
     @classmethod
@@ -144,10 +170,15 @@ def _check_state_url(url: str, info: ValidationInfo) -> str:
     """The URL is never shown: it may hold a password. SQLite's relative paths are relative to the file."""
     if not re.match(r"(sqlite|postgresql)(\+[a-z0-9]+)?://", url):
         raise ValueError('this is no state URL; expected "sqlite:////PATH/state.db" or "postgresql://HOST/DATABASE"')
+    if not url.startswith("sqlite"):
+        return url
     scheme, _, path = url.partition(":///")
-    if scheme.startswith("sqlite") and path and not path.startswith(("/", ":memory:", "file:")):
-        return f"{scheme}:///{Path(scope_of(info)['folder'], path)}"
-    return url
+    if path.startswith(("?", ":memory:", "file:")) or not path:
+        raise ValueError(
+            "the URL names no file, and what is remembered must outlive the daemon; "
+            'write "sqlite:////PATH/state.db", or leave it out'
+        )
+    return url if path.startswith("/") else f"{scheme}:///{Path(scope_of(info)['folder'], path)}"
 
 
 class State(Section):
@@ -178,12 +209,12 @@ class Victims(Section):
 
     select: Literal["oldest", "newest", "least"]
     """least: those with the lowest sample of `query`."""
-    query: Query | None = Field(default=None, validate_default=True)
+    query: InstanceQuery | None = Field(default=None, validate_default=True)
     """One sample for each instance; only with `least`."""
 
     @field_validator("query")
     @classmethod
-    def _for_least(cls, query: Query | None, info: ValidationInfo) -> Query | None:
+    def _for_least(cls, query: InstanceQuery | None, info: ValidationInfo) -> InstanceQuery | None:
         select = info.data.get("select")
         if select == "least" and query is None:
             raise ValueError("is missing; select: least needs it")
@@ -236,8 +267,8 @@ class Autoscaler(Section):
     """The one that asks for most decides."""
     behavior: Behavior | None = None
     """Default: HPA's algorithm without behavior."""
-    sync_period: PositiveDuration | None = None
-    """How often it decides. Default: the controller's."""
+    sync_period: SyncPeriod | None = None
+    """How often it decides; at least 1s. Default: the controller's."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path, PosixPath
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -12,6 +12,7 @@ from pydantic import (
     PlainSerializer,
     ValidationInfo,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -19,28 +20,53 @@ from autoscaler.quantity import format_duration, parse_duration
 
 
 class AdapterSettings(BaseModel):
-    """Base of every section: camelCase keys, unknown keys refused, values never changed after loading."""
+    """Base of every section: camelCase keys, unknown keys refused, values never changed after loading.
+
+    A known key without a value counts as left out, as Kubernetes reads null.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, use_attribute_docstrings=True
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or None not in data.values():
+            return data
+        known = {field.alias for field in cls.model_fields.values()}
+        return {key: value for key, value in data.items() if value is not None or key not in known}
+
+
+LONGEST: Final = timedelta(days=36_500)
+"""A duration's limit: `now` plus or minus it, or a few of it, is still a date."""
+
 
 def _duration(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return value
-    if not isinstance(value, str):
+    if value == 0 and type(value) is int:  # false is an int that is 0, too
+        return timedelta(0)
+    if not isinstance(value, str | timedelta):
         raise ValueError(f'{value!r} is no duration; write it with a unit, as in "15s" or "5m"')
-    return parse_duration(value)
+    duration = parse_duration(value) if isinstance(value, str) else value
+    if duration > LONGEST:
+        raise ValueError(
+            f"{str(value)[:64]} is too long a duration; write at most {format_duration(LONGEST)} (100 years)"
+        )
+    return duration
 
 
 Duration: TypeAlias = Annotated[
     timedelta,
     BeforeValidator(_duration),
     PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": r"^(0|([0-9]+(y|w|d|h|m|s|ms))+)$", "examples": ["15s", "5m"]}),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": r"^(0|([0-9]+(y|w|d|h|m|s|ms))+)$"}, {"const": 0}],
+            "examples": ["15s", "5m"],
+        }
+    ),
 ]
-"""A Prometheus duration: `15s`, `1m30s`."""
+"""A Prometheus duration, at most 100 years: `15s`, `1m30s`, `0`."""
 
 
 def _resolve(path: Path, info: ValidationInfo) -> Path:

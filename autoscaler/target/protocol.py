@@ -59,6 +59,8 @@ class AdapterContext(Generic[SettingsT]):
     """A folder of this connection's own; it exists and survives restarts."""
     dry_run: bool
     """True: nothing outside `state_dir` may be started, stopped, changed or replaced."""
+    dry_targets: frozenset[TargetRef] = frozenset()
+    """Targets whose every autoscaler is a dry run: nothing of theirs may be started, stopped or replaced."""
 
 
 class Adapter(Protocol):
@@ -111,4 +113,18 @@ class AdapterType(Protocol):
         """
 
     def target_problem(self, target: TargetRef, settings: Any) -> str | None:
-        """What is wrong with a target's name, known offline ("name: expected JOB/GROUP; …"), or None."""
+        """What is wrong with a target, known offline, or None.
+
+        It begins with the key of scaleTargetRef that is wrong, which places it: "name: expected JOB/GROUP; …".
+        """
+
+
+@runtime_checkable
+class Canonicalizes(Protocol):
+    """An adapter type with several ways to name one target."""
+
+    def canonical(self, target: TargetRef, settings: Any) -> TargetRef:
+        """The target with what its connection fills in written out, known offline: equal for names of one target.
+
+        No target may have two autoscalers, for each would undo the other's writes.
+        """

@@ -1,5 +1,6 @@
 """An adapter type of the tests' own, loaded through the registry like any other."""
 
+from dataclasses import replace
 from typing import Any
 
 from autoscaler.model import TargetRef
@@ -25,8 +26,15 @@ class Groups:
 
     @staticmethod
     def target_problem(target: TargetRef, settings: Any) -> str | None:
-        """Wrong without a slash."""
-        return None if "/" in target.name else f"{target.name!r} is no target; expected JOB/GROUP"
+        """Wrong without a slash, and in all namespaces."""
+        if target.namespace == "*":
+            return "namespace: '*' is no single namespace; name one"
+        return None if "/" in target.name else f"name: {target.name!r} is no target; expected JOB/GROUP"
+
+    @staticmethod
+    def canonical(target: TargetRef, settings: Any) -> TargetRef:
+        """In the connection's namespace, without one of its own."""
+        return replace(target, namespace=target.namespace or settings.namespace)
 
 
 class Faulty(Groups):

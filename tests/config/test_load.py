@@ -55,6 +55,30 @@ def test_the_controllers_numbers_reach_every_autoscaler(load_text: Load) -> None
 
 
 @pytest.mark.parametrize(
+    ("written", "ratio"), [("500u", 0.0005), ("1n", 1e-9), ("50m", 0.05), ("'0.1'", 0.1), ("1e-4", 0.0001), ("0", 0.0)]
+)
+def test_a_tolerance_keeps_its_precision(load_text: Load, written: str, ratio: float) -> None:
+    """Kubernetes compares it as a fraction; a quantity's thousandths would double half of one."""
+    assert scaler(load_text, head=f"controller: {{tolerance: {written}}}\n{HEAD}").options.tolerance == ratio
+
+
+def test_zero_needs_no_unit(load_text: Load) -> None:
+    """There is nothing to mistake, where no waiting makes sense."""
+    options = scaler(load_text, head=f"controller: {{downscaleStabilization: 0}}\n{HEAD}").options
+    assert options.downscale_stabilization == timedelta(0)
+
+
+def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Load) -> None:
+    """An adapter's section is no exception; its default stays, whatever its type."""
+    settings = load_text(
+        "autoscalers: []\ncontroller: {syncPeriod: }\n"
+        "adapters: {a: {type: process, pools: {web: {command: x, gracePeriod: , initialReplicas: }}}}\n"
+    )
+    pool = settings.adapters["a"].settings.pools["web"]  # type: ignore[attr-defined]  # the adapter's own settings
+    assert (pool.grace_period, pool.initial_replicas) == (timedelta(seconds=10), 1)
+
+
+@pytest.mark.parametrize(
     ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )
 def test_any_dry_run_wins(load_text: Load, controller: str, own: str, both: bool) -> None:
@@ -78,7 +102,8 @@ autoscalers:
       - {type: Resource, resource: {name: cpu, query: {ref: cpu}, request: 500m,
          target: {type: Utilization, averageUtilization: 60}}}
       - {type: ContainerResource, containerResource: {name: memory, container: c, containerLabel: task,
-         query: {ref: cpu}, request: {query: {expr: r}}, target: {type: AverageValue, averageValue: 1Gi}}}
+         query: {ref: cpu}, request: {query: {expr: r}}, target: {type: Utilization, averageUtilization: 70}}}
+      - {type: Resource, resource: {name: memory, query: {ref: cpu}, target: {type: AverageValue, averageValue: 1Gi}}}
       - {type: Instances, pods: {metric: {name: i}, query: {expr: i},
          target: {type: AverageValue, averageValue: "100"}}}
       - {type: Object, object: {describedObject: {apiVersion: v1, kind: Route, name: r}, metric: {name: o},
@@ -95,12 +120,13 @@ autoscalers:
         model.MetricSpec(
             kind.CONTAINER_RESOURCE,
             "memory",
-            model.MetricTarget(of.AVERAGE_VALUE, 2**30 * 1000),
+            model.MetricTarget(of.UTILIZATION, 70),
             cpu,
             model.Query("r"),
             "c",
             "task",
         ),
+        model.MetricSpec(kind.RESOURCE, "memory", model.MetricTarget(of.AVERAGE_VALUE, 2**30 * 1000), cpu),
         model.MetricSpec(kind.PODS, "i", model.MetricTarget(of.AVERAGE_VALUE, 100_000), model.Query("i")),
         model.MetricSpec(
             kind.OBJECT,
@@ -177,6 +203,25 @@ def test_the_window_is_the_longest_range(load_text: Load, text: str, seconds: in
     assert query(load_text, f"{{expr: '{text}', window: 7s}}").window == timedelta(seconds=7)
 
 
+def test_a_function_of_prometheus_2_is_known(load_text: Load) -> None:
+    """Debian 12 brings Prometheus 2, where double_exponential_smoothing is called holt_winters."""
+    assert query(load_text, "{expr: 'holt_winters(q[2m], 0.5, 0.5)'}").window == timedelta(minutes=2)
+
+
+@pytest.mark.parametrize("expr", ["1", "scalar(q)", "time() - 3600", "-(pi())"])
+def test_one_number_is_enough_where_no_instance_is_asked_for(load_text: Load, expr: str) -> None:
+    """External and Object take a scalar as one sample."""
+    assert query(load_text, f"{{expr: '{expr}'}}").expr == expr
+
+
+@pytest.mark.parametrize("expr", ["vector(1)", "q * 2", "time() - q", "sum(q)", "clamp_min(q, scalar(r))"])
+def test_arithmetic_with_a_vector_is_a_vector(load_text: Load, expr: str) -> None:
+    """Only what can have no labels at all is refused where each instance needs a sample."""
+    pods = f"{{type: Pods, pods: {{metric: {{name: q}}, query: {{expr: '{expr}'}}, target: %s}}}}"
+    metric = pods % "{type: AverageValue, averageValue: 1}"
+    assert scaler(load_text, metric=metric).metrics[0].query.expr == expr
+
+
 def test_a_reference_takes_the_shared_query_and_replaces_what_it_gives(load_text: Load) -> None:
     """The expression stays the shared one, so that it still runs once."""
     shared = "{c: {expr: c, instanceLabel: id, window: 3m, maxAge: 1m}}"
@@ -234,7 +279,6 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
     [
         ("sqlite:///state.db", "sqlite:///{folder}/state.db"),
         ("sqlite:////var/state.db", "sqlite:////var/state.db"),
-        ("sqlite://", "sqlite://"),
         ("postgresql+psycopg://h/d", "postgresql+psycopg://h/d"),
     ],
 )

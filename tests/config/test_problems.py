@@ -82,6 +82,44 @@ def test_two_autoscalers_on_one_target_name_each_other(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("connection", "name", "said"),
+    [
+        ("{type: groups}", "web", "name: 'web' is no target; expected JOB/GROUP"),
+        (
+            "{type: process, pools: {web: {command: x}}}",
+            "wep",
+            "name: no pool 'wep' is configured; did you mean 'web'?",
+        ),
+        ("{type: nomad}", "web", "name: 'web' names no group of a job; write it as JOB/GROUP"),
+    ],
+)
+def test_a_wrong_target_names_its_key_once(tmp_path: Path, connection: str, name: str, said: str) -> None:
+    """An adapter's word begins with the key; the path ends with it already."""
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(body(scaleTargetRef=f"{{adapter: a, name: {name}}}").replace("{type: groups}", connection))
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    (problem,) = caught.value.problems
+    assert str(problem).endswith(f": autoscalers[0].scaleTargetRef.{said}")
+
+
+@pytest.mark.parametrize("other", ["namespace: default", "region: global", "namespace: default, region: global"])
+def test_what_nomad_fills_in_counts_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    """`namespace: default` is the one that a target without a namespace is in: two autoscalers would fight over it."""
+    file = tmp_path / "autoscaler.yaml"
+    monkeypatch.delenv("NOMAD_NAMESPACE", raising=False)
+    monkeypatch.delenv("NOMAD_REGION", raising=False)
+    targets = {"x": "{adapter: a, name: j/g}", "y": f"{{adapter: a, name: j/g, {other}}}"}
+    lines = [
+        f"  - {{name: {name}, scaleTargetRef: {target}, maxReplicas: 2, metrics: [{GOOD_METRIC}]}}"
+        for name, target in targets.items()
+    ]
+    file.write_text("adapters: {a: {type: nomad}}\nautoscalers:\n" + "\n".join(lines))
+    with pytest.raises(ConfigError, match="is already scaled by the autoscaler on line 3"):
+        load(file)
+
+
 def test_a_mistake_in_an_aliased_block_is_named_once(tmp_path: Path) -> None:
     """The block is written once; ten thousand users of it are no ten thousand mistakes."""
     file = tmp_path / "autoscaler.yaml"

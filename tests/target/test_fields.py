@@ -1,6 +1,6 @@
 """Types of settings that adapters share."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_settings_never_change_after_loading() -> None:
         Section().grace_period = timedelta(0)  # type: ignore[misc]  # the very thing that is refused
 
 
-@pytest.mark.parametrize("value", [10, 1.5, True, None, "10", "ten", "", "1s1m", "-1s"])
+@pytest.mark.parametrize("value", [10, 1.5, True, False, 0.0, "10", "ten", "", "1s1m", "-1s"])
 def test_a_duration_has_a_unit(value: Any) -> None:
     """Seconds or milliseconds? The file must say."""
     with pytest.raises(ValidationError, match="gracePeriod"):
@@ -44,7 +44,30 @@ def test_a_duration_is_written_as_it_is_read() -> None:
     """Shown settings can be pasted back."""
     section = Section.model_validate({"gracePeriod": "1m30s"})
     assert section.model_dump(mode="json", by_alias=True)["gracePeriod"] == "1m30s"
-    assert Section.model_json_schema()["properties"]["gracePeriod"]["type"] == "string"
+    assert {"const": 0} in Section.model_json_schema()["properties"]["gracePeriod"]["anyOf"]
+
+
+def test_zero_needs_no_unit() -> None:
+    """Zero of whatever it is."""
+    assert Section.model_validate({"gracePeriod": 0}).grace_period == timedelta(0)
+    assert Section.model_validate({"gracePeriod": "0"}).grace_period == timedelta(0)
+
+
+def test_a_key_without_a_value_is_left_out() -> None:
+    """As Kubernetes reads null, in an adapter's section too."""
+    assert Section.model_validate({"gracePeriod": None}).grace_period == timedelta(seconds=10)
+    with pytest.raises(ValidationError, match="gracePeriods"):
+        Section.model_validate({"gracePeriods": None})
+
+
+@pytest.mark.parametrize("value", ["101y", "9000y", timedelta(days=36_501)])
+def test_a_duration_is_one_that_dates_can_take(value: Any) -> None:
+    """Now minus nine thousand years is no date: every cycle would fail."""
+    with pytest.raises(ValidationError, match=r"too long a duration; write at most 36500d \(100 years\)"):
+        Section.model_validate({"gracePeriod": value})
+    longest = Section.model_validate({"gracePeriod": "100y"}).grace_period
+    now = datetime.now(UTC)
+    assert now - longest < now < now + 2 * longest
 
 
 @pytest.mark.parametrize(("written", "found"), [("token", "/etc/x/token"), ("../t", "/etc/x/../t"), ("/t", "/t")])

@@ -43,12 +43,15 @@ def make_context(
     *,
     name: str = "test",
     dry_run: bool = False,
+    dry_targets: frozenset[TargetRef] = frozenset(),
     clock: Clock | None = None,
     logger: RecordingLogger | None = None,
 ) -> AdapterContext[SettingsT]:
     """What the daemon would hand the adapter, on the machine's own clock; the folder is created."""
     state_dir.mkdir(parents=True, exist_ok=True)
-    return AdapterContext(name, settings, clock or SystemClock(), logger or RecordingLogger(), state_dir, dry_run)
+    return AdapterContext(
+        name, settings, clock or SystemClock(), logger or RecordingLogger(), state_dir, dry_run, dry_targets
+    )
 
 
 class Harness(ABC):

@@ -143,3 +143,30 @@ def test_all_namespaces_are_no_namespace() -> None:
     problem = Nomad.target_problem(TargetRef("nomad", "web/front", namespace="*"), _settings())
     assert problem is not None
     assert "namespace" in problem
+
+
+@pytest.mark.parametrize(
+    ("section", "environment", "namespace", "region"),
+    [
+        ({}, {}, "default", "global"),
+        ({}, {"NOMAD_NAMESPACE": "ops", "NOMAD_REGION": "eu"}, "ops", "eu"),
+        ({"namespace": "prod", "region": "us"}, {"NOMAD_NAMESPACE": "ops", "NOMAD_REGION": "eu"}, "prod", "us"),
+    ],
+)
+def test_a_target_has_one_name_for_the_search_of_doubles(
+    monkeypatch: pytest.MonkeyPatch,
+    section: dict[str, str],
+    environment: dict[str, str],
+    namespace: str,
+    region: str,
+) -> None:
+    """Two autoscalers on one group would each undo the other's writes, however the group is written."""
+    for variable in ("NOMAD_NAMESPACE", "NOMAD_REGION"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    written = TargetRef("nomad", "web/front", namespace, region)
+    short = TargetRef("nomad", "web/front")
+    assert Nomad.canonical(short, _settings(**section)) == Nomad.canonical(written, _settings(**section)) == written
+    other = TargetRef("nomad", "web/front", "elsewhere", region)
+    assert Nomad.canonical(other, _settings(**section)) == other

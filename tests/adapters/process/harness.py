@@ -29,18 +29,24 @@ class ProcessHarness(Harness):
     poll_seconds = 0.02
 
     def __init__(
-        self, folder: Path, *, dry_run: bool = False, others: dict[str, Any] | None = None, **pool: Any
+        self,
+        folder: Path,
+        *,
+        dry_run: bool = False,
+        dry_targets: frozenset[TargetRef] = frozenset(),
+        others: dict[str, Any] | None = None,
+        **pool: Any,
     ) -> None:
         pools = {"web": {"command": "sleep 1000", "gracePeriod": "2s", **pool}, **(others or {})}
         self.settings = ProcessSettings.model_validate({"pools": pools})
         self.state_dir = folder / "state"
         self.logger = RecordingLogger()
-        self.process = self._build(dry_run=dry_run)
+        self.process = self._build(dry_run=dry_run, dry_targets=dry_targets)
         self.adapter: Adapter = self.process
 
-    def rebuild(self, *, dry_run: bool = False) -> Adapter:
+    def rebuild(self, *, dry_run: bool = False, dry_targets: frozenset[TargetRef] = frozenset()) -> Adapter:
         self.process.close()
-        self.process = self._build(dry_run=dry_run)
+        self.process = self._build(dry_run=dry_run, dry_targets=dry_targets)
         self.adapter = self.process
         return self.adapter
 
@@ -76,8 +82,11 @@ class ProcessHarness(Harness):
             for worker in pool.workers:
                 _end(worker)
 
-    def _build(self, *, dry_run: bool) -> Process:
-        return Process(make_context(self.settings, self.state_dir, name="local", dry_run=dry_run, logger=self.logger))
+    def _build(self, *, dry_run: bool, dry_targets: frozenset[TargetRef] = frozenset()) -> Process:
+        context = make_context(
+            self.settings, self.state_dir, name="local", dry_run=dry_run, dry_targets=dry_targets, logger=self.logger
+        )
+        return Process(context)
 
 
 def poll(wanted: Callable[[], object], what: str, seconds: float = 30) -> None:

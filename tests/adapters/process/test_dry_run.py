@@ -5,12 +5,15 @@ import signal
 
 import pytest
 
+from adapters.process.records import StateFile
 from autoscaler.errors import TargetRefused
-from autoscaler.model import TargetState
+from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import free_ports, wait_for_end
+from tests.adapters.process.harness import ProcessHarness, free_ports, poll, wait_for_end
 
 pytestmark = pytest.mark.slow
+
+API = TargetRef("local", "api")
 
 
 def test_a_fresh_pool_reports_its_initial_replicas_and_no_instances(build: Build) -> None:
@@ -56,3 +59,45 @@ def test_no_targets_file_is_written(build: Build) -> None:
     harness = build(dry_run=True, ports=free_ports(2), targetsFile="nowhere/targets.json")
     assert isinstance(harness.observe(), TargetState)
     assert harness.logger.lines == []
+
+
+def test_a_dry_pool_beside_a_live_one_is_not_started(build: Build) -> None:
+    """One autoscaler's `dryRun: true` means the same as everybody's; its neighbour's pool is kept meanwhile."""
+    api = {"command": "sleep 1000", "initialReplicas": 2, "ports": free_ports(2), "targetsFile": "nowhere/api.json"}
+    harness = build(others={"api": api}, dry_targets=frozenset({API}))
+    harness.settle(1)
+    state = _state(harness, API)
+    assert (state.replicas, state.status_replicas, state.instances) == (2, 0, ())
+    assert set(StateFile(harness.state_dir).load()) == {"web"}, "one that has never run stays so"
+    assert not any(level == "error" for level, *_ in harness.logger.lines), "nor is its targets file written"
+
+
+def test_a_worker_of_a_dry_pool_is_not_replaced_beside_a_live_one(build: Build) -> None:
+    """What is seen is true and stays as it is, while the live pool's worker comes again."""
+    harness = build(others={"api": {"command": "sleep 1000", "initialReplicas": 2}})
+    harness.settle(1)
+    poll(lambda: _state(harness, API).status_replicas == 2, "both workers of api")
+    harness.rebuild(dry_targets=frozenset({API}))
+    pools = StateFile(harness.state_dir).load()
+    for victim in (pools["api"].workers[0], pools["web"].workers[0]):
+        assert victim.identity is not None
+        os.killpg(victim.identity.pid, signal.SIGKILL)
+        wait_for_end(victim.identity)
+    poll(lambda: [one.name for one in harness.observe().instances] == ["web-2"], "the live pool's next worker")
+    state = _state(harness, API)
+    assert (state.replicas, [one.name for one in state.instances]) == (2, ["api-2"])
+    assert StateFile(harness.state_dir).load()["api"] == pools["api"], "the record is not touched either"
+
+
+def test_a_write_to_a_dry_pool_beside_a_live_one_is_refused(build: Build) -> None:
+    """The actuator never asks; should it ever, nothing happens."""
+    harness = build(dry_targets=frozenset({ProcessHarness.target}))
+    state = harness.observe()
+    with pytest.raises(TargetRefused, match="dry run"):
+        harness.adapter.scale(harness.target, harness.change(state, 2), harness.call())
+
+
+def _state(harness: ProcessHarness, target: TargetRef) -> TargetState:
+    state = harness.adapter.observe([target], harness.call())[target]
+    assert isinstance(state, TargetState)
+    return state
