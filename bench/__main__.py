@@ -1,6 +1,6 @@
 """Prints each figure beside its aim. Exit 0 also when one is missed: what is measured depends on the machine."""
 
-from bench import memory, startup, steps
+from bench import exposition, get, memory, page, startup, steps
 
 
 def main() -> None:
@@ -8,6 +8,9 @@ def main() -> None:
     report("decisions", f"{steps.per_second():,.0f} steps/s", f"at least {steps.AIM_PER_SECOND:,}")
     report("autoscaler check", f"{startup.seconds():.2f} s", f"under {startup.AIM_SECONDS} s")
     report("idle daemon", f"{memory.mebibytes():.0f} MiB", f"under {memory.AIM_MEBIBYTES} MiB")
+    report("get of 2,000", f"{get.seconds():.2f} s", f"under {get.AIM_SECONDS} s")
+    report("page of 2,000", f"{page.milliseconds():.0f} ms", f"under {page.AIM_MILLISECONDS} ms")
+    report("/metrics of 2,000", f"{exposition.milliseconds():.0f} ms", f"under {exposition.AIM_MILLISECONDS} ms")
 
 
 def report(what: str, found: str, aim: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
+from keyword import iskeyword
 from typing import Annotated, Any, Final
 
 import typer
@@ -12,8 +13,18 @@ from typer.main import get_command
 COMMANDS: Final = {
     "check": "Check configuration files: every error at once, offline.",
     "run": "Run the daemon, or with --once a single cycle.",
+    "get": "List autoscalers: metrics, bounds, sizes.",
+    "describe": "Describe one: metrics, behavior, conditions, events.",
+    "explain": "Explain a decision: why the size did or did not change.",
+    "events": "List events, equal ones counted.",
+    "history": "Show how sizes and metrics went.",
+    "pause": "Write no other size, in one direction or both.",
+    "resume": "End a pause and an override.",
+    "override": "Give other bounds for a while.",
+    "create": "Write a new autoscaler's configuration.",
+    "import": "Turn HorizontalPodAutoscaler manifests into configuration.",
 }
-"""Name -> what the overview says. `autoscaler.cli.NAME` holds a function NAME."""
+"""Name -> what the overview says. `autoscaler.cli.NAME` holds a function NAME; Python's own words get an underscore."""
 
 _PLAIN: Final[dict[str, Any]] = {
     "add_completion": False,
@@ -33,8 +44,9 @@ class Commands(TyperGroup):
         """The command, or None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"autoscaler.cli.{cmd_name}")
-        function: Callable[..., None] = getattr(module, cmd_name)
+        word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        module = import_module(f"autoscaler.cli.{word}")
+        function: Callable[..., None] = getattr(module, word)
         single = typer.Typer(**_PLAIN)
         single.command(name=cmd_name)(function)
         return get_command(single)

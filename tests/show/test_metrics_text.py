@@ -1,7 +1,6 @@
 """The exposition is what Prometheus reads."""
 
 import subprocess
-import time
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -9,12 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from autoscaler.show.metrics import exposition
 from tests.servers.required import require
-from tests.show.decisions import decision
-from tests.show.exposed import Shown, everything
+from tests.show.exposed import everything
 from tools.prometheus import PrometheusNotFound, prometheus_binaries
-
-_SCALERS = 2000
-_LONGEST_SECONDS = 0.5
 
 
 def test_it_says_what_the_client_library_says() -> None:
@@ -48,19 +43,3 @@ def test_every_name_and_help_passes_promtool() -> None:
         [promtool, "check", "metrics"], input=exposition(everything().registry), capture_output=True, check=False
     )
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, b"")
-
-
-@pytest.mark.slow
-def test_two_thousand_autoscalers_are_written_within_half_a_second() -> None:
-    """A scrape must not hold up the lanes. Measured in processor time, so that a busy machine does not matter."""
-    names = [f"web-{number}" for number in range(_SCALERS)]
-    shown = Shown(*names)
-    shown.ended(*[decision(name, minimum=1, maximum=10) for name in names])
-    best = min(_seconds(shown.registry) for _ in range(3))
-    assert best < _LONGEST_SECONDS
-
-
-def _seconds(registry: CollectorRegistry) -> float:
-    began = time.process_time()
-    assert exposition(registry).count(b"\n") > _SCALERS * 15
-    return time.process_time() - began

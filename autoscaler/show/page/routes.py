@@ -18,7 +18,7 @@ from starlette.types import Scope
 
 from autoscaler.act import named
 from autoscaler.errors import StateError
-from autoscaler.show.documents import Explanation, HistoryDocument, Library, NoDecision, UnknownAutoscaler, summary
+from autoscaler.show.documents import Explanation, Library, NoDecision, UnknownAutoscaler, summary
 from autoscaler.show.http.parameters import parse_time
 from autoscaler.show.http.sources import Sources
 from autoscaler.show.page import drawing, words
@@ -38,6 +38,8 @@ RANGES: Final = {
 _DEFAULT_RANGE: Final = "1h"
 _TABLE_ROWS: Final = 60
 """Of the table beside the charts."""
+_REFRESH: Final = "Autoscaler-Refresh"
+"""The header of the page's own refreshing: a table over days is read from the state once, not every few seconds."""
 _BROWSERS_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
 _THREADS: Final = 2
 """That make pages at once; more would take processor time from the lanes."""
@@ -119,6 +121,7 @@ class _Page:
         library = self._sources.library()
         shown = request.query_params.get("range", "")
         shown = shown if shown in RANGES else _DEFAULT_RANGE
+        skips_table = _REFRESH in request.headers and RANGES[shown] > RANGES[_DEFAULT_RANGE]
         detail = library.autoscaler(name, now)
         return self._render(
             "autoscaler.html",
@@ -128,7 +131,7 @@ class _Page:
             ranges=tuple(RANGES),
             range=shown,
             range_seconds=round(RANGES[shown].total_seconds()),
-            history=_history(library, name, now - RANGES[shown], now),
+            history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
             explained=_explained(library, name, request.query_params.get("at", "")),
             user=request.scope.get("user"),
         )
@@ -138,10 +141,6 @@ class _Page:
 
     def _render(self, template: str, now: datetime, **values: Any) -> str:
         return self._templates.get_template(template).render(now=now, **values)
-
-
-def _history(library: Library, name: str, since: datetime, until: datetime) -> HistoryDocument:
-    return library.history(name, since, until, _TABLE_ROWS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ def about(given: timedelta) -> str:
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """How long ago, or until when."""
-    return f"{about(now - at)} ago" if at <= now else f"in {about(at - now)}"
+    """How long ago, or until when. Something can have happened while the page was made: that is no future."""
+    return f"{about(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {about(at - now)}"
 
 
 def clock(at: datetime) -> str:

@@ -27,10 +27,12 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
     """The whole text, in lines."""
     pairs = [*_head(detail, now), *_metrics(detail), *_sizes(detail)]
     width = max(len(label) for label, _ in pairs) + 2
+    if screen.width is not None and width > screen.width // 2:  # the metrics' labels are long; the others need not be
+        width = max(len(label) for label, _ in pairs if not label.startswith(" ")) + 2
     lines = []
     for label, value in pairs:
         told = screen.wrap(clean(value), width) if value else [""]
-        lines.append((label.ljust(width) + told[0][width:]).rstrip())
+        lines.append(f"{label.ljust(width - 2)}  {told[0][width:]}".rstrip())
         lines += told[1:]
         if label.startswith("Max replicas") and detail.spec is not None:
             lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)

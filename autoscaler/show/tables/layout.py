@@ -50,10 +50,6 @@ class Screen:
         ) or [start]
 
 
-PLAIN: Final = Screen()
-"""Not a terminal."""
-
-
 def clean(text: str) -> str:
     """One line without control characters: back ends' words reach the terminal, and must not steer it."""
     return text if text.isprintable() else "".join(each if each.isprintable() else _shown(each) for each in text)

@@ -25,10 +25,10 @@ class Site:
     def __init__(self, store: Store, url: str, log: Logged) -> None:
         self.store, self.url, self.log = store, url, log
 
-    def get(self, path: str) -> requests.Response:
+    def get(self, path: str, **headers: str) -> requests.Response:
         with requests.Session() as session:
             session.trust_env = False
-            return session.get(self.url + path, timeout=10)
+            return session.get(self.url + path, headers=headers, timeout=10)
 
 
 def hostile() -> Autoscaler:
@@ -103,6 +103,15 @@ def test_a_bug_costs_its_own_request_and_is_logged(site: Site, monkeypatch: pyte
     assert answer.status_code == 500
     assert "Traceback" not in answer.text
     assert "ZeroDivisionError" in str(site.log.named("request_failed"))
+
+
+@pytest.mark.parametrize(("shown", "read"), [("1h", True), ("7d", False)])
+def test_a_refresh_reads_no_week_for_a_table(site: Site, shown: str, *, read: bool) -> None:
+    """Forty thousand decisions every five seconds would take a core from the lanes."""
+    refresh = {"Autoscaler-Refresh": "yes"}
+
+    assert ('id="points"' in site.get(f"/autoscalers/web?range={shown}", **refresh).text) is read
+    assert 'id="points"' in site.get(f"/autoscalers/web?range={shown}").text
 
 
 @pytest.mark.parametrize("path", ["/static/page.css", "/static/live.js", "/static/vendor/uplot/uPlot.esm.js"])

@@ -27,6 +27,7 @@ const rounded = (value) => (value == null ? "–" : String(Number(value.toPrecis
 
 async function load() {
   const until = Date.now() / 1000;
+  if (until - shown[1] < seconds / POINTS) return; // not a point's width has passed
   const query = new URLSearchParams({since: utc(until - seconds), until: utc(until), points: POINTS});
   const answer = await fetch(`/api/v1/autoscalers/${encodeURIComponent(name)}/history?${query}`);
   if (!answer.ok) return; // the rest of the page says what is wrong

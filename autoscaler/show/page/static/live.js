@@ -12,7 +12,7 @@ let asked = 0;
 export async function refresh() {
   const mine = ++asked;
   try {
-    const answer = await fetch(location.href);
+    const answer = await fetch(location.href, {headers: {"Autoscaler-Refresh": "yes"}});
     const text = await answer.text();
     if (mine !== asked) return; // a later request has gone out: its answer counts
     if (!answer.ok && answer.status !== 404) throw new Error(`it answers ${answer.status}`);

@@ -1,0 +1,159 @@
+"""An autoscaler's block of the configuration as commented YAML: what `create` and `import` write."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+_COMMENT_COLUMN: Final = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """PromQL for a resource of each instance, as an adapter's usual exporter has it."""
+
+    expr: str
+    request: str | None = None
+    """Capacity of an instance, in YAML; None: its own reservation, which the adapter knows."""
+    label: str | None = None
+    """Label that names the instance, where it is none of the usual ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric to write. `body` holds what stands before the query and `target` what stands after it."""
+
+    type: str
+    body: Mapping[str, Any]
+    target: Mapping[str, Any]
+    query: Measured
+    hint: str
+    """Said beside the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One autoscaler to write."""
+
+    name: str
+    adapter: str
+    target: str
+    minimum: int
+    maximum: int
+    metrics: Sequence[Metric]
+    behavior: Mapping[str, Any] | None = None
+
+
+_KEYS: Final = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+}
+
+
+def written(blocks: Sequence[Block]) -> list[str]:
+    """The section `autoscalers`, in lines."""
+    return ["autoscalers:", *[line for block in blocks for line in _block(block)]]
+
+
+def _block(block: Block) -> Iterator[str]:
+    yield f"  - name: {flow(block.name)}"
+    yield f"    scaleTargetRef: {flow({'adapter': block.adapter, 'name': block.target})}"
+    yield f"    minReplicas: {block.minimum}"
+    yield f"    maxReplicas: {block.maximum}"
+    yield _beside("    metrics:", "the one that asks for most decides")
+    for metric in block.metrics:
+        yield from _metric(metric)
+    if block.behavior is None:
+        yield _beside("    # behavior:", "left out: HPA's defaults. For less haste when scaling in:")
+        yield "    #   scaleDown: {policies: [{type: Percent, value: 10, periodSeconds: 60}]}"
+    else:
+        yield "    behavior:"
+        text = yaml.safe_dump(dict(block.behavior), sort_keys=False, width=100)
+        yield from (f"      {line}" for line in text.splitlines())
+
+
+def _metric(metric: Metric) -> Iterator[str]:
+    yield f"      - type: {metric.type}"
+    yield f"        {_KEYS[metric.type]}:"
+    for key, value in metric.body.items():
+        yield f"          {key}: {flow(value)}"
+    yield _beside("          query:", metric.hint)
+    yield f"            expr: {flow(metric.query.expr)}"
+    if metric.query.label is not None:
+        yield _beside(f"            instanceLabel: {metric.query.label}", "names the instance")
+    if metric.target.get("type") == "Utilization":
+        if metric.query.request is not None:
+            yield _beside(f"          request: {metric.query.request}", "an instance's capacity")
+        else:
+            yield _beside("          # request: 1", "left out: the instance's own reservation")
+    yield f"          target: {flow(dict(metric.target))}"
+
+
+def _beside(line: str, comment: str) -> str:
+    return f"{line.ljust(_COMMENT_COLUMN - 2)}  # {comment}"
+
+
+def flow(value: Any) -> str:
+    """A value in one line of YAML."""
+    text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf"), allow_unicode=True)
+    return text.removesuffix("...\n").rstrip("\n")
+
+
+def measured(resource: str, adapter_type: str | None, target: str) -> Measured | None:
+    """The usual query for `cpu` or `memory` on an adapter of this type (None: unknown); None for other resources."""
+    makers = {"aws-asg": _aws_asg, "docker-swarm": _docker_swarm, "nomad": _nomad}
+    return makers.get(adapter_type or "", _process)(target).get(resource)
+
+
+def _aws_asg(group: str) -> Mapping[str, Measured]:
+    """By node_exporter, with the group's name in a label `asg`."""
+    name = json.dumps(group)
+    total = f"node_memory_MemTotal_bytes{{asg={name}}}"
+    cores = f'count by (instance_id) (node_cpu_seconds_total{{asg={name},mode="idle"}})'
+    return {
+        "cpu": Measured(
+            f'sum by (instance_id) (rate(node_cpu_seconds_total{{asg={name},mode!="idle"}}[2m]))', _asked(cores)
+        ),
+        "memory": Measured(
+            f"sum by (instance_id) ({total} - node_memory_MemAvailable_bytes{{asg={name}}})",
+            _asked(f"sum by (instance_id) ({total})"),
+        ),
+    }
+
+
+def _docker_swarm(service: str) -> Mapping[str, Measured]:
+    """By cAdvisor."""
+    label = "container_label_com_docker_swarm_task_id"
+    chosen = f"{{container_label_com_docker_swarm_service_name={json.dumps(service)}}}"
+    return {
+        "cpu": Measured(f"sum by ({label}) (rate(container_cpu_usage_seconds_total{chosen}[2m]))", label=label),
+        "memory": Measured(f"sum by ({label}) (container_memory_working_set_bytes{chosen})", label=label),
+    }
+
+
+def _nomad(target: str) -> Mapping[str, Measured]:
+    """By Nomad itself."""
+    job, _, group = target.rpartition("/")
+    chosen = f"{{exported_job={json.dumps(job)},task_group={json.dumps(group)}}}"
+    return {
+        "cpu": Measured(f"sum by (alloc_id) (nomad_client_allocs_cpu_total_ticks{chosen})"),
+        "memory": Measured(f"sum by (alloc_id) (nomad_client_allocs_memory_usage{chosen})"),
+    }
+
+
+def _process(target: str) -> Mapping[str, Measured]:
+    """By what every Prometheus client library says of its own process."""
+    chosen = f"{{job={json.dumps(target)}}}"
+    return {
+        "cpu": Measured(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", "1"),
+        "memory": Measured(f"sum by (instance) (process_resident_memory_bytes{chosen})", "1Gi"),
+    }
+
+
+def _asked(expr: str) -> str:
+    return flow({"query": {"expr": expr}})

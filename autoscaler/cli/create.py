@@ -1,0 +1,109 @@
+"""`autoscaler create`: a new autoscaler's block of the configuration, like `kubectl autoscale`."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autoscaler.cli.blocks import Block, Measured, Metric, measured, written
+from autoscaler.cli.output import failing, show
+from autoscaler.cli.source import DEFAULT_CONFIG
+from autoscaler.errors import AutoscalerError, QuantityError
+from autoscaler.quantity import parse_quantity
+
+_UNITS = {"cpu": "cores", "memory": "bytes"}
+
+
+def create(
+    *,
+    target: Annotated[
+        str, typer.Option("--target", metavar="ADAPTER/NAME", help="The connection, and what it calls the target.")
+    ],
+    maximum: Annotated[int, typer.Option("--max", min=1, max=2**31 - 1, help="maxReplicas.")],
+    minimum: Annotated[int, typer.Option("--min", min=1, max=2**31 - 1, help="minReplicas.")] = 1,
+    cpu: Annotated[
+        str | None, typer.Option("--cpu", metavar="TARGET", help="60% of the request, or 500m for each instance.")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", metavar="TARGET", help="60% of the request, or 1Gi for each instance.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The autoscaler's. Default: from the target's.")] = None,
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config.file",
+            metavar="FILE",
+            help="The configuration that it is for: its adapter's type chooses the queries. "
+            f"Default: {DEFAULT_CONFIG}, if it exists.",
+        ),
+    ] = None,
+) -> None:
+    """Write an autoscaler's block to standard output, for the section `autoscalers` of a configuration.
+
+    The queries are those of the adapter's usual exporter: see that they fit yours, then `autoscaler check`.
+    """
+    adapter, _, rest = target.partition("/")
+    if not adapter or not rest:
+        raise typer.BadParameter(f"{target[:64]!r} is no target; write ADAPTER/NAME", param_hint="--target")
+    if maximum < minimum:
+        raise typer.BadParameter(f"{maximum} is below --min {minimum}", param_hint="--max")
+    given = {word: value for word, value in (("cpu", cpu), ("memory", memory)) if value is not None}
+    if not given:
+        raise typer.BadParameter("give one or both", param_hint="--cpu, --memory")
+    targets = {word: _target(word, value) for word, value in given.items()}
+    with failing():
+        kind = adapter_type(adapter, config_file)
+    metrics = [_metric(word, goal, kind, measured(word, kind, rest)) for word, goal in targets.items()]
+    fits = "" if kind is not None else f"\n# No configuration says of what type {adapter} is: the queries are a guess."
+    show(
+        [
+            f"# Scales {target}. Put it among the configuration's `autoscalers`, then: autoscaler check{fits}",
+            *written([Block(name or _name(rest), adapter, rest, minimum, maximum, metrics)]),
+        ]
+    )
+
+
+def adapter_type(adapter: str, config_file: Path | None) -> str | None:
+    """Of a connection in the configuration; None where no file is named and there is none at the default place.
+
+    Raises ConfigError for a file that does not load, AutoscalerError for a connection that it does not have.
+    """
+    path = config_file or DEFAULT_CONFIG
+    if config_file is None and not path.exists():
+        return None
+    from autoscaler.config import load  # noqa: PLC0415 - slow, and not always needed
+    from autoscaler.config.fields import suggest  # noqa: PLC0415
+
+    known = load(path).adapters
+    if adapter not in known:
+        raise AutoscalerError(f"no connection {adapter[:64]!r} in `adapters` of {path}; {suggest(adapter, known)}")
+    return known[adapter].type
+
+
+def _target(word: str, value: str) -> Mapping[str, Any]:
+    """`60%` of the request, or a quantity for each instance."""
+    if match := re.fullmatch(r"([1-9][0-9]{0,8})%", value, re.ASCII):
+        return {"type": "Utilization", "averageUtilization": int(match[1])}
+    try:
+        if parse_quantity(value) > 0:
+            return {"type": "AverageValue", "averageValue": value}
+    except QuantityError:
+        pass
+    raise typer.BadParameter(
+        f'{value[:64]!r} is no target; write "60%" of the request, or a quantity in {_UNITS[word]}',
+        param_hint=f"--{word}",
+    )
+
+
+def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: Measured | None) -> Metric:
+    if query is None:
+        raise AssertionError("cpu and memory have queries everywhere")
+    unit = "MHz" if (word, kind) == ("cpu", "nomad") else _UNITS[word]
+    return Metric("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
+
+
+def _name(target: str) -> str:
+    """A DNS name made from a target's: `shop/web_1` becomes `shop-web-1`."""
+    return re.sub(r"[^a-z0-9.]+", "-", target.lower()).strip("-.")[:253] or "autoscaler"

@@ -1,0 +1,41 @@
+"""`autoscaler explain`: why a decision came out as it did."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from autoscaler.cli.options import DEFAULT_SERVER, TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
+from autoscaler.cli.output import Form, failing, screen, show, show_document
+from autoscaler.cli.server import understood
+from autoscaler.cli.source import Source, Where
+
+
+def explain(
+    name: Name,
+    *,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help=f"The decision in force then: {TIME_FORMS}."),
+    ] = None,
+    output: Annotated[Form, typer.Option("-o", "--output", help="The form.")] = Form.TEXT,
+    server: ServerUrl = DEFAULT_SERVER,
+    http_config_file: HttpConfigFile = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Explain the last decision, or one of the past.
+
+    What each metric read and asked for, which one won, what windows, policies and bounds made of it and for how much
+    longer, and what would have to change for the size to move.
+    """
+    when = None if at is None else moment(at, "--at")
+    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+        found = source.explanation(name, when)
+        if output is not Form.TEXT:
+            show_document(found, output)
+            return
+        from autoscaler.show.documents import Explanation  # noqa: PLC0415 - slow, and a wrong name needs none
+        from autoscaler.show.tables.explained import explained  # noqa: PLC0415
+
+        told = understood(lambda: Explanation.model_validate(found))
+        show(explained(told, datetime.now(UTC), screen()))

@@ -1,0 +1,97 @@
+"""`autoscaler get`: all autoscalers at a glance."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl
+from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
+from autoscaler.cli.server import understood
+from autoscaler.cli.source import Source, Where
+from autoscaler.show.tables.layout import Table
+from autoscaler.show.tables.listing import HEADER, WIDE_HEADER, Row
+
+
+class Output(StrEnum):
+    """What `-o` takes."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def get(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="The autoscalers. Default: all.")
+    ] = None,
+    *,
+    output: Annotated[
+        Output, typer.Option("-o", "--output", help="wide: all metrics, the size wanted, the state and why.")
+    ] = Output.TABLE,
+    watch: Annotated[bool, typer.Option("-w", "--watch", help="Then print rows as they change, until Ctrl-C.")] = False,
+    server: ServerUrl = DEFAULT_SERVER,
+    http_config_file: HttpConfigFile = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """List autoscalers in the columns of `kubectl get hpa`.
+
+    TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the size that was
+    last read.
+    """
+    document = output in (Output.JSON, Output.YAML)
+    if document and watch:
+        raise typer.BadParameter("it prints rows; leave out -o, or write -o wide", param_hint="--watch")
+    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+        found = source.named(names or [])
+        if document:
+            show_document({"autoscalers": list(found), "total": len(found)}, Form(output.value))
+            return
+        if not found and not watch:
+            typer.echo("no autoscalers are configured or remembered", err=True)
+            return
+        listing = _Listing(wide=output is Output.WIDE)
+        listing.begin(found)
+        if watch:
+            repeat(lambda: listing.go_on(source.named(names or [])))
+
+
+class _Listing:
+    """The table on the screen."""
+
+    def __init__(self, *, wide: bool) -> None:
+        self._wide = wide
+        self._cells: Callable[[Row, datetime], Sequence[str]] = Row.broad if wide else Row.narrow
+        self._table = Table(WIDE_HEADER if wide else HEADER, screen())
+        self._shown: dict[str, Row] = {}
+
+    def begin(self, found: Sequence[dict[str, Any]]) -> None:
+        """The header, and every row."""
+        rows, now = _rows(found), datetime.now(UTC)
+        self._table.fit([self._cells(row, now) for row in rows.values()])
+        show([self._table.header(), *self._lines(rows, now)])
+        self._shown = rows
+
+    def go_on(self, found: Sequence[dict[str, Any]]) -> None:
+        """The rows that look otherwise than before, their age aside."""
+        rows = _rows(found)
+        changed = {name: row for name, row in rows.items() if self._differs(row, self._shown.get(name))}
+        show(self._lines(changed, datetime.now(UTC)))
+        self._shown = rows
+
+    def _differs(self, row: Row, before: Row | None) -> bool:
+        return before is None or row.cells != before.cells or (self._wide and row.wide != before.wide)
+
+    def _lines(self, rows: dict[str, Row], now: datetime) -> list[str]:
+        return [
+            line
+            for row in rows.values()
+            for line in self._table.row(self._cells(row, now), row.colours() if self._wide else ())
+        ]
+
+
+def _rows(found: Sequence[dict[str, Any]]) -> dict[str, Row]:
+    return understood(lambda: {each["name"]: Row.of(each) for each in found})

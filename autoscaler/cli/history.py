@@ -1,0 +1,41 @@
+"""`autoscaler history`: sizes and metrics over time."""
+
+from typing import Annotated
+
+import typer
+
+from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, moment
+from autoscaler.cli.output import Form, failing, screen, show, show_document
+from autoscaler.cli.server import understood
+from autoscaler.cli.source import Source, Where
+
+_MOST_POINTS = 10_000
+
+
+def history(
+    name: Name,
+    *,
+    since: Since = "1h",
+    until: Annotated[str, typer.Option("--until", metavar="TIME", help="In the same forms.", show_default="now")] = "0",
+    output: Annotated[Form, typer.Option("-o", "--output", help="The form.")] = Form.TEXT,
+    server: ServerUrl = DEFAULT_SERVER,
+    http_config_file: HttpConfigFile = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Show how the size and the metrics went: as a plot on a terminal, as a row a decision elsewhere."""
+    begin, end = moment(since, "--since"), moment(until, "--until")
+    if begin >= end:
+        raise typer.BadParameter("it is not before --until", param_hint="--since")
+    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+        found = source.history(name, begin, end, _MOST_POINTS)
+        if output is not Form.TEXT:
+            show_document(found, output)
+            return
+        from autoscaler.show.documents import HistoryDocument  # noqa: PLC0415 - slow, and a wrong name needs none
+        from autoscaler.show.tables.chart import plot, rows  # noqa: PLC0415
+
+        told, on = understood(lambda: HistoryDocument.model_validate(found)), screen()
+        if not told.points:
+            typer.echo("no decisions in this time; --since looks further back", err=True)
+            return
+        show(rows(told) if on.width is None else plot(told, on))

@@ -1,0 +1,171 @@
+"""`--http.config.file`: how the daemon is asked, in the format of promtool's file of that name.
+
+Source: prometheus.io/docs, "HTTP configuration for promtool". What is not supported here is refused, never ignored.
+"""
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from urllib3.util import make_headers
+
+from autoscaler.config.document import Document
+from autoscaler.config.problems import Problems
+from autoscaler.config.source import read
+from autoscaler.errors import ConfigError, Problem, ServerError
+
+
+def load_http_config(path: Path) -> "HttpConfig":
+    """The file at `path`. Raises ConfigError with every problem in it."""
+    document = Document(read(path), str(path))
+    value = {} if document.value is None else document.value
+    if not isinstance(value, dict):
+        raise ConfigError([Problem(str(path), 1, 1, "", "the file is no mapping; write basic_auth or tls_config")])
+    try:
+        return HttpConfig.model_validate(value, context={"folder": path.absolute().parent})
+    except ValidationError as error:
+        problems = Problems(document)
+        problems.add_validation(error, HttpConfig)
+        raise ConfigError(list(problems)) from None
+
+
+def _refuse(_: Any) -> None:
+    raise ValueError("is not supported here; remove it")
+
+
+def _beside_the_file(path: Path, info: ValidationInfo) -> Path:
+    context: dict[str, Path] = info.context or {}
+    return Path(context["folder"], path)
+
+
+_Refused = Annotated[None, BeforeValidator(_refuse)]
+_File = Annotated[Path, AfterValidator(_beside_the_file)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _BasicAuth(_Part):
+    username: str | None = None
+    username_file: _File | None = None
+    password: str | None = None
+    password_file: _File | None = None
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        if (self.username is None) == (self.username_file is None):
+            raise ValueError("expected one of username and username_file; write one of them")
+        if self.password is not None and self.password_file is not None:
+            raise ValueError("password stands beside password_file; remove one of them")
+        return self
+
+    def header(self) -> str:
+        name = _secret(self.username, self.username_file)
+        password = _secret(self.password, self.password_file)
+        return make_headers(basic_auth=f"{name}:{password}".encode().decode("latin-1"))["authorization"]
+
+
+class _Authorization(_Part):
+    type: Annotated[str, Field(pattern="^[!-~]+$")] = "Bearer"
+    credentials: str | None = None
+    credentials_file: _File | None = None
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        if (self.credentials is None) == (self.credentials_file is None):
+            raise ValueError("expected one of credentials and credentials_file; write one of them")
+        if self.type.lower() == "basic":
+            raise ValueError("type: Basic has a section of its own; write basic_auth")
+        return self
+
+    def header(self) -> str:
+        return f"{self.type} {_secret(self.credentials, self.credentials_file)}".encode().decode("latin-1")
+
+
+class _Tls(_Part):
+    ca_file: _File | None = None
+    cert_file: _File | None = None
+    key_file: _File | None = None
+    server_name: str | None = None
+    insecure_skip_verify: bool = False
+    ca: _Refused = None
+    cert: _Refused = None
+    key: _Refused = None
+    min_version: _Refused = None
+    max_version: _Refused = None
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file go together; give both or neither")
+        return self
+
+
+class HttpConfig(_Part):
+    """A file without a section in it is fine, and changes nothing."""
+
+    basic_auth: _BasicAuth | None = None
+    authorization: _Authorization | None = None
+    tls_config: _Tls | None = None
+    oauth2: _Refused = None
+    bearer_token: _Refused = None
+    bearer_token_file: _Refused = None
+    follow_redirects: _Refused = None
+    enable_http2: _Refused = None
+    proxy_url: _Refused = None
+    no_proxy: _Refused = None
+    proxy_from_environment: _Refused = None
+    proxy_connect_header: _Refused = None
+    http_headers: _Refused = None
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> Self:
+        if self.basic_auth is not None and self.authorization is not None:
+            raise ValueError("authorization stands beside basic_auth; remove one of them")
+        return self
+
+    def headers(self) -> Mapping[str, str]:
+        """What each request carries. Raises ServerError when a secret's file cannot be read."""
+        section = self.basic_auth or self.authorization
+        return {} if section is None else {"Authorization": section.header()}
+
+    def tls(self) -> tuple[ssl.SSLContext, str | None]:
+        """How an https server is spoken to, and the name in its certificate (None: the URL's host).
+
+        Raises ServerError when a certificate cannot be loaded.
+        """
+        tls = self.tls_config or _Tls()
+        try:
+            context = ssl.create_default_context(cafile=tls.ca_file)
+            if tls.cert_file is not None:
+                context.load_cert_chain(tls.cert_file, tls.key_file)
+        except OSError as error:
+            cause = error.strerror or type(error).__name__
+            raise ServerError(f"tls_config's files cannot be loaded: {cause}; check them and their rights") from None
+        if tls.insecure_skip_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context, tls.server_name
+
+
+def _secret(given: str | None, file: Path | None) -> str:
+    try:
+        secret = file.read_text().strip() if file is not None else given or ""
+    except (OSError, UnicodeDecodeError) as error:
+        cause = getattr(error, "strerror", None) or "it is no text"
+        raise ServerError(f"{file} cannot be read: {cause}; check the path and its rights") from None
+    if not secret.isprintable():
+        raise ServerError(f"{file or 'a secret'} holds more than one line; leave only the secret in it")
+    return secret

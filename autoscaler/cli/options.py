@@ -1,0 +1,49 @@
+"""Options that several commands share."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from datetime import time as time_of_day
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from autoscaler.errors import QuantityError
+from autoscaler.quantity import parse_duration
+
+DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
+
+ServerUrl: TypeAlias = Annotated[
+    str, typer.Option("--server", metavar="URL", envvar="AUTOSCALER_SERVER", help="Where the daemon answers.")
+]
+HttpConfigFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--http.config.file", metavar="FILE", help="Credentials and TLS, in promtool's format."),
+]
+ConfigFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config.file",
+        metavar="FILE",
+        help="The daemon's configuration, for reading its state while it is down. "
+        "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
+    ),
+]
+Name: TypeAlias = Annotated[str, typer.Argument(help="The autoscaler.")]
+
+TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
+Since: TypeAlias = Annotated[str, typer.Option("--since", metavar="TIME", help=f"From when on: {TIME_FORMS}.")]
+
+
+def moment(text: str, option: str) -> datetime:
+    """A time in the past as an operator writes it, aware. Raises typer.BadParameter for another form."""
+    now = datetime.now(UTC)
+    try:
+        if re.fullmatch(r"\d\d?:\d\d(:\d\d)?", text, re.ASCII):
+            today = datetime.combine(now.astimezone().date(), time_of_day.fromisoformat(text.zfill(5))).astimezone()
+            return today if today <= now else today - timedelta(days=1)
+        if "-" in text:
+            return datetime.fromisoformat(text).astimezone(UTC)  # without an offset: local time
+        return now - parse_duration(text)
+    except (ValueError, OverflowError, QuantityError):
+        raise typer.BadParameter(f"{text[:64]!r} is no time; expected {TIME_FORMS}", param_hint=option) from None

@@ -1,0 +1,33 @@
+"""`autoscaler override`: other bounds for a while."""
+
+from typing import Annotated, Any
+
+import typer
+
+from autoscaler.cli.options import DEFAULT_SERVER, HttpConfigFile, Name, ServerUrl
+from autoscaler.cli.source import Where
+from autoscaler.cli.steering import For, Reason, change, seconds
+
+_INT32 = 2**31 - 1
+
+
+def override(
+    name: Name,
+    *,
+    minimum: Annotated[int | None, typer.Option("--min", min=0, max=_INT32, help="In place of minReplicas.")] = None,
+    maximum: Annotated[int | None, typer.Option("--max", min=1, max=_INT32, help="In place of maxReplicas.")] = None,
+    span: For = None,
+    reason: Reason = "",
+    server: ServerUrl = DEFAULT_SERVER,
+    http_config_file: HttpConfigFile = None,
+) -> None:
+    """Give an autoscaler other bounds; what is left out stays as configured. --min and --max alike fix the size.
+
+    It is kept in the daemon's state, survives restarts, and replaces an earlier override. A target's own limits stay.
+    """
+    if minimum is None and maximum is None:
+        raise typer.BadParameter("give one or both", param_hint="--min, --max")
+    body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason}
+    if (given := seconds(span)) is not None:
+        body["for"] = given
+    change(Where(server, http_config_file, None), name, "override", body)

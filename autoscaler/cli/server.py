@@ -1,0 +1,142 @@
+"""The daemon's HTTP API, as the commands ask it. No redirects, no proxies, no ~/.netrc: it is usually this machine."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, SSLError
+from urllib3.exceptions import TimeoutError as LateError
+
+from autoscaler.errors import ServerError
+
+if TYPE_CHECKING:  # pydantic and the configuration's parts: half a second that only credentials are worth
+    from autoscaler.cli.http_config import HttpConfig
+
+_T = TypeVar("_T")
+_CONNECT_SECONDS: Final = 3.0
+_ANSWER_SECONDS: Final = 15.0
+_LARGEST_ANSWER: Final = 256 * 2**20
+"""Bytes: some 100,000 autoscalers."""
+_URL_FORM: Final = 'expected a URL such as "http://127.0.0.1:9797"'
+
+
+class ServerDown(ServerError):
+    """Nobody listens there: read the state instead, or start the daemon."""
+
+
+class NotFound(ServerError):
+    """The daemon runs and does not know what was asked for: ask for something else."""
+
+
+class Server:
+    """One daemon. Every method raises ServerError."""
+
+    def __init__(self, url: str, config: "HttpConfig | None" = None) -> None:
+        """Raises ValueError for what is no URL; connects at the first request."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise ValueError(f"this is no URL of a server; {_URL_FORM}") from None
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("the URL holds a user or password; write basic_auth into --http.config.file")
+        if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+            raise ValueError(f"{url[:100]!r} is no URL of a server; {_URL_FORM}")
+        self.url = url.rstrip("/")
+        self.is_this_machine = _is_loopback(host)
+        self._base = parts.path.rstrip("/") + "/api/v1"
+        self._headers = dict(config.headers()) if config is not None else {}
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
+        self._pool: urllib3.HTTPConnectionPool
+        if parts.scheme == "http":
+            self._pool = urllib3.HTTPConnectionPool(host, port, timeout=timeout, retries=False)
+            return
+        context, name = config.tls() if config is not None else (None, None)
+        names: dict[str, Any] = {} if name is None else {"server_hostname": name, "assert_hostname": name}
+        self._pool = urllib3.HTTPSConnectionPool(
+            host, port, timeout=timeout, retries=False, ssl_context=context, **names
+        )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.close()
+
+    def get(self, *path: str, **parameters: str | int | None) -> Any:
+        """The document at a path below the API's prefix; parameters of None are left out. Raises NotFound."""
+        query = urlencode({key: value for key, value in parameters.items() if value is not None})
+        return self._ask("GET", _joined(path) + (f"?{query}" if query else ""))
+
+    def post(self, *path: str, body: Mapping[str, Any]) -> Any:
+        """Ask for a change; what it answers. Raises NotFound."""
+        return self._ask("POST", _joined(path), json.dumps(body).encode())
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
+        headers = self._headers | {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            response = self._pool.request(
+                method, self._base + path, body=body, headers=headers, redirect=False, preload_content=False
+            )
+            content = response.read(_LARGEST_ANSWER + 1)
+            response.release_conn()
+        except (HTTPError, OSError) as error:
+            raise self._failed(error) from None
+        if len(content) > _LARGEST_ANSWER:
+            raise ServerError(f"{self.url} answered with more than {_LARGEST_ANSWER >> 20} MiB; check --server")
+        return self._decoded(response.status, response.headers.get("Content-Type", "no content type"), content)
+
+    def _failed(self, error: Exception) -> ServerError:
+        match error:
+            case NewConnectionError() | ConnectTimeoutError():
+                return ServerDown(f"no daemon answers at {self.url}")
+            case SSLError():
+                cause = str(error.args[0] if error.args else error)
+                return ServerError(
+                    f"{self.url} cannot be trusted: {cause}; give its authority as tls_config.ca_file in "
+                    "--http.config.file, or check --server"
+                )
+            case LateError():
+                return ServerError(f"{self.url} did not answer within {_ANSWER_SECONDS:.0f} s; see the daemon's log")
+        return ServerError(f"{self.url} broke the connection off ({type(error).__name__}); check --server")
+
+    def _decoded(self, status: int, kind: str, content: bytes) -> Any:
+        try:
+            answer = json.loads(content)
+            if status == HTTPStatus.OK and answer["status"] == "success":
+                return {**answer["data"]}
+            told = str(answer["error"])
+        except (ValueError, LookupError, TypeError):
+            raise ServerError(
+                f"{self.url} answered HTTP {status} with {kind}, as no autoscaler does; check --server"
+            ) from None
+        if status == HTTPStatus.NOT_FOUND:
+            raise NotFound(told)
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            told += "; credentials are read from --http.config.file"
+        raise ServerError(f"{self.url} refused: {told}")
+
+
+def understood(read: Callable[[], _T]) -> _T:
+    """What a document was read as. Raises ServerError when another version's daemon has sent another form."""
+    try:
+        return read()
+    except (LookupError, TypeError, ValueError):
+        raise ServerError(
+            "the daemon answers in a form that this version does not know; install the daemon's own version here"
+        ) from None
+
+
+def _joined(path: Sequence[str]) -> str:
+    return "".join(f"/{quote(part, safe='')}" for part in path)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,201 @@
+"""Where commands have documents from: the daemon, else the state that it would read."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import typer
+
+from autoscaler.cli.server import NotFound, Server, ServerDown, understood
+from autoscaler.errors import AutoscalerError, ServerError
+
+if TYPE_CHECKING:  # SQLAlchemy and all of the configuration: worth their second only without a daemon
+    from autoscaler.config import Settings
+    from autoscaler.show.documents import Document, Library
+
+DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
+_SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
+"""Where systemd keeps the service's state: whoever asks from a shell has not its $STATE_DIRECTORY."""
+_PAGE: Final = 10_000
+_MOST_EVENTS: Final = 10_000
+
+
+class UnknownName(AutoscalerError):
+    """There is no such autoscaler; the message says which name is near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What the options say about the daemon and, without one, about its state."""
+
+    server: str
+    http_config: Path | None
+    config: Path | None
+    """The daemon's configuration, which says where its state is; None: the default file, if there is one."""
+
+    def connect(self) -> Server:
+        """The daemon, not asked yet. Raises ConfigError, ServerError; typer.BadParameter for what is no URL."""
+        config = None
+        if self.http_config is not None:
+            from autoscaler.cli.http_config import load_http_config  # noqa: PLC0415 - slow, and rarely needed
+
+            config = load_http_config(self.http_config)
+        try:
+            return Server(self.server, config)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--server") from None
+
+
+class Source:
+    """Documents as plain JSON values. Every method raises AutoscalerError.
+
+    Once the daemon did not answer, it is the state that is read, until the end.
+    """
+
+    def __init__(self, where: Where) -> None:
+        """As `Where.connect`."""
+        self._where = where
+        self._server = where.connect()
+        self._library: Library | None = None
+        self._closing = ExitStack()
+        self._closing.callback(self._server.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def autoscalers(self) -> Sequence[dict[str, Any]]:
+        """Every Summary, by name."""
+        found: list[dict[str, Any]] = []
+        while True:
+            part, total = self._page(len(found))
+            found += part
+            if len(found) >= total or not part:
+                return found
+
+    def _page(self, offset: int) -> tuple[list[dict[str, Any]], int]:
+        page = self._read(
+            lambda server: server.get("autoscalers", offset=offset, limit=_PAGE),
+            lambda library, now: library.page(now, offset, _PAGE),
+        )
+        return understood(lambda: (list(page["autoscalers"]), int(page["total"])))
+
+    def named(self, names: Sequence[str]) -> Sequence[dict[str, Any]]:
+        """The Summaries of these, in their order; all without names. Raises UnknownName."""
+        found = self.autoscalers()
+        if not names:
+            return found
+        known = {each["name"]: each for each in found}
+        for name in names:
+            if name not in known:
+                raise unknown(name, known)
+        return [known[name] for name in dict.fromkeys(names)]
+
+    def autoscaler(self, name: str) -> Any:
+        """A Detail. Raises UnknownName."""
+        return self._read_named(
+            name, lambda server: server.get("autoscalers", name), lambda library, now: library.autoscaler(name, now)
+        )
+
+    def explanation(self, name: str, at: datetime | None) -> Any:
+        """An Explanation. Raises UnknownName."""
+        return self._read_named(
+            name,
+            lambda server: server.get("autoscalers", name, "explain", at=_rfc3339(at)),
+            lambda library, _: library.explanation(name, at),
+        )
+
+    def history(self, name: str, since: datetime, until: datetime, points: int) -> Any:
+        """A HistoryDocument. Raises UnknownName."""
+        return self._read_named(
+            name,
+            lambda server: server.get(
+                "autoscalers", name, "history", since=_rfc3339(since), until=_rfc3339(until), points=points
+            ),
+            lambda library, _: library.history(name, since, until, points),
+        )
+
+    def events(self, name: str | None, since: datetime) -> Any:
+        """An EventList of the newest. Raises UnknownName."""
+        path = ("events",) if name is None else ("autoscalers", name, "events")
+        return self._read_named(
+            name,
+            lambda server: server.get(*path, since=_rfc3339(since), limit=_MOST_EVENTS),
+            lambda library, _: library.events(name, since, limit=_MOST_EVENTS),
+        )
+
+    def _read_named(
+        self,
+        name: str | None,
+        ask: Callable[[Server], Any],
+        look_up: "Callable[[Library, datetime], Document]",
+    ) -> Any:
+        try:
+            return self._read(ask, look_up)
+        except NotFound:
+            if name is None:
+                raise
+            known = [each["name"] for each in self.autoscalers()]
+            if name in known:
+                raise
+            raise unknown(name, known) from None
+
+    def _read(self, ask: Callable[[Server], Any], look_up: "Callable[[Library, datetime], Document]") -> Any:
+        if self._library is None:
+            try:
+                return ask(self._server)
+            except ServerDown as down:
+                if not self._server.is_this_machine:
+                    raise ServerError(f"{down}; check --server, or start it there") from None
+                self._library = self._open(down)
+        from autoscaler.show.documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - loaded with the library
+
+        try:
+            return look_up(self._library, datetime.now(UTC)).model_dump(mode="json")
+        except (NoDecision, UnknownAutoscaler) as error:
+            raise NotFound(str(error)) from None
+
+    def _open(self, down: ServerDown) -> "Library":
+        from autoscaler.daemon import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.record import Archive  # noqa: PLC0415
+        from autoscaler.show.documents import Library  # noqa: PLC0415
+
+        settings = _settings(self._where.config)
+        folder = state_folder(os.environ)
+        if "STATE_DIRECTORY" not in os.environ and not folder.exists() and _SERVICE_FOLDER.exists():
+            folder = _SERVICE_FOLDER
+        url, scalers = (None, None) if settings is None else (settings.state.url, settings.autoscalers)
+        try:
+            archive = Archive.open_archive(url, folder)
+        except AutoscalerError as error:
+            raise ServerError(f"{down}, and its state cannot be read: {error}") from None
+        self._closing.enter_context(archive)
+        typer.echo(f"{down}: this is what its state remembers", err=True)
+        return Library(archive, scalers)
+
+
+def _settings(path: Path | None) -> "Settings | None":
+    """The daemon's configuration; None where no file is named and there is none at the default place."""
+    from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
+
+    if path is None and not DEFAULT_CONFIG.exists():
+        return None
+    return load(path or DEFAULT_CONFIG)
+
+
+def _rfc3339(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def unknown(name: str, known: Iterable[str]) -> UnknownName:
+    """The error for a name that is not among `known`: it names the nearest."""
+    near = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    remedy = f"did you mean {near[0]}?" if near else "`autoscaler get` lists them"
+    return UnknownName(f"there is no autoscaler {name[:64]!r}; {remedy}")

@@ -1,0 +1,82 @@
+"""What pause, resume and override have in common: they ask the daemon, and nobody else can."""
+
+import os
+import pwd
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+
+from autoscaler.cli.output import failing, show
+from autoscaler.cli.server import NotFound, ServerDown, understood
+from autoscaler.cli.source import Where, unknown
+from autoscaler.errors import QuantityError, ServerError
+from autoscaler.quantity import parse_duration
+from autoscaler.show.tables.layout import age, clean
+
+For: TypeAlias = Annotated[
+    str | None, typer.Option("--for", metavar="DURATION", help="As 2h or 1h30m. Default: until it is resumed.")
+]
+Reason: TypeAlias = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Shown wherever its effect is.")]
+
+_MOST_SECONDS: Final = 999_999
+
+
+def change(where: Where, name: str, verb: str, body: Mapping[str, Any]) -> None:
+    """Ask for it, and print what is in force then. Exits 1 when it is refused or no daemon answers."""
+    with failing():
+        server = where.connect()
+        try:
+            steering = server.post("autoscalers", name, verb, body={"by": _who(), **body})
+        except ServerDown as down:
+            raise ServerError(f"{down}, and only it can {verb}; start it, or check --server") from None
+        except NotFound:
+            page = server.get("autoscalers", limit=10_000)
+            raise unknown(name, [each["name"] for each in page["autoscalers"]]) from None
+        finally:
+            server.close()
+        told = understood(lambda: _told(name, steering))
+    show([told])
+
+
+def seconds(text: str | None) -> str | None:
+    """A duration as the API reads it. Raises typer.BadParameter for another form, and for less than a second."""
+    if text is None:
+        return None
+    try:
+        given = int(parse_duration(text).total_seconds())
+    except QuantityError as error:
+        raise typer.BadParameter(str(error), param_hint="--for") from None
+    if given < 1:
+        raise typer.BadParameter(f"{text} is too short; give a second or more", param_hint="--for")
+    return f"{given}s" if given <= _MOST_SECONDS else f"{given // 60}m"
+
+
+def _who() -> str:
+    """The user of this machine who asks; behind sudo, the one who typed it. A user who logs in goes before."""
+    user = os.environ.get("SUDO_USER")
+    if not user:
+        try:
+            user = pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:  # a container's made-up user
+            user = f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
+
+
+def _told(name: str, steering: Mapping[str, Any]) -> str:
+    now, told = datetime.now(UTC), []
+    pause, override = steering["pause"], steering["override"]
+    if pause is not None:
+        way = {"in": "scaling in is", "out": "scaling out is", "both": "scaling is"}[pause["direction"]]
+        told.append(f"{way} paused {_until(pause['until'], now)}")
+    if override is not None:
+        words = (("min", override["minimum"]), ("max", override["maximum"]))
+        bounds = ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
+        told.append(f"{bounds} in force {_until(override['until'], now)}")
+    return f"{clean(name)}: " + ("; ".join(told) or "as configured")
+
+
+def _until(until: str | None, now: datetime) -> str:
+    return "until it is resumed" if until is None else f"for {age(datetime.fromisoformat(until) - now)}"

@@ -1,0 +1,105 @@
+"""How long `autoscaler get` takes with 2,000 autoscalers, interpreter included: `python -m bench.get`.
+
+Asked are the daemon's HTTP server, and the state alone, as while the daemon is down.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from autoscaler.clock import SystemClock
+from autoscaler.config.settings import Settings
+from autoscaler.decide import decide
+from autoscaler.model import Observation, TargetRef
+from autoscaler.record import Store
+from autoscaler.show.http import Sources, serve
+from autoscaler.show.log import Format, Level, configure
+from tests.decide.build import CPU_60, samples, scaler, state
+
+AIM_SECONDS: Final = 1.0
+AUTOSCALERS: Final = 2_000
+_NOBODY: Final = "http://127.0.0.1:1"
+_RUNS: Final = 5
+
+
+def main() -> None:
+    """Print both medians."""
+    with _recorded() as (folder, sources):
+        served = _served_median(folder, sources)
+        print(f"autoscaler get with {AUTOSCALERS:,}: {served:.2f} s   aim: under {AIM_SECONDS} s")
+        print(f"the same without a daemon: {_median(folder, _NOBODY):.2f} s")
+
+
+def seconds() -> float:
+    """Median of several runs that ask a daemon's HTTP server; the first, which may compile, is not counted."""
+    with _recorded() as (folder, sources):
+        return _served_median(folder, sources)
+
+
+@contextmanager
+def _recorded() -> Iterator[tuple[Path, Sources]]:
+    """A state in which each has been decided about once, with ten instances, and what a server needs to know."""
+    cpu = scaler(CPU_60, minimum=2)
+    scalers = tuple(
+        replace(cpu, name=f"web-{number:04}", target=TargetRef("fleet", f"web-asg-{number:04}"))
+        for number in range(AUTOSCALERS)
+    )
+    now = datetime.now(UTC)
+    observed = Observation(state(10), (samples([600] * 10, now),))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Store.open(None, Path(folder), timedelta(days=30)) as store,
+    ):
+        histories = store.recall(scalers)
+        decisions = [decide(each, observed, histories[each.name], now) for each in scalers]
+        store.record({each.name: observed for each in scalers}, decisions)
+        settings = Settings(Path("autoscaler.yaml"), {}, {}, scalers)
+        yield (
+            Path(folder),
+            Sources(
+                store=store,
+                settings=lambda: settings,
+                clock=SystemClock(),
+                registry=CollectorRegistry(),
+                ready=lambda: True,
+                reload=lambda: (),
+                started=now,
+            ),
+        )
+
+
+def _served_median(folder: Path, sources: Sources) -> float:
+    server = serve(sources, "127.0.0.1:0", None, configure(Level.ERROR, Format.AUTO))
+    server.start()
+    try:
+        return _median(folder, server.url)
+    finally:
+        server.stop()
+
+
+def _median(folder: Path, url: str) -> float:
+    command = [str(Path(sys.executable).with_name("autoscaler")), "get", f"--server={url}"]
+    environment = os.environ | {"STATE_DIRECTORY": str(folder)}
+    times = []
+    for _ in range(_RUNS + 1):
+        begin = time.perf_counter()
+        shown = subprocess.run(command, check=True, capture_output=True, env=environment).stdout
+        times.append(time.perf_counter() - begin)
+        if shown.count(b"\n") != AUTOSCALERS + 1:
+            raise SystemExit(f"{shown[:200]!r} are not {AUTOSCALERS} rows")
+    return statistics.median(times[1:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The page of one autoscaler: charts, and the explanation of any decision."""
+
+import re
+from datetime import timedelta
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.world import Served
+
+SHOP = "/autoscalers/shop-web"
+
+
+def chart(page: Page, title: str) -> Locator:
+    return page.get_by_role("slider", name=re.compile(f"^{title} over time"))
+
+
+def colours(drawn: Locator) -> int:
+    """How many distinct colours its canvas holds."""
+    counted: int = drawn.locator("canvas").evaluate(
+        """canvas => {
+            const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            return new Set(new Uint32Array(data.buffer)).size;
+        }"""
+    )
+    return counted
+
+
+def moment(page: Page) -> str:
+    return page.locator("#decision time").first.get_attribute("datetime") or ""
+
+
+def test_a_name_in_the_list_opens_its_page(site: Served, opened: Open) -> None:
+    """One click from the list to everything known about one."""
+    page = opened(site)
+
+    page.get_by_role("link", name="shop-web").click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("shop-web")
+    expect(page.locator("#conditions")).to_contain_text("ScalingActive True")
+    expect(page.locator("#events")).to_contain_text("SuccessfulRescale New size: 9")
+    expect(page.locator(".facts")).to_contain_text("rate(process_cpu_seconds_total")
+
+
+def test_size_and_every_metric_have_a_chart(site: Served, opened: Open) -> None:
+    """An empty canvas would pass for a chart."""
+    page = opened(site, SHOP)
+
+    for title in ("Size", "cpu, percent of request", "orders_waiting, average per instance"):
+        expect(chart(page, title)).to_be_visible()
+        assert colours(chart(page, title)) > 5, f"nothing is drawn in {title}"
+
+
+def test_a_click_in_a_chart_explains_the_decision_of_that_moment(site: Served, opened: Open) -> None:
+    """Why did it scale then? The question that sends people to the page."""
+    page = opened(site, SHOP)
+    expect(page.locator("#decision")).to_contain_text("Last decision")
+    last = moment(page)
+    over = chart(page, "Size").locator(".u-over")
+    box = over.bounding_box()
+    assert box is not None
+
+    over.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+
+    expect(page.locator("#decision")).to_contain_text("Decision of")
+    assert moment(page) < last
+    assert "at=" in page.url
+    expect(page.locator("#why")).to_be_focused()
+    page.get_by_role("link", name="Latest").click()
+    expect(page.locator("#decision")).to_contain_text("Last decision")
+
+
+def test_a_chart_can_be_read_and_used_with_keys_alone(site: Served, opened: Open) -> None:
+    """To a screen reader a chart is its values at a moment that is chosen."""
+    page = opened(site, SHOP)
+    slider = chart(page, "Size")
+    slider.focus()
+
+    page.keyboard.press("End")
+    page.keyboard.press("PageDown")
+    page.keyboard.press("ArrowLeft")
+
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d{4}-.*: max 12, min 1, wanted \d+, size \d+$"))
+    chosen = (slider.get_attribute("aria-valuetext") or "").split(": ")[0]
+    page.keyboard.press("Enter")
+    expect(page.locator("#decision")).to_contain_text(f"Decision of {chosen}")
+
+
+def test_the_table_beside_the_charts_leads_to_the_same_explanation(site: Served, opened: Open) -> None:
+    """Whoever cannot see a chart gets its numbers, and the way from them to the reason."""
+    page = opened(site, SHOP)
+    page.get_by_text("The same as a table").click()
+    out = page.locator("#points tbody tr").filter(has=page.locator("td:nth-of-type(1)", has_text=re.compile("^3$")))
+    grew = out.filter(has=page.locator("td:nth-of-type(2)", has_text=re.compile("^4$"))).first
+
+    grew.get_by_role("link").click()
+
+    expect(page.locator(".lead")).to_have_text("The size was 3 and was set to 4.")
+    expect(page.locator(".road")).to_contain_text("cpu asks for it")
+
+
+def test_a_time_can_be_typed(site: Served, opened: Open) -> None:
+    """From a colleague's message or a log line to the decision of that time."""
+    page = opened(site, SHOP)
+    half_past = site.world.start + timedelta(minutes=30, seconds=7)
+
+    page.get_by_label("Another moment (UTC)").fill(f"{half_past:%Y-%m-%dT%H:%M:%S}")
+    page.get_by_role("button", name="Explain").click()
+
+    made = site.world.start + timedelta(minutes=30)
+    expect(page.locator("#decision")).to_contain_text(f"Decision of {made:%Y-%m-%d %H:%M:%S}")
+
+
+def test_earlier_goes_one_decision_back(site: Served, opened: Open) -> None:
+    """Step by step through what led to it."""
+    page = opened(site, SHOP)
+    last = moment(page)
+
+    page.get_by_role("link", name="Earlier").click()
+
+    expect(page.locator("#decision")).to_contain_text("Decision of")
+    before = moment(page)
+    page.get_by_role("link", name="Earlier").click()
+    expect(page.locator("#decision time").first).not_to_have_attribute("datetime", before)
+    assert moment(page) < before < last
+
+
+def test_a_time_before_the_first_decision_says_so(site: Served, opened: Open) -> None:
+    """An honest sentence, and a page that still stands."""
+    page = opened(site, f"{SHOP}?at=2001-01-01T00:00:00Z")
+
+    expect(page.locator("#decision")).to_contain_text("had no decision at 2001-01-01")
+    expect(chart(page, "Size")).to_be_visible()
+
+
+def test_a_time_that_is_none_says_so(site: Served, opened: Open) -> None:
+    """What stands in an address may be anything."""
+    page = opened(site, f"{SHOP}?at=<b>noon</b>")
+
+    expect(page.locator("#decision")).to_contain_text("'<b>noon</b>' is no time")
+
+
+def test_another_range_is_shown(site: Served, opened: Open) -> None:
+    """The last minutes while it happens, the last days when looking for a pattern."""
+    page = opened(site, SHOP)
+
+    page.get_by_role("link", name="15m").click()
+
+    expect(page.get_by_role("link", name="15m")).to_have_attribute("aria-current", "true")
+    page.get_by_text("The same as a table").click()
+    expect(page.locator("#points caption")).to_contain_text(re.compile(r"of (5\d|6\d) decisions"))
+
+
+def test_a_failed_metric_says_why(site: Served, opened: Open) -> None:
+    """The remedy stands where the failure is seen."""
+    page = opened(site, "/autoscalers/payments")
+
+    expect(page.locator(".head")).to_contain_text("check that the exporter is scraped")
+    expect(page.locator(".road")).to_contain_text("orders_waiting has no value")

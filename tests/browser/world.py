@@ -1,0 +1,246 @@
+"""A daemon's world without a daemon: an hour of real decisions in a real state, and the real server on it."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from autoscaler.clock import SystemClock
+from autoscaler.config.settings import Settings
+from autoscaler.cycle import reconcile
+from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Call,
+    Decision,
+    Direction,
+    History,
+    Hold,
+    HoldReason,
+    Instance,
+    InstanceReading,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Outcome,
+    Pause,
+    Phase,
+    PolicyType,
+    Proposed,
+    Query,
+    Reading,
+    Sample,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    Steering,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
+    Written,
+)
+from autoscaler.record import Store
+from autoscaler.show.http import Sources, WebServer, serve
+from autoscaler.show.page import pages
+from tests.show.http.serving import Logged
+
+EVERY = timedelta(seconds=15)
+CPU = MetricSpec(
+    MetricType.RESOURCE,
+    "cpu",
+    MetricTarget(TargetType.UTILIZATION, 60),
+    Query('sum by (instance) (rate(process_cpu_seconds_total{job="shop"}[2m]))', window=timedelta(minutes=2)),
+    request=1000,
+)
+QUEUE = MetricSpec(
+    MetricType.EXTERNAL,
+    "orders_waiting",
+    MetricTarget(TargetType.AVERAGE_VALUE, 15_000),
+    Query('sum(queue_messages_ready{queue="orders"})'),
+)
+CALM = Behavior(
+    scale_up=ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(minutes=1)),)),
+    scale_down=ScalingRules(
+        timedelta(minutes=5), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 25, timedelta(minutes=1)),)
+    ),
+)
+Load = Callable[[float], float]
+"""Minutes since the start -> the load in units: 1 keeps one instance exactly at its target."""
+
+
+@dataclass
+class Part:
+    """One autoscaler and what happens to it."""
+
+    scaler: Autoscaler
+    load: Load
+    size: int = 3
+    hold: Hold = field(default_factory=Hold)
+    broken: MetricError | TargetUnavailable | None = None
+
+    def observe(self, now: datetime, minutes: float) -> Observation:
+        """What it looks like now."""
+        long_ago = now - timedelta(days=1)
+        instances = tuple(
+            Instance(f"10.0.4.{20 + n}:8080", Phase.RUNNING, ready=True, ready_transition=long_ago, started_at=long_ago)
+            for n in range(self.size)
+        )
+        readings = tuple([self._reading(metric, instances, now, minutes) for metric in self.scaler.metrics])
+        if isinstance(self.broken, TargetUnavailable):
+            return Observation(self.broken, readings)
+        return Observation(TargetState(self.size, self.size, instances, hold=self.hold), readings)
+
+    def _reading(
+        self, metric: MetricSpec, instances: Sequence[Instance], now: datetime, minutes: float
+    ) -> Reading | MetricError:
+        if isinstance(self.broken, MetricError):
+            return self.broken
+        load = self.load(minutes)
+        if metric.type is MetricType.EXTERNAL:
+            return ValueReading((int(load * metric.target.value * 0.7),))
+        each = int(load * metric.target.value * 10 / max(len(instances), 1))
+        sample = Sample(each, now, timedelta(minutes=2))
+        return InstanceReading({i.name: sample for i in instances}, {i.name: 1000 for i in instances})
+
+
+@dataclass
+class World:
+    """`Ports` of a cycle over all parts: every write succeeds at once."""
+
+    store: Store
+    parts: Mapping[str, Part]
+    start: datetime
+
+    @property
+    def scalers(self) -> tuple[Autoscaler, ...]:
+        """As they are configured."""
+        return tuple([part.scaler for part in self.parts.values()])
+
+    def live(self, until: datetime) -> None:
+        """Cycles from the start on."""
+        now = self.start
+        while now <= until:
+            self.cycle(now)
+            now += EVERY
+
+    def cycle(self, now: datetime) -> None:
+        """One cycle of all."""
+        reconcile(self.scalers, Call(now, 0), self)
+
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
+        minutes = (call.now - self.start) / timedelta(minutes=1)
+        return {scaler.name: self.parts[scaler.name].observe(call.now, minutes) for scaler in scalers}
+
+    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
+        return self.store.recall(scalers)
+
+    def intend(self, decisions: Sequence[Decision]) -> None:
+        self.store.intend(decisions)
+
+    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+        return {made.name: self._write(made, made.change.size) for made in decisions if made.change is not None}
+
+    def record(self, observed: Mapping[str, Observation], decisions: Sequence[Decision]) -> None:
+        self.store.record(observed, decisions)
+
+    def _write(self, made: Decision, size: int) -> Outcome:
+        if made.dry_run:
+            return Proposed(size)
+        self.parts[made.name].size = size
+        return Written(size)
+
+
+def wave(low: float, high: float, minutes: float = 40) -> Load:
+    """A load that rises and falls."""
+    return lambda at: low + (high - low) * (1 - math.cos(2 * math.pi * at / minutes)) / 2
+
+
+def flat(load: float) -> Load:
+    """One that stays."""
+    return lambda at: load
+
+
+def scaler(name: str, *metrics: MetricSpec, adapter: str = "fleet", maximum: int = 12, **rest: object) -> Autoscaler:
+    made = Autoscaler(name, TargetRef(adapter, f"{name}-asg"), 1, maximum, metrics or (CPU,), CALM)
+    return replace(made, **rest)  # type: ignore[arg-type]  # a test's own fields
+
+
+def shop(store: Store, now: datetime) -> World:
+    """Nine autoscalers, at least one in each state that a shop of medium size sees on a bad day."""
+    rollout = HoldReason("DeploymentInProgress", "deployment 4f2a of version 31 is under way; it is waited for")
+    broken = MetricError("query payments_open returned no sample; check that the exporter is scraped")
+    gone = TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer within 4s; the next cycle tries again")
+    parts = [
+        Part(scaler("shop-web", CPU, QUEUE), wave(2, 9)),
+        Part(scaler("shop-api", maximum=20), wave(3, 7, 25)),
+        Part(scaler("checkout", maximum=6), flat(8.2)),
+        Part(scaler("payments", QUEUE), flat(2), broken=broken),
+        Part(scaler("search", adapter="swarm", maximum=9), flat(3)),
+        Part(scaler("thumbnails", adapter="swarm", dry_run=True), flat(5.5)),
+        Part(scaler("mailer", QUEUE, adapter="nomad"), flat(9), size=4, hold=Hold(rollout, rollout)),
+        Part(scaler("reports", adapter="nomad"), flat(1), broken=gone),
+        Part(scaler("recommendations", adapter="swarm"), flat(2.9)),
+    ]
+    world = World(store, {part.scaler.name: part for part in parts}, now - timedelta(minutes=60))
+    world.live(now - timedelta(minutes=1))
+    pause = Pause(Direction.IN, "dana", "sale starts at noon", now - timedelta(minutes=1), now + timedelta(hours=2))
+    store.steer("search", Steering(pause))
+    for seconds in (45, 30, 15, 3):
+        world.cycle(now - timedelta(seconds=seconds))
+    return world
+
+
+def crowd(store: Store, now: datetime, count: int = 2000) -> World:
+    """So many autoscalers that have decided a few times."""
+    kinds = (flat(3), flat(4.4), flat(2.9), flat(14), wave(2, 9))
+    parts = [Part(scaler(f"service-{n:04}", CPU, QUEUE, adapter=f"region-{n % 4}"), kinds[n % 5]) for n in range(count)]
+    world = World(store, {part.scaler.name: part for part in parts}, now - timedelta(seconds=40))
+    world.live(now)
+    return world
+
+
+@dataclass
+class Served:
+    """A world behind the real server."""
+
+    world: World
+    server: WebServer
+    log: Logged = field(default_factory=Logged)
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return self.server.url
+
+
+@contextmanager
+def served(folder: Path, build: Callable[[Store, datetime], World], listen: str = "127.0.0.1:0") -> Iterator[Served]:
+    """The server on a world that has just been built, on the machine's own clock."""
+    store = Store.open(None, folder, timedelta(days=30))
+    try:
+        world = build(store, datetime.now(UTC))
+        sources = Sources(
+            store=store,
+            settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, world.scalers),
+            clock=SystemClock(),
+            registry=CollectorRegistry(),
+            ready=lambda: True,
+            reload=lambda: (),
+            started=datetime.now(UTC),
+        )
+        log = Logged()
+        server = serve(sources, listen, None, log, pages(sources, log))
+        server.start()
+        try:
+            yield Served(world, server, log)
+        finally:
+            server.stop()
+    finally:
+        store.close()

@@ -1,0 +1,21 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.scene import Scene, ServedScene, build, served_scene
+from tests.show.documents.lives import open_store
+
+
+@pytest.fixture(scope="module")
+def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
+    """A running server."""
+    with served_scene(tmp_path_factory.mktemp("online")) as scene:
+        yield scene
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """A state whose daemon is down."""
+    folder = tmp_path_factory.mktemp("offline")
+    with open_store(folder) as store:
+        return build(folder, store)

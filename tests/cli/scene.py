@@ -1,0 +1,96 @@
+"""A state that the real clock finds young, a real HTTP server on it, and the command line on top."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import app
+from autoscaler.errors import MetricError
+from autoscaler.model import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
+from autoscaler.record import Store
+from tests.decide.build import CPU_60, QUEUE_15, scaler
+from tests.show.documents.lives import Recorded, named, open_store
+from tests.show.http.serving import Daemon, Served, serving
+
+NOBODY = "http://127.0.0.1:1"
+"""Where nothing listens: the port needs root."""
+_SLOWLY = ScalingRules(
+    timedelta(seconds=60), SelectPolicy.MIN, (ScalingPolicy(PolicyType.PODS, 1, timedelta(seconds=10)),)
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+@dataclass
+class Scene:
+    """Three autoscalers: `web` has scaled out from 3 to 6, `jobs` is at rest, the metric of `broken` fails."""
+
+    folder: Path
+    store: Store
+    web: Recorded
+    jobs: Recorded
+    daemon: Daemon
+    env: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str, **env: str) -> Said:
+        """A command in this process; its output is no terminal."""
+        result = CliRunner().invoke(app, list(arguments), env=self.env | env, prog_name="autoscaler")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Said(result.exit_code, result.stdout, result.stderr)
+
+
+@dataclass
+class ServedScene(Scene):
+    """The same behind a server."""
+
+    served: Served = field(kw_only=True)
+
+
+def build(folder: Path, store: Store) -> Scene:
+    """The autoscalers' last cycles, up to a second ago."""
+    begin = datetime.now(UTC) - timedelta(seconds=61)
+    web = scaler(CPU_60, minimum=2, maximum=10, behavior=Behavior(scale_down=_SLOWLY))
+    jobs, broken = (named(scaler(QUEUE_15, minimum=0), name) for name in ("jobs", "broken"))
+    life = Recorded(store, web)
+    life.now = begin
+    for percent in (60, 120, 60, 60):
+        life.cpu(percent)
+    resting, failing = Recorded(store, jobs), Recorded(store, broken)
+    resting.now = failing.now = begin
+    for _ in range(4):
+        resting.queue(45)
+        failing.step(MetricError("no answer"))
+    daemon = Daemon(store, [web, jobs, broken])
+    daemon.clock.wall = datetime.now(UTC)
+    env = {"STATE_DIRECTORY": str(folder), "AUTOSCALER_SERVER": NOBODY}
+    return Scene(folder, store, life, resting, daemon, env)
+
+
+@contextmanager
+def served_scene(folder: Path) -> Iterator[ServedScene]:
+    """The scene, and a server that the commands find."""
+    with open_store(folder) as store:
+        scene = build(folder, store)
+        with serving(scene.daemon) as served:
+            env = scene.env | {"AUTOSCALER_SERVER": served.server.url}
+            yield ServedScene(folder, store, scene.web, scene.jobs, scene.daemon, env, served=served)
+
+
+def steering(scene: Scene, name: str = "web") -> Any:
+    return scene.store.steering().get(name)

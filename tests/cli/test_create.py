@@ -1,0 +1,82 @@
+"""`autoscaler create`: what it writes is accepted by `check`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import app
+from autoscaler.config import load
+
+ADAPTERS = """\
+adapters:
+  fleet: {type: aws-asg, region: eu-west-1}
+  swarm: {type: docker-swarm}
+  nomad: {type: nomad}
+  local: {type: process, pools: {shop: {command: [sleep, "9"]}}}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(f"{ADAPTERS}autoscalers: []\n")
+    return file
+
+
+def create(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["create", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("target", ["fleet/web-asg", "swarm/shop_web", "nomad/shop/web", "local/shop"])
+@pytest.mark.parametrize(
+    "metrics", [("--cpu", "60%"), ("--cpu", "500m"), ("--memory", "80%"), ("--cpu", "60%", "--memory", "1Gi")]
+)
+def test_check_accepts_it_for_every_adapter(config: Path, target: str, metrics: tuple[str, ...]) -> None:
+    """With the queries of the adapter's usual exporter: from there on it is edited, not written."""
+    code, out, err = create("--target", target, "--min", "2", "--max", "10", *metrics, "--config.file", str(config))
+    assert (code, err) == (0, "")
+    config.write_text(ADAPTERS + out)
+    (scaler,) = load(config).autoscalers
+    assert str(scaler.target) == target
+    assert (scaler.min_replicas, scaler.max_replicas, len(scaler.metrics)) == (2, 10, len(metrics) // 2)
+
+
+def test_without_a_configuration_it_says_that_the_queries_are_a_guess(config: Path) -> None:
+    """It is right all the same."""
+    code, out, _ = create("--target", "other/Web_1", "--max", "3", "--cpu", "60%")
+    assert code == 0
+    assert "the queries are a guess" in out
+    written: Any = yaml.safe_load(out)
+    assert written["autoscalers"][0]["name"] == "web-1"
+    config.write_text(out + "adapters: {other: {type: docker-swarm}}\n")
+    assert load(config).autoscalers[0].min_replicas == 1
+
+
+def test_a_connection_that_is_not_configured_brings_the_nearest(config: Path) -> None:
+    """A typo would be found by `check` anyway."""
+    code, out, err = create("--target", "flet/x", "--max", "3", "--cpu", "60%", "--config.file", str(config))
+    assert (code, out) == (1, "")
+    assert err == f"no connection 'flet' in `adapters` of {config}; did you mean `fleet`?\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--target", "fleet", "--max", "3", "--cpu", "60%"),
+        ("--target", "/x", "--max", "3", "--cpu", "60%"),
+        ("--target", "a/b", "--max", "3"),
+        ("--target", "a/b", "--max", "3", "--cpu", "lots"),
+        ("--target", "a/b", "--max", "3", "--cpu", "0%"),
+        ("--target", "a/b", "--max", "3", "--cpu", "-1"),
+        ("--target", "a/b", "--min", "4", "--max", "3", "--cpu", "60%"),
+        ("--target", "a/b", "--cpu", "60%"),
+    ],
+)
+def test_wrong_arguments_are_2(arguments: tuple[str, ...]) -> None:
+    """And write nothing."""
+    code, out, _ = create(*arguments)
+    assert (code, out) == (2, "")

@@ -1,0 +1,105 @@
+"""`autoscaler describe`, in the layout of `kubectl describe hpa`."""
+
+import json
+import re
+from datetime import timedelta
+
+from autoscaler.model import Direction, Override, Pause, Steering
+from tests.cli.scene import Scene, ServedScene
+
+
+def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
+    """Known words in the known order."""
+    said = online.run("describe", "web")
+    assert said.code == 0
+    titles = [line.split(":")[0] for line in said.lines if line and not line.startswith(" ")]
+    wanted = [
+        "Name",
+        "Reference",
+        "Metrics",
+        "Min replicas",
+        "Max replicas",
+        "Behavior",
+        "Replicas",
+        "Conditions",
+        "Events",
+    ]
+    assert [title for title in titles if title in wanted] == wanted
+    assert re.search(
+        r"^  resource cpu on instances  \(as a percentage of request\): +60% / 60%$", said.out, re.MULTILINE
+    )
+    assert re.search(r"^Replicas: +6 current / 6 desired$", said.out, re.MULTILINE)
+
+
+def test_behavior_is_shown_with_its_defaults(online: ServedScene) -> None:
+    """What is in force, also where the configuration leaves it out."""
+    out = online.run("describe", "web").out
+    assert (
+        """  Scale Up:
+    Stabilization Window: 0 seconds
+    Select Policy: Max
+    Tolerance: 0.1
+    Policies:
+      - Type: Pods     Value: 4    Period: 15 seconds
+      - Type: Percent  Value: 100  Period: 15 seconds
+  Scale Down:
+    Stabilization Window: 60 seconds
+    Select Policy: Min
+    Tolerance: 0.1
+    Policies:
+      - Type: Pods  Value: 1  Period: 10 seconds
+"""
+        in out
+    )
+
+
+def test_without_behavior_the_window_is_said(online: ServedScene) -> None:
+    """HPA's older algorithm has one too."""
+    assert "Behavior:  <none> (stabilization window for scaling in: 300 seconds)" in online.run("describe", "jobs").out
+
+
+def test_conditions_stand_in_a_table(online: ServedScene) -> None:
+    """Type, status, reason, message."""
+    lines = online.run("describe", "broken").lines
+    start = lines.index("Conditions:")
+    assert lines[start + 1].split() == ["Type", "Status", "Reason", "Message"]
+    assert lines[start + 2].split() == ["----", "------", "------", "-------"]
+    assert any(line.split()[:3] == ["ScalingActive", "False", "FailedGetExternalMetric"] for line in lines[start:])
+
+
+def test_equal_events_are_counted(online: ServedScene) -> None:
+    """`x4 over 46s`: how often, and since when."""
+    events = online.run("describe", "broken").out.partition("Events:\n")[2]
+    assert re.search(r"Warning  FailedGetExternalMetric +\d+s \(x4 over \d+s\) +autoscaler  .*no answer", events)
+
+
+def test_what_operators_asked_for_is_shown(online: ServedScene) -> None:
+    """Who, why, and for how long: whoever comes next must see it."""
+    now = online.daemon.clock.wall
+    online.store.steer(
+        "jobs",
+        Steering(
+            Pause(Direction.IN, "ann", "deploy", now, now + timedelta(hours=2)), Override(4, None, "bob", "", now, None)
+        ),
+    )
+    out = online.run("describe", "jobs").out
+    assert re.search(r"^Paused: +scaling in, by ann, for another (2h|119m): deploy$", out, re.MULTILINE)
+    assert re.search(r"^Overridden: +min 4, by bob, until it is resumed$", out, re.MULTILINE)
+
+
+def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
+    """The whole document."""
+    assert json.loads(online.run("describe", "web", "-o", "json").out) == online.served.data("/api/v1/autoscalers/web")
+
+
+def test_without_a_daemon_the_state_is_read(offline: Scene) -> None:
+    """The same text, behind a word on stderr."""
+    said = offline.run("describe", "web")
+    assert (said.code, "no daemon answers" in said.err) == (0, True)
+    assert "ScalingActive" in said.out
+
+
+def test_an_unknown_name_brings_the_nearest(online: ServedScene) -> None:
+    """No page of usage."""
+    said = online.run("describe", "wbe")
+    assert (said.code, said.err) == (1, "there is no autoscaler 'wbe'; did you mean web?\n")

@@ -1,0 +1,62 @@
+"""`autoscaler explain`."""
+
+import json
+import re
+
+import pytest
+
+from tests.cli.scene import Scene, ServedScene
+
+
+def test_metrics_stand_in_a_table_and_the_rest_in_sentences(online: ServedScene) -> None:
+    """Read, ratio, proposal, which one won; then what became of the number."""
+    said = online.run("explain", "web")
+    assert said.code == 0
+    assert said.lines[0].startswith("web (fleet/web), decided ")
+    assert said.lines[2].split() == ["METRIC", "CURRENT", "TARGET", "RATIO", "ASKS", "FOR", "SAMPLES"]
+    assert re.fullmatch(r"cpu +60% +60% +1\.000 +6 \(wins\) +6 read, 6 counted", said.lines[3])
+    assert "The size is 6 and stays." in said.lines
+    assert any(line.startswith("To scale out it takes cpu above 66%") for line in said.lines)
+
+
+def test_a_failed_metric_says_why(online: ServedScene) -> None:
+    """The first thing to repair."""
+    out = online.run("explain", "broken").out
+    assert re.search(r"^queue +<unknown> +15 +- +<unknown> ", out, re.MULTILINE)
+    assert "queue has no value: " in out
+
+
+def test_a_decision_of_the_past(online: ServedScene) -> None:
+    """The one in force then: the size was set to 6 half a minute ago."""
+    at = online.web.now.isoformat()
+    assert "The size is 6 and stays." in online.run("explain", "web", "--at", at).out
+    said = online.run("explain", "web", "--at", "30s")
+    assert "The size was 3 and was set to 6." in said.out
+
+
+def test_before_the_first_decision(online: ServedScene, offline: Scene) -> None:
+    """The name is right, the time is not."""
+    for scene in (online, offline):
+        said = scene.run("explain", "web", "--at", "2020-01-01T00:00:00Z")
+        assert said.code == 1
+        assert "autoscaler 'web' had no decision at 2020-01-01T00:00:00+00:00; ask for a later time" in said.err
+
+
+@pytest.mark.parametrize("time", ["yesterday", "25:00", "2026-13-01", "1h ago", "99999999999y", ""])
+def test_what_is_no_time_names_the_forms(online: ServedScene, time: str) -> None:
+    """Wrong arguments: 2."""
+    said = online.run("explain", "web", "--at", time)
+    assert said.code == 2
+    assert "is no time" in said.err
+    assert "14:30" in said.err
+
+
+def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
+    """The whole trace."""
+    said = online.run("explain", "web", "-o", "json")
+    assert json.loads(said.out) == online.served.data("/api/v1/autoscalers/web/explain")
+
+
+def test_without_a_daemon_the_state_is_read(offline: Scene) -> None:
+    """It holds everything that decisions were made from."""
+    assert "The size is 6 and stays." in offline.run("explain", "web").out

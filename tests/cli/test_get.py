@@ -1,0 +1,145 @@
+"""`autoscaler get`, against a real server and a real state."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.scene import Scene, ServedScene
+from tests.show.documents.lives import open_store
+
+NOTE = "this is what its state remembers"
+
+
+def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
+    """What an HPA's user reads at a glance, in today's notation."""
+    said = online.run("get")
+    assert said.code == 0
+    rows = [re.split(r" {2,}", line) for line in said.lines]
+    assert [row[:6] for row in rows] == [
+        ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS"],
+        ["broken", "fleet/web", "<unknown>/15 (avg)", "0", "100", "3"],
+        ["jobs", "fleet/web", "15/15 (avg)", "0", "100", "3"],
+        ["web", "fleet/web", "cpu: 60%/60%", "2", "10", "6"],
+    ]
+
+
+def test_columns_are_aligned(online: ServedScene) -> None:
+    """`awk` and eyes find them."""
+    header, *rows = online.run("get").lines
+    for title in ("REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE"):
+        assert {row[header.index(title) - 1] for row in rows} == {" "}
+        assert " " not in {row[header.index(title)] for row in rows}
+
+
+def test_a_pipe_gets_neither_colours_nor_lines_of_a_box(online: ServedScene) -> None:
+    """Scripts read it."""
+    for form in ("table", "wide"):
+        out = online.run("get", "-o", form).out
+        assert out.isascii()
+        assert "\x1b" not in out
+
+
+def test_wide_says_the_state_and_why(online: ServedScene) -> None:
+    """The next question is answered without another command."""
+    header, broken, jobs, web = online.run("get", "-o", "wide").lines
+    assert header.split() == [
+        "NAME",
+        "REFERENCE",
+        "TARGETS",
+        "MIN",
+        "MAX",
+        "REPLICAS",
+        "DESIRED",
+        "AGE",
+        "STATE",
+        "WHY",
+    ]
+    assert "failing" in broken
+    assert "no answer" in broken
+    assert "steady" in jobs
+    assert re.search(r"\b6 +6\b", web)
+
+
+def test_names_choose_and_order_the_rows(online: ServedScene) -> None:
+    """As kubectl takes them; a name twice is one row."""
+    said = online.run("get", "web", "jobs", "web")
+    assert [line.split()[0] for line in said.lines[1:]] == ["web", "jobs"]
+
+
+def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
+    """Nothing is lost on the way to a script."""
+    assert json.loads(online.run("get", "-o", "json").out) == online.served.data("/api/v1/autoscalers")
+
+
+def test_yaml_holds_the_same(online: ServedScene) -> None:
+    """For eyes and for yq."""
+    said = online.run("get", "web", "-o", "yaml")
+    assert yaml.safe_load(said.out) == json.loads(online.run("get", "web", "-o", "json").out)
+
+
+@pytest.mark.parametrize("form", ["table", "wide", "json"])
+def test_without_a_daemon_the_state_is_read(offline: Scene, form: str) -> None:
+    """An outage of the daemon is when one looks; it is said that nobody is at the wheel."""
+    said = offline.run("get", "-o", form)
+    assert said.code == 0
+    assert said.err == f"no daemon answers at http://127.0.0.1:1: {NOTE}\n"
+    assert "cpu: 60%/60%" in said.out
+
+
+def test_an_unknown_name_brings_the_nearest(online: ServedScene, offline: Scene) -> None:
+    """A typo costs one look; with and without a daemon."""
+    for scene in (online, offline):
+        said = scene.run("get", "job")
+        assert (said.code, said.out) == (1, "")
+        assert said.err.endswith("there is no autoscaler 'job'; did you mean jobs?\n")
+
+
+def test_a_name_like_no_other_brings_the_list(online: ServedScene) -> None:
+    """Nothing is guessed; what would steer a terminal is not repeated."""
+    said = online.run("get", "\x1b[31mzzzzzz")
+    assert said.err == "there is no autoscaler '\\x1b[31mzzzzzz'; `autoscaler get` lists them\n"
+
+
+def test_watching_a_document_is_refused(online: ServedScene) -> None:
+    """Rows are watched; a half-written JSON list would help nobody."""
+    assert online.run("get", "-o", "json", "--watch").code == 2
+
+
+def test_what_left_the_configuration_is_still_listed(online: ServedScene) -> None:
+    """Its target keeps the size it has; somebody may wonder why."""
+    before, online.daemon.scalers = online.daemon.scalers, []
+    try:
+        names = {line.split()[0] for line in online.run("get").lines[1:]}
+    finally:
+        online.daemon.scalers = before
+    assert names == {"broken", "jobs", "web"}
+
+
+def test_where_there_is_nothing_it_says_so_on_stderr(tmp_path: Path, offline: Scene) -> None:
+    """A script's pipe stays empty."""
+    with open_store(tmp_path):
+        pass
+    said = offline.run("get", STATE_DIRECTORY=str(tmp_path))
+    assert (said.code, said.out) == (0, "")
+    assert said.err.endswith("no autoscalers are configured or remembered\n")
+
+
+@pytest.mark.slow
+def test_it_starts_without_what_it_does_not_need(online: ServedScene) -> None:
+    """Half of its second would go into imports."""
+    heavy = ["sqlalchemy", "autoscaler.config", "requests", "rich", "yaml", "structlog", "apscheduler", "starlette"]
+    script = (
+        "import sys\nfrom autoscaler.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print(*(name for name in {heavy} if name in sys.modules), file=sys.stderr)"
+    )
+    words = [sys.executable, "-c", script, "get"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, env=os.environ | online.env, timeout=60)
+    assert done.stderr.strip() == ""
+    assert "cpu: 60%/60%" in done.stdout

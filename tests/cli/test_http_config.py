@@ -1,0 +1,147 @@
+"""`--http.config.file`, against real servers with users and TLS."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from tests.cli.scene import Scene, build
+from tests.servers.certificates import Authority
+from tests.show.documents.lives import open_store
+from tests.show.http.serving import serving
+
+PASSWORD = "cörrect horse"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("http")
+
+
+@pytest.fixture(scope="module")
+def authority(folder: Path) -> Authority:
+    return Authority(folder)
+
+
+@pytest.fixture(scope="module")
+def secure(folder: Path, authority: Authority) -> Iterator[Scene]:
+    """A daemon that asks for TLS, client certificates, and a name with its password."""
+    pair = authority.sign("server", "autoscaler.test")
+    config = folder / "web.yaml"
+    hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+    config.write_text(f"""\
+tls_server_config:
+  cert_file: {pair.cert}
+  key_file: {pair.key}
+  client_auth_type: RequireAndVerifyClientCert
+  client_ca_file: {authority.ca}
+basic_auth_users: {{ann: "{hashed}"}}
+""")
+    with open_store(folder / "state") as store:
+        scene = build(folder / "state", store)
+        with serving(scene.daemon, config) as served:
+            scene.env["AUTOSCALER_SERVER"] = served.server.url
+            yield scene
+
+
+@pytest.fixture(scope="module")
+def tls(authority: Authority) -> str:
+    client = authority.sign("client", "ann")
+    return f"""\
+tls_config:
+  ca_file: {authority.ca.name}
+  cert_file: {client.cert.name}
+  key_file: {client.key.name}
+  server_name: autoscaler.test
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    file = folder / "http.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_name_password_and_certificates_are_given(secure: Scene, folder: Path, tls: str) -> None:
+    """Files are relative to the file they stand in; what changes something is taken, under that name."""
+    (folder / "password").write_text(f"{PASSWORD}\n")
+    file = write(folder, f"{tls}basic_auth: {{username: ann, password_file: password}}\n")
+    said = secure.run("get", "--http.config.file", file)
+    assert (said.code, said.err) == (0, "")
+    assert secure.run("pause", "web", "--http.config.file", file).code == 0
+    pause = secure.store.steering()["web"].pause
+    assert pause is not None
+    assert pause.by == "ann"
+
+
+def test_a_wrong_password_is_told_with_the_remedy(secure: Scene, folder: Path, tls: str) -> None:
+    """And never shown."""
+    file = write(folder, f"{tls}basic_auth: {{username: ann, password: wrong}}\n")
+    said = secure.run("get", "--http.config.file", file)
+    assert said.code == 1
+    assert "name and password are missing or wrong" in said.err
+    assert "--http.config.file" in said.err
+    assert "'wrong'" not in said.err
+
+
+def test_an_authority_that_is_not_known_is_told_with_the_remedy(secure: Scene) -> None:
+    """Nobody should have to turn verification off to find out."""
+    said = secure.run("get")
+    assert said.code == 1
+    assert "cannot be trusted" in said.err
+    assert "tls_config.ca_file" in said.err
+
+
+def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
+    """For a proxy before the daemon; the daemon itself knows names alone, and says so."""
+    (folder / "token").write_text("t0ken\n")
+    file = write(folder, f"{tls}authorization: {{credentials_file: token}}\n")
+    said = secure.run("get", "--http.config.file", file)
+    assert (said.code, "name and password" in said.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("basic_auht: {username: a}", ":1:1: basic_auht: unknown key; did you mean `basic_auth`?"),
+        ("basic_auth: {user: a}", ":1:14: basic_auth.user: unknown key"),
+        ("basic_auth: {password: a}", "expected one of username and username_file; write one of them"),
+        ("basic_auth: {username: a, password: b, password_file: c}", "password stands beside password_file"),
+        ("basic_auth: {username: a, password: 12345}", "basic_auth.password: expected a text, found a number"),
+        ("basic_auth: {username: a}\nauthorization: {credentials: b}", "authorization stands beside basic_auth"),
+        ("authorization: {}", "expected one of credentials and credentials_file"),
+        ("authorization: {type: Basic, credentials: x}", "write basic_auth"),
+        ("tls_config: {cert_file: a}", "cert_file and key_file go together"),
+        ("oauth2: {client_id: a}", ":1:9: oauth2: is not supported here; remove it"),
+        ("tls_config: {min_version: TLS12}", "tls_config.min_version: is not supported here; remove it"),
+        ("- basic_auth", "the file is no mapping"),
+        ("basic_auth: [", "http.yaml:"),
+    ],
+)
+def test_each_mistake_has_its_place_and_remedy(offline: Scene, tmp_path: Path, text: str, told: str) -> None:
+    """As in every other file; a secret in the wrong place is not shown."""
+    said = offline.run("get", "--http.config.file", write(tmp_path, text + "\n"))
+    assert (said.code, said.out) == (1, "")
+    assert told in said.err
+    assert "12345" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("basic_auth: {username: a, password_file: absent}", "/absent cannot be read: No such file or directory"),
+        ('authorization: {credentials: "a\\nb"}', "a secret holds more than one line"),
+        ("tls_config: {ca_file: absent}", "tls_config's files cannot be loaded: No such file or directory"),
+    ],
+)
+def test_secrets_that_cannot_be_used_are_named(offline: Scene, tmp_path: Path, text: str, told: str) -> None:
+    """Before anything is asked."""
+    said = offline.run("get", "--server", "https://localhost:1", "--http.config.file", write(tmp_path, text))
+    assert said.code == 1
+    assert told in said.err
+
+
+def test_an_empty_file_changes_nothing(online: Scene, tmp_path: Path) -> None:
+    """As promtool has it."""
+    assert online.run("get", "--http.config.file", write(tmp_path, "")).code == 0

@@ -1,0 +1,201 @@
+"""`autoscaler import`: manifests in, our configuration out."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import app
+from autoscaler.config import load
+from autoscaler.model import MetricType, TargetType
+
+V2 = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 10
+  metrics:
+  - type: Resource
+    resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}
+  - type: ContainerResource
+    containerResource: {name: memory, container: app, target: {type: AverageValue, averageValue: 500Mi}}
+  - type: Pods
+    pods: {metric: {name: inflight}, target: {type: AverageValue, averageValue: "30"}}
+  - type: Object
+    object:
+      metric: {name: rps}
+      describedObject: {apiVersion: networking.k8s.io/v1, kind: Ingress, name: main}
+      target: {type: Value, value: 2k}
+  - type: External
+    external:
+      metric:
+        name: queue
+        selector:
+          matchLabels: {queue: 'a "b"'}
+          matchExpressions:
+          - {key: zone, operator: In, values: [x, y]}
+          - {key: old, operator: DoesNotExist}
+      target: {type: AverageValue, averageValue: 15}
+  behavior:
+    scaleDown:
+      stabilizationWindowSeconds: 60
+      policies: [{type: Pods, value: 1, periodSeconds: 10}]
+status: {currentReplicas: 1, desiredReplicas: 1}
+"""
+V1 = """\
+apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata: {name: api}
+spec: {scaleTargetRef: {kind: Deployment, name: api}, maxReplicas: 5, targetCPUUtilizationPercentage: 70}
+"""
+
+
+def convert(file: Path | str, *arguments: str, given: str | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["import", str(file), *arguments], input=given)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "hpa.yaml"
+
+
+def test_everything_is_taken_over_and_loads_once_queries_are_given(file: Path, tmp_path: Path) -> None:
+    """Bounds, targets, behavior: nothing is typed again."""
+    file.write_text(f"{V2}---\n{V1}")
+    code, out, _ = convert(file, "--adapter", "swarm")
+    assert code == 0
+    config = tmp_path / "autoscaler.yaml"
+    config.write_text(out.replace("expr: ''", "expr: up") + "adapters: {swarm: {type: docker-swarm}}\n")
+    web, api = load(config).autoscalers
+    assert (web.name, web.target.name, web.min_replicas, web.max_replicas) == ("web", "web", 2, 10)
+    assert [metric.type for metric in web.metrics] == list(MetricType)
+    targets = [(metric.target.type, metric.target.value) for metric in web.metrics]
+    assert targets == [
+        (TargetType.UTILIZATION, 60),
+        (TargetType.AVERAGE_VALUE, 500 * 2**20 * 1000),
+        (TargetType.AVERAGE_VALUE, 30_000),
+        (TargetType.VALUE, 2_000_000),
+        (TargetType.AVERAGE_VALUE, 15_000),
+    ]
+    assert web.metrics[1].container == "app"
+    assert web.metrics[3].described_object == "Ingress/main"
+    assert web.behavior is not None
+    assert web.behavior.scale_down.policies[0].value == 1
+    assert (api.name, api.min_replicas, api.metrics[0].target.value, api.behavior) == ("api", 1, 70, None)
+
+
+def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
+    """And a first idea of it, the selector in Prometheus' words."""
+    file.write_text(V2)
+    _, _, err = convert(file, "--adapter", "swarm")
+    web = f"{file}:5:1: web: metrics"
+    selector = r"""queue{queue="a \"b\"",zone=~"x|y",old=""}"""
+    per_instance = "needs a query: one sample for each instance"
+    assert err.splitlines() == [
+        f"{file}:1:1: Service is passed over",
+        f"{web}[0], Resource cpu: see that its query fits",
+        f"{web}[1], ContainerResource memory: {per_instance}'s container: its label task or container says app",
+        f"{web}[2], Pods inflight: {per_instance}; perhaps sum by (instance) (inflight)",
+        f"{web}[3], Object rps: needs a query: exactly one sample; perhaps sum(rps)",
+        f"{web}[4], External queue: needs a query: its samples are summed; perhaps {selector}",
+    ]
+
+
+def test_check_names_every_query_that_is_still_missing(file: Path, tmp_path: Path) -> None:
+    """A half-filled file must not run: an empty query would look like no load."""
+    file.write_text(V2)
+    config = tmp_path / "autoscaler.yaml"
+    config.write_text(convert(file)[1])
+    result = CliRunner().invoke(app, ["check", str(config)])
+    assert result.exit_code == 1
+    assert result.stdout.count("query.expr: ") == 4
+    assert "no connection 'CHANGE-ME'" in result.stdout
+
+
+def test_a_list_as_kubectl_writes_it(file: Path) -> None:
+    """`kubectl get hpa -A -o yaml`; two of one name get their namespaces before it."""
+    one: Any = yaml.safe_load(V1)
+    other = one | {"metadata": {"name": "api", "namespace": "stage"}}
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [one, other]}))
+    code, out, _ = convert(file)
+    assert code == 0
+    assert [each["name"] for each in yaml.safe_load(out)["autoscalers"]] == ["default-api", "stage-api"]
+
+
+def test_without_metrics_it_is_cpu_as_in_kubernetes(file: Path) -> None:
+    """The API server's default: 80 percent."""
+    file.write_text(V1.replace(", targetCPUUtilizationPercentage: 70", ""))
+    (scaler,) = yaml.safe_load(convert(file)[1])["autoscalers"]
+    assert scaler["metrics"][0]["resource"]["target"] == {"type": "Utilization", "averageUtilization": 80}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (V2.replace("maxReplicas: 10", "maxReplicas: ten"), ":11:16: spec.maxReplicas: expected a whole number"),
+        (V2.replace("maxReplicas: 10", "maxReplica: 10"), "spec.maxReplicas: is missing; add it"),
+        (
+            V2.replace("maxReplicas: 10", "maxReplica: 10"),
+            ":11:3: spec.maxReplica: unknown key; did you mean `maxReplicas`?",
+        ),
+        (V2.replace("  - type: Pods\n    pods", "  - type: Pods\n    podz"), "spec.metrics[2].podz: unknown key"),
+        (V2.replace("averageUtilization: 60", "averageUtilization: 0"), "averageUtilization: 0 is out of range"),
+        (V2.replace("value: 1,", "value: 0,"), "spec.behavior.scaleDown.policies[0].value: 0 is out of range"),
+        (V2.replace("name: web, ", ""), "metadata.name: is missing; add it"),
+        (V2.replace("autoscaling/v2", "autoscaling/v2beta1"), ":5:13: apiVersion: is not one of autoscaling/v1, "),
+        (
+            V2.replace("type: Pods\n    pods: {m", "type: External\n    external: {m").replace(
+                "type: External", "type: Pods", 1
+            ),
+            "pods is missing; a metric of type Pods needs it",
+        ),
+        (
+            "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2\nmetadata: {name: x}\nspec: []",
+            "is missing; add it",
+        ),
+        ("a: !!python/object:os.system x", "hpa.yaml:1:4: "),
+        ("a: b: c", "hpa.yaml:1:"),
+        ("---\n---\n\n\tx: 1", "hpa.yaml:4:1: "),
+    ],
+)
+def test_each_mistake_has_its_place_and_remedy(file: Path, text: str, told: str) -> None:
+    """No traceback, whatever the file holds."""
+    file.write_text(text)
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert told in err
+
+
+def test_what_v1_hides_in_annotations_is_not_lost_in_silence(file: Path) -> None:
+    """`kubectl get hpa.v1.autoscaling` puts all metrics but cpu there."""
+    file.write_text(
+        V1.replace("{name: api}", "{name: api, annotations: {autoscaling.alpha.kubernetes.io/metrics: '[]'}}")
+    )
+    code, _, err = convert(file)
+    assert code == 1
+    assert "kubectl get hpa.v2.autoscaling" in err
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "kind: Service\n", "- 1\n- 2\n", "just text\n"])
+def test_a_file_without_one_is_said(file: Path, text: str) -> None:
+    """Exit code 1: what was asked for was not done."""
+    file.write_text(text)
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert "there is no HorizontalPodAutoscaler in it" in err
+
+
+def test_a_file_that_is_absent_is_named(file: Path) -> None:
+    """As `check` says it."""
+    assert convert(file)[2].startswith(f"{file}:1:1: the file cannot be read: No such file or directory")

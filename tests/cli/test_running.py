@@ -1,0 +1,53 @@
+"""The commands against `autoscaler run` itself."""
+
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """The daemon's; workers that outlive it are ended."""
+    yield tmp_path
+    for pid in workers(tmp_path):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_an_operators_round_with_a_real_daemon(folder: Path) -> None:
+    """Look, pause, see it, resume; the daemon ends, and what it remembers is still there to read."""
+    config = write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
+    state = folder / "state"
+    with running_daemon(config, state=state) as daemon:
+        env = {"AUTOSCALER_SERVER": daemon.wait_for("listening")["url"]}
+
+        def run(*words: str) -> tuple[int, str, str]:
+            done = finished([sys.executable, "-m", "autoscaler", *words], state, env)
+            return done.returncode, done.stdout, done.stderr
+
+        daemon.wait_for("decision", autoscaler="web")
+        code, out, err = run("get")
+        assert (code, err) == (0, "")
+        assert re.search(r"^web +local/web +<unknown>/1 \(avg\) +1 +5 +1 +\d+s$", out, re.MULTILINE)
+        assert "has no value" in run("explain", "web")[1]
+        assert run("pause", "web", "--direction", "in", "--reason", "deploy")[0] == 0
+        assert re.search(r"^Paused: .*: deploy$", run("describe", "web")[1], re.MULTILINE)
+        assert json.loads(run("get", "-o", "json")[1])["autoscalers"][0]["steering"]["pause"]["reason"] == "deploy"
+        assert run("override", "web", "--min", "2")[0] == 0
+        assert run("resume", "web", "--override")[1].startswith("web: scaling in is paused")
+        assert daemon.stop() == 0
+    code, out, err = run("describe", "web", "--config.file", str(config))
+    assert (code, "no daemon answers" in err) == (0, True)
+    assert "deploy" in out
+    assert run("resume", "web")[0] == 1

@@ -1,0 +1,108 @@
+"""pause, resume, override: through the API alone."""
+
+import os
+import pwd
+import socket
+
+import pytest
+
+from autoscaler.model import Direction
+from tests.cli.scene import Scene, ServedScene, steering
+
+
+def test_a_pause_is_kept_with_who_and_why(online: ServedScene) -> None:
+    """Whoever finds it later must know whom to ask."""
+    said = online.run(
+        "pause",
+        "web",
+        "--direction",
+        "in",
+        "--for",
+        "2h",
+        "--reason",
+        "deploy",
+        SUDO_USER="",
+    )
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("web: scaling in is paused for ")
+    pause = steering(online).pause
+    assert (pause.direction, pause.reason) == (Direction.IN, "deploy")
+    assert (pause.until - pause.since).total_seconds() == 7200
+    assert pause.by == f"{pwd.getpwuid(os.getuid()).pw_name}@{socket.gethostname()}"
+
+
+def test_behind_sudo_it_is_the_one_who_typed_it(online: ServedScene) -> None:
+    """Everybody is root there."""
+    online.run("pause", "web", SUDO_USER="ann")
+    assert steering(online).pause.by.startswith("ann@")
+
+
+def test_without_more_words_both_directions_pause_until_resumed(online: ServedScene) -> None:
+    """The plain meaning of the word."""
+    assert online.run("pause", "web").out == "web: scaling is paused until it is resumed\n"
+    assert online.run("resume", "web").out == "web: as configured\n"
+    assert steering(online) is None
+
+
+def test_other_bounds(online: ServedScene) -> None:
+    """What is left out stays as configured."""
+    said = online.run("override", "web", "--min", "4", "--for", "90m", "--reason", "sale")
+    assert said.code == 0
+    assert said.out.startswith("web: min 4 in force for ")
+    override = steering(online).override
+    assert (override.minimum, override.maximum, override.reason) == (4, None, "sale")
+
+
+def test_resume_ends_one_alone(online: ServedScene) -> None:
+    """The pause is over, the sale is not."""
+    online.run("pause", "web")
+    online.run("override", "web", "--max", "5")
+    assert online.run("resume", "web", "--pause").out == "web: max 5 in force until it is resumed\n"
+    assert online.run("resume", "web", "--override").out == "web: as configured\n"
+
+
+def test_bounds_that_leave_no_size_are_refused_in_the_daemons_words(online: ServedScene) -> None:
+    """Only it knows what is configured."""
+    said = online.run("override", "web", "--min", "20")
+    assert said.code == 1
+    assert "the minimum would be 20 and the maximum 10" in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("override", "web"),
+        ("override", "web", "--min", "-1"),
+        ("override", "web", "--max", "0"),
+        ("pause", "web", "--for", "soon"),
+        ("pause", "web", "--for", "0"),
+        ("pause", "web", "--for", "10ms"),
+        ("pause", "web", "--direction", "up"),
+        ("pause",),
+    ],
+)
+def test_wrong_arguments_are_2(online: ServedScene, words: tuple[str, ...]) -> None:
+    """And ask nobody."""
+    said = online.run(*words)
+    assert (said.code, said.out) == (2, "")
+
+
+@pytest.mark.parametrize("span", ["1s", "90m", "1h30m15s", "20d", "3w"])
+def test_every_duration_is_understood(online: ServedScene, span: str) -> None:
+    """The API takes fewer forms than people write."""
+    assert online.run("pause", "web", "--for", span).code == 0
+
+
+def test_an_unknown_name_brings_the_nearest(online: ServedScene) -> None:
+    """As everywhere."""
+    assert online.run("pause", "wep").err == "there is no autoscaler 'wep'; did you mean web?\n"
+
+
+@pytest.mark.parametrize("words", [("pause", "web"), ("resume", "web"), ("override", "web", "--min", "3")])
+def test_without_a_daemon_nothing_is_changed(offline: Scene, words: tuple[str, ...]) -> None:
+    """Nobody would heed it; the remedy is said."""
+    said = offline.run(*words)
+    assert (said.code, said.out) == (1, "")
+    assert said.err == (
+        f"no daemon answers at http://127.0.0.1:1, and only it can {words[0]}; start it, or check --server\n"
+    )

@@ -1,0 +1,144 @@
+"""What a real terminal shows: colours, its width, plots, rows that come."""
+
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fcntl import ioctl
+
+import pytest
+
+from tests.cli.scene import Scene, ServedScene
+
+pytestmark = pytest.mark.slow
+_PATIENCE_SECONDS = 60.0
+COLOUR = re.compile(r"\x1b\[\d*m")
+
+
+class Terminal:
+    """A command on a pseudo-terminal; `text` is what it has shown so far."""
+
+    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+        self.process = process
+        self._master = master
+        self._read = b""
+
+    def until(self, true: Callable[[str], bool]) -> str:
+        """What is shown, colours taken out, once it is as wanted; also when the command ends."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not true(self.plain):
+            assert time.monotonic() < end, self.text
+            if not select.select([self._master], [], [], 0.1)[0]:
+                continue
+            try:
+                self._read += os.read(self._master, 65536)
+            except OSError:  # Linux: the other side is closed
+                break
+        return self.plain
+
+    @property
+    def text(self) -> str:
+        return self._read.decode(errors="ignore")  # a character may have come by half
+
+    @property
+    def plain(self) -> str:
+        return COLOUR.sub("", self.text).replace("\r\n", "\n")
+
+
+@contextmanager
+def terminal(scene: Scene, columns: int, *arguments: str, **env: str) -> Iterator[Terminal]:
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "autoscaler", *arguments],
+        stdin=slave,
+        stdout=slave,
+        stderr=subprocess.DEVNULL,
+        env=known | scene.env | {"TERM": "xterm-256color"} | env,
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        yield Terminal(process, master)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+def shown(scene: Scene, columns: int, *arguments: str, **env: str) -> Terminal:
+    with terminal(scene, columns, *arguments, **env) as screen:
+        screen.until(lambda _: False)
+        assert screen.process.wait(_PATIENCE_SECONDS) == 0
+        return screen
+
+
+def test_a_terminal_gets_colours(online: ServedScene) -> None:
+    """What fails is red."""
+    screen = shown(online, 160, "get", "-o", "wide")
+    assert "\x1b[31mfailing" in screen.text
+
+
+def test_no_colour_where_none_is_wanted(online: ServedScene) -> None:
+    """The convention of no-color.org."""
+    assert "\x1b" not in shown(online, 160, "get", "-o", "wide", NO_COLOR="1").text
+
+
+@pytest.mark.parametrize("columns", [80, 132])
+@pytest.mark.parametrize("command", ["describe", "explain", "history"])
+def test_nothing_is_wider_than_the_terminal(online: ServedScene, command: str, columns: int) -> None:
+    """Lines that a terminal breaks are hard to read in columns."""
+    lines = shown(online, columns, command, "web").plain.splitlines()
+    assert lines
+    assert [line for line in lines if len(line) > columns] == []
+
+
+def test_history_is_a_plot(online: ServedScene) -> None:
+    """The size went from 3 to 6: half the height, then all of it."""
+    lines = shown(online, 80, "history", "web").plain.splitlines()
+    assert lines[0] == "web"
+    assert lines[2].startswith("replicas: 3 -> 6, 3 to 6; bounds 2 to 10; 4 decisions")
+    bars = [line.partition("┤")[2] for line in lines[3:11]]
+    assert len({bars[0].find("█"), bars[3].find("█")}) == 1
+    assert bars[4].startswith("█")
+    assert not bars[0].startswith("█")
+    assert any(line.startswith("cpu: 60% to 120%; target 60%") for line in lines)
+
+
+def test_watch_prints_rows_as_they_change(online: ServedScene) -> None:
+    """As kubectl does: new rows below, until Ctrl-C."""
+    with terminal(online, 100, "get", "web", "--watch") as screen:
+        assert screen.until(lambda text: text.count("\nweb ") == 1)
+        online.web.cpu(120)
+        text = screen.until(lambda text: text.count("\nweb ") >= 2)
+        assert "cpu: 120%/60%" in text.splitlines()[2]
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.process.wait(_PATIENCE_SECONDS) == 130
+        assert "Traceback" not in screen.until(lambda _: False)
+
+
+def test_follow_prints_events_as_they_come(online: ServedScene) -> None:
+    """The same for events."""
+    with terminal(online, 120, "events", "jobs", "--follow") as screen:
+        screen.until(lambda text: "MESSAGE" in text)
+        online.jobs.queue(150, after=0.5)
+        text = screen.until(lambda text: "SuccessfulRescale" in text)
+        assert re.search(r"^\d+s +Normal +SuccessfulRescale +New size: ", text, re.MULTILINE)
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.process.wait(_PATIENCE_SECONDS) == 130
+
+
+def test_a_reader_that_goes_away_is_no_error_to_shout_about(online: ServedScene) -> None:
+    """`autoscaler get | head -1`."""
+    command = f"{sys.executable} -m autoscaler get | head -c 1"
+    done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, env=os.environ | online.env)
+    assert (done.stdout, done.stderr) == (b"N", b"")
