@@ -18,13 +18,14 @@ from autoscaler.target import Logger
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
     """The process's own logging, as pytest had it."""
-    root, scheduler = logging.getLogger(), logging.getLogger("apscheduler.scheduler")
-    before = list(root.handlers), root.level, scheduler.level
+    root = logging.getLogger()
+    named = [logging.getLogger(name) for name in ("apscheduler.scheduler", "urllib3")]
+    before = list(root.handlers), [logger.level for logger in (root, *named)]
     yield
     logging.captureWarnings(capture=False)
     root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    scheduler.setLevel(before[2])
+    for logger, level in zip((root, *named), before[1], strict=True):
+        logger.setLevel(level)
     structlog.reset_defaults()
 
 
@@ -53,10 +54,17 @@ def test_below_the_level_nothing_is_logged() -> None:
     assert [line["event"] for line in lines(out)] == ["tick_missed"]
 
 
-def test_the_standard_librarys_log_is_routed_in() -> None:
-    """APScheduler and urllib3 log there, where nobody looks."""
+def test_a_url_with_its_parameters_stays_out_of_the_log() -> None:
+    """Urllib3 warns of a server's malformed header with the whole URL, and a token may stand in it."""
     _, out = configured()
-    logging.getLogger("urllib3.connectionpool").warning("Connection pool is full,\ndiscarding %s", "it")
+    logging.getLogger("urllib3.connection").warning("Failed to parse headers (url=http://x/query?token=%s)", "s3cr3t")
+    assert out.getvalue() == ""
+
+
+def test_the_standard_librarys_log_is_routed_in() -> None:
+    """APScheduler and client libraries log there, where nobody looks."""
+    _, out = configured()
+    logging.getLogger("botocore.client").warning("Connection pool is full,\ndiscarding %s", "it")
     (line,) = lines(out)
     assert (line["level"], line["event"]) == ("warning", "library_log")
     assert (line["logger"], line["message"]) == ("urllib3.connectionpool", "Connection pool is full, discarding it")
