@@ -67,7 +67,7 @@ def test_the_standard_librarys_log_is_routed_in() -> None:
     logging.getLogger("botocore.client").warning("Connection pool is full,\ndiscarding %s", "it")
     (line,) = lines(out)
     assert (line["level"], line["event"]) == ("warning", "library_log")
-    assert (line["logger"], line["message"]) == ("urllib3.connectionpool", "Connection pool is full, discarding it")
+    assert (line["logger"], line["message"]) == ("botocore.client", "Connection pool is full, discarding it")
 
 
 def test_a_librarys_debug_log_stays_out_at_every_level() -> None:
