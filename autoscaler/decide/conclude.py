@@ -118,6 +118,7 @@ def remember(history: History, decision: Decision) -> History:
         status=decision.status,
         unfinished=unfinished,
         steering=history.steering,
+        at=decision.now,
     )
 
 

@@ -119,9 +119,10 @@ class _Draft:
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Slot(0, Recommendation(state.replicas, now)))
-        self.recommendations += _not_after(now, history.recommendations)
-        self.scale_ups += _not_after(now, history.scale_ups)
-        self.scale_downs += _not_after(now, history.scale_downs)
+        if history.at is not None and history.at > now:  # the clock was set back
+            self.recommendations += _not_after(now, history.recommendations)
+            self.scale_ups += _not_after(now, history.scale_ups)
+            self.scale_downs += _not_after(now, history.scale_downs)
         intent = history.unfinished
         if intent is not None and state.replicas == intent.size:  # it was written, and nobody lived to tell
             rise = intent.size > intent.decided_from
@@ -318,5 +319,5 @@ class _Draft:
 
 
 def _not_after(now: datetime, entries: Sequence[_Entry]) -> list[Slot[_Entry]]:
-    """Entries of the future, as if of now: the clock was set back, and they would hold the size until it is there."""
+    """Entries of the future, as if of now: else they would hold the size until the clock is there again."""
     return [Slot(index, replace(entry, at=now)) for index, entry in enumerate(entries) if entry.at > now]

@@ -152,6 +152,8 @@ class History:
     status: Status = Status()
     unfinished: Intent | None = None
     steering: Steering = Steering()
+    at: datetime | None = None
+    """Of the last decision; None: there was none. No entry is later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ def load(connection: Connection) -> dict[Key, Entry]:
             standing.conditions,
             standing.status,
             intents.get(row.id),
+            at=from_micros(row.at),
         )
         entries[row.name, row.target] = Entry(row.id, row.at, history, specs.get(row.id, b""), row.spec_at)
     return entries

@@ -18,7 +18,7 @@ from autoscaler.model import Autoscaler, Decision, History, Intent, Observation,
 from autoscaler.record import engine as engines
 from autoscaler.record import schema
 from autoscaler.record.archive import STEERING, Archive
-from autoscaler.record.codec import to_micros
+from autoscaler.record.codec import from_micros, to_micros
 from autoscaler.record.memory import Entry, Key, key_of, load
 from autoscaler.record.retention import Retention
 from autoscaler.record.rows import Change, body_of, change_of
@@ -196,7 +196,7 @@ class Store(Archive):
             )
             for row in connection.execute(select(table.c.id, table.c.name, table.c.target, table.c.at)):
                 if (row.name, row.target) in fresh:
-                    entries[row.name, row.target] = Entry(row.id, row.at, History())
+                    entries[row.name, row.target] = Entry(row.id, row.at, History(at=from_micros(row.at)))
         return [entries[key] for key in keys]
 
     def _idle(self) -> Iterator[tuple[Key, Entry]]:

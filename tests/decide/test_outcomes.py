@@ -242,6 +242,7 @@ def test_a_clock_set_back_does_not_freeze_the_size_for_the_length_of_the_step() 
         recommendations=(Recommendation(50, tomorrow),),
         scale_ups=(ScaleEvent(40, tomorrow),),
         scale_downs=(ScaleEvent(1, tomorrow),),
+        at=tomorrow,
     )
     first = decide(UP, Observation(state(10), (value(15_000),)), history, NOW)
     mended = remember(history, first)

@@ -43,7 +43,10 @@ def test_histories_survive_any_number_of_restarts_exactly(data: st.DataObject) -
                 if data.draw(st.booleans(), label="writes"):
                     store.intend([rising(cycle, name=name) for name in NAMES])
                     intent = Intent(8, 5, at(cycle))
-                    expected = {name: replace(history, unfinished=intent) for name, history in expected.items()}
+                    expected = {
+                        name: replace(history, unfinished=intent, at=history.at or at(cycle))
+                        for name, history in expected.items()
+                    }
                 if data.draw(st.booleans(), label="outcome"):
                     keep(store, *made)
                     expected = {one.name: remember(expected[one.name], one) for one in made}

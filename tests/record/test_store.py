@@ -40,7 +40,7 @@ def test_an_intent_without_an_outcome_is_handed_back_after_a_restart(opener: Ope
     store.intend([rising(size=8)])
     opener.close()
     history = opener.store().recall([scaler()])["web"]
-    assert history == History(unfinished=Intent(size=8, decided_from=5, at=at(0)))
+    assert history == History(unfinished=Intent(size=8, decided_from=5, at=at(0)), at=at(0))
 
 
 def test_an_outcome_settles_its_intent(opener: Opener) -> None:
