@@ -36,7 +36,7 @@ class Back:
         self.written: list[tuple[TargetRef, ScaleChange]] = []
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        raise NotImplementedError
+        raise AssertionError("acting observes nothing")
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         self.written.append((target, change))

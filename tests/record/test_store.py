@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from autoscaler.decide import remember
+from autoscaler.decide import conclude, remember
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import History, Intent, Proposed
 from tests.record.conftest import Opener
@@ -120,3 +120,15 @@ def test_conditions_that_stay_as_they_are_are_remembered_beside_others_that_chan
     after = opener.store().recall([scaler("quiet"), scaler("busy")])
     assert (after["quiet"].conditions, after["quiet"].status) == (made[0].conditions, made[0].status)
     assert (after["busy"].conditions, after["busy"].status) == (made[1].conditions, changed)
+
+
+def test_a_write_without_an_answer_is_still_unfinished_after_a_restart(opener: Opener) -> None:
+    """A time-out may hide a write that took effect: forgetting it would let a policy be exceeded."""
+    store = opener.store()
+    store.recall([scaler()])
+    made = rising(size=8)
+    store.intend([made])
+    keep(store, conclude(made, TargetUnavailable("no answer in time")))
+    opener.close()
+    unfinished = opener.store().recall([scaler()])["web"].unfinished
+    assert unfinished == Intent(size=8, decided_from=5, at=at(0))
