@@ -1,8 +1,8 @@
-"""Composition root: builds the parts from the configuration, and keeps them going until a signal says otherwise."""
+"""Composition root: builds the runtime from the configuration, and keeps it going until a signal says otherwise."""
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from autoscaler.act import named
+from autoscaler.clock import Clock
 from autoscaler.config import load
 from autoscaler.config.settings import Settings
-from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.documents.headline import failed
+from autoscaler.errors import AutoscalerError, ConfigError, named
+from autoscaler.log import line
+from autoscaler.log.service_manager import ServiceManager
+from autoscaler.logger import Logger
+from autoscaler.metrics import Metrics, watch_lanes, watch_state
 from autoscaler.model import Decision
-from autoscaler.parts import Parts, make_folder
 from autoscaler.record import Store
+from autoscaler.record.folder import make_folder, state_folder
+from autoscaler.runtime import Runtime
 from autoscaler.schedule import Batch
-from autoscaler.show import line
-from autoscaler.show.metrics import Metrics, watch_lanes, watch_state
-from autoscaler.show.service_manager import ServiceManager
-from autoscaler.target import Clock, Logger
 
 if TYPE_CHECKING:
-    from autoscaler.show.http import WebServer
+    from autoscaler.web import WebServer
 
 _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -57,13 +59,6 @@ def read(options: Options) -> Settings:
     if options.dry_run:
         return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
     return settings
-
-
-def state_folder(environment: Mapping[str, str]) -> Path:
-    """$STATE_DIRECTORY (systemd's), else $XDG_STATE_HOME/autoscaler, else ~/.local/state/autoscaler."""
-    if given := environment.get("STATE_DIRECTORY"):
-        return Path(given.split(":")[0])  # systemd lists several, separated by colons
-    return Path(environment.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "autoscaler"
 
 
 class _Reload:
@@ -99,15 +94,15 @@ class Daemon:
         state_dir = make_folder(state_folder(os.environ))
         self._store = Store.open(settings.state.url, state_dir, settings.state.retention)
         self._service = ServiceManager(clock)
-        self._parts = Parts(self._store, state_dir, clock, logger, self._report, self._metrics)
+        self._runtime = Runtime(self._store, state_dir, clock, logger, self._report, self._metrics)
         try:
-            self._parts.follow(settings)
+            self._runtime.follow(settings)
         except BaseException:
             self._service.close()
             self._store.close()
             raise
         self._count(settings)
-        watch_lanes(self.registry, self._parts.lanes)
+        watch_lanes(self.registry, self._runtime.lanes)
         watch_state(self.registry, self._store.size, clock)
         ProcessCollector(registry=self.registry)
 
@@ -122,7 +117,7 @@ class Daemon:
             self._close()
             raise
         self._begin()
-        lanes, service = self._parts.lanes, self._service
+        lanes, service = self._runtime.lanes, self._service
         lanes.start()
         while (request := self._next_request()) not in _STOP:
             if request is not None:
@@ -149,7 +144,7 @@ class Daemon:
         A signal to stop finds it about to: the cycle is finished.
         """
         self._begin()
-        ended = self._parts.lanes.once()
+        ended = self._runtime.lanes.once()
         self._tell_hung()
         fine = ended and not any(self._failing.values())
         return fine, self._close() and ended
@@ -160,13 +155,13 @@ class Daemon:
             version=_VERSION,
             config=str(self._options.config_file),
             autoscalers=len(self._settings.autoscalers),
-            adapters=self._parts.adapters,
+            adapters=self._runtime.adapters,
             dry_run=all(scaler.dry_run for scaler in self._settings.autoscalers),
         )
 
     def _serve(self) -> "WebServer":
-        from autoscaler.show.http import Sources, serve  # noqa: PLC0415 - a single cycle needs no server
-        from autoscaler.show.page import pages  # noqa: PLC0415 - as above
+        from autoscaler.web import Sources, serve  # noqa: PLC0415 - a single cycle needs no server
+        from autoscaler.web.page import pages  # noqa: PLC0415 - as above
 
         sources = Sources(
             store=self._store,
@@ -207,7 +202,7 @@ class Daemon:
         if problems:
             self._metrics.reload_failed()
         else:
-            self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._parts.adapters)
+            self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._runtime.adapters)
         if self._ready:
             self._service.ready()
         return problems
@@ -222,7 +217,7 @@ class Daemon:
                 return [
                     "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"
                 ]
-            self._parts.follow(settings)
+            self._runtime.follow(settings)
         except ConfigError as error:
             return [str(problem) for problem in error.problems]
         except AutoscalerError as error:
@@ -238,10 +233,10 @@ class Daemon:
         return []
 
     def _count(self, settings: Settings) -> None:
-        self._metrics.configured(settings.autoscalers, self._parts.adapters, settings.prometheus)
+        self._metrics.configured(settings.autoscalers, self._runtime.adapters, settings.prometheus)
 
     def _close(self) -> bool:
-        ended = self._parts.close()
+        ended = self._runtime.close()
         if ended:  # a cycle that hangs may still come back, and must not meet a closed store
             self._store.close()
         self._service.close()
@@ -253,7 +248,7 @@ class Daemon:
             line.log(self._logger, decision)
             self._tell_warnings(decision)
         self._metrics.cycle_ended(batch)
-        self._failing.update({decision.name: line.failed(decision) for decision in batch.decisions})
+        self._failing.update({decision.name: failed(decision) for decision in batch.decisions})
         self._failing.update(dict.fromkeys(batch.broken, True))
 
     def _tell_warnings(self, decision: Decision) -> None:
@@ -266,7 +261,7 @@ class Daemon:
         self._warned[decision.name] = decision.warnings
 
     def _tell_hung(self) -> None:
-        hung = self._parts.lanes.hung()
+        hung = self._runtime.lanes.hung()
         for name in hung:
             if name not in self._known_hung:
                 self._logger.error("lane_hung", adapter=name, error="its cycle is past its deadline; others go on")
@@ -278,7 +273,7 @@ class Daemon:
     def _status(self) -> str:
         """For `systemctl status`: how many, and which of them fail."""
         failing = sorted(name for name, failing in self._failing.copy().items() if failing)
-        text = f"{len(self._settings.autoscalers)} autoscalers on {len(self._parts.adapters)} connections"
+        text = f"{len(self._settings.autoscalers)} autoscalers on {len(self._runtime.adapters)} connections"
         if failing:
             more = f" and {len(failing) - _NAMED_IN_STATUS} more" if len(failing) > _NAMED_IN_STATUS else ""
             text += f"; failing: {', '.join(failing[:_NAMED_IN_STATUS])}{more}"

@@ -3,6 +3,7 @@
 Every message names the thing, what was expected, what was found and the remedy; none carries a secret.
 """
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -81,3 +82,12 @@ class ConfigError(AutoscalerError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def named(error: BaseException) -> str:
+    """`KeyError at /path/file.py:12`, of an exception that nobody expected: enough to find it, on one line.
+
+    Its message stays out: what a client library writes there may hold a credential.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    return type(error).__name__ + (f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else "")

@@ -4,9 +4,9 @@ import statistics
 import time
 from typing import Final
 
-from autoscaler.show.metrics import exposition
-from tests.show.decisions import decision
-from tests.show.exposed import Shown
+from autoscaler.metrics import exposition
+from tests.decisions import decision
+from tests.metrics.exposed import Shown
 
 AIM_MILLISECONDS: Final = 500
 AUTOSCALERS: Final = 2_000

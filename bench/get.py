@@ -21,10 +21,10 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.decide import decide
+from autoscaler.log import Format, Level, configure
 from autoscaler.model import Observation, TargetRef
 from autoscaler.record import Store
-from autoscaler.show.http import Sources, serve
-from autoscaler.show.log import Format, Level, configure
+from autoscaler.web import Sources, serve
 from tests.decide.build import CPU_60, samples, scaler, state
 
 AIM_SECONDS: Final = 1.0

@@ -15,9 +15,17 @@ from adapters.aws_asg.rivals import Rivals
 from adapters.aws_asg.scaling import Scaling
 from adapters.aws_asg.settings import AwsSettings
 from adapters.aws_asg.writes import Writes
-from autoscaler.errors import TargetError
-from autoscaler.model import Call, Hold, Phase, ScaleChange, ScaleOutcome, TargetRef, TargetState
-from autoscaler.target import AdapterContext
+from autoscaler.target import (
+    AdapterContext,
+    Call,
+    Hold,
+    Phase,
+    ScaleChange,
+    ScaleOutcome,
+    TargetError,
+    TargetRef,
+    TargetState,
+)
 
 _NAME: Final = re.compile(r"[!-9;-~]{1,255}")
 """Source: Auto Scaling API Reference, CreateAutoScalingGroup: ASCII 33 to 126 without the colon."""

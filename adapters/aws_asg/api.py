@@ -18,9 +18,7 @@ from adapters.aws_asg.raw import Raw, documented
 from adapters.aws_asg.refusals import Busy, Throttled
 from adapters.aws_asg.settings import AwsSettings
 from adapters.aws_asg.transport import Transport
-from autoscaler.errors import AdapterError, TargetUnavailable
-from autoscaler.model import Call
-from autoscaler.target import Clock
+from autoscaler.target import AdapterError, Call, Clock, TargetUnavailable
 
 _ATTEMPTS: Final = 3
 """As in botocore's standard mode, whose own retries are off: they know no deadline and no shared budget."""

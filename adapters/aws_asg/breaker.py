@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.aws_asg.raw import Raw, documented
 from adapters.aws_asg.settings import CircuitBreaker
-from autoscaler.model import Call, HoldReason
+from autoscaler.target import Call, HoldReason
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import Api

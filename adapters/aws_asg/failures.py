@@ -20,7 +20,7 @@ from botocore.exceptions import (
 )
 
 from adapters.aws_asg.refusals import Busy, InProgress, OutcomeUnknown, Throttled
-from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 
 _THROTTLED: Final = frozenset(
     {

@@ -6,8 +6,7 @@ from typing import Final
 from adapters.aws_asg.lifecycle import COUNTING, Standing, standing
 from adapters.aws_asg.machines import Machines
 from adapters.aws_asg.raw import Raw
-from autoscaler.errors import TargetNotFound, TargetNotScalable, TargetUnavailable
-from autoscaler.model import HoldReason, Instance, Limits, Phase
+from autoscaler.target import HoldReason, Instance, Limits, Phase, TargetNotFound, TargetNotScalable, TargetUnavailable
 
 UNITS: Final = "units"
 _NOT_UNITS: Final = ("vcpu", "memory-mib")

@@ -10,9 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from adapters.aws_asg.raw import Raw, documented
-from autoscaler.errors import TargetError
-from autoscaler.model import Call
-from autoscaler.quantity import Milli
+from autoscaler.target import Call, Milli, TargetError
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import Api

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from autoscaler.errors import TargetUnavailable
+from autoscaler.target import TargetUnavailable
 
 Raw: TypeAlias = Mapping[str, Any]
 """One described thing: a group, an instance, an activity. Keys as in AWS's API reference."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.aws_asg.raw import documented
 from adapters.aws_asg.settings import OnInstanceRefresh
-from autoscaler.model import Call, Hold, HoldReason
+from autoscaler.target import Call, Hold, HoldReason
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import Api

@@ -1,6 +1,6 @@
 """Failures that are told apart on the way up; to the house each is a TargetUnavailable."""
 
-from autoscaler.errors import TargetUnavailable
+from autoscaler.target import TargetUnavailable
 
 
 class Busy(TargetUnavailable):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from adapters.aws_asg.raw import Raw, documented
-from autoscaler.model import Call
+from autoscaler.target import Call
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import Api

@@ -14,9 +14,19 @@ from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.refusals import InProgress, OutcomeUnknown
 from adapters.aws_asg.settings import AwsSettings
 from adapters.aws_asg.writes import Writes
-from autoscaler.errors import TargetError, TargetUnavailable
-from autoscaler.model import Call, Conflict, Held, HoldReason, ScaleChange, ScaleOutcome, Unchanged, Written
-from autoscaler.target import Logger
+from autoscaler.target import (
+    Call,
+    Conflict,
+    Held,
+    HoldReason,
+    Logger,
+    ScaleChange,
+    ScaleOutcome,
+    TargetError,
+    TargetUnavailable,
+    Unchanged,
+    Written,
+)
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import Api

@@ -11,9 +11,21 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from adapters.docker_swarm.raw import REPLACED, STAYING, OutOfSequence, Raw, documented
 from adapters.docker_swarm.settings import Endpoint, SwarmSettings, resolve
 from adapters.docker_swarm.state import at_rest, read_target, replicas, revision, rollout
-from autoscaler.errors import AdapterError, TargetError, TargetNotFound
-from autoscaler.model import Call, Conflict, Held, ScaleChange, ScaleOutcome, TargetRef, TargetState, Unchanged, Written
-from autoscaler.target import AdapterContext
+from autoscaler.target import (
+    AdapterContext,
+    AdapterError,
+    Call,
+    Conflict,
+    Held,
+    ScaleChange,
+    ScaleOutcome,
+    TargetError,
+    TargetNotFound,
+    TargetRef,
+    TargetState,
+    Unchanged,
+    Written,
+)
 
 if TYPE_CHECKING:
     from adapters.docker_swarm.engine import Session

@@ -18,9 +18,7 @@ from adapters.docker_swarm.failures import failure
 from adapters.docker_swarm.raw import OutOfSequence, Raw, documented
 from adapters.docker_swarm.settings import Endpoint, Transport
 from adapters.docker_swarm.transport import Line
-from autoscaler.errors import TargetNotFound, TargetUnavailable
-from autoscaler.model import Call
-from autoscaler.target import Clock
+from autoscaler.target import Call, Clock, TargetNotFound, TargetUnavailable
 
 _T = TypeVar("_T")
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import requests
 
-from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 
 _UNKNOWN: Final = "; whether the size was set is not known, the next cycle will see it"
 _NOTHING: Final = "; nothing was changed"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
-from autoscaler.errors import TargetUnavailable
+from autoscaler.target import TargetUnavailable
 
 Raw: TypeAlias = dict[str, Any]
 """A JSON object. Its shape is taken for granted inside `documented` alone."""

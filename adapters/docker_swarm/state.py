@@ -10,9 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from adapters.docker_swarm.raw import Raw
-from autoscaler.errors import TargetNotScalable
-from autoscaler.model import Hold, HoldReason, Instance, Phase, TargetState
-from autoscaler.quantity import Milli
+from autoscaler.target import Hold, HoldReason, Instance, Milli, Phase, TargetNotScalable, TargetState
 
 _FAILED: Final = frozenset({"failed", "rejected"})
 _GONE: Final = frozenset({"complete", "shutdown", "orphaned", "remove"})

@@ -18,7 +18,7 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from adapters.docker_swarm.settings import Endpoint, Transport
-from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
+from autoscaler.target import TargetError, TargetForbidden, TargetUnavailable
 
 _SSH_ENDS_WITHIN_SECONDS: Final = 1.0
 

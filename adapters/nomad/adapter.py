@@ -10,8 +10,8 @@ from adapters.nomad.client import Client, Refusal
 from adapters.nomad.jobs import Group, Job, JobKey
 from adapters.nomad.region import JobView, Region, job_path, understood
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
-from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable
-from autoscaler.model import (
+from autoscaler.target import (
+    AdapterContext,
     Call,
     Conflict,
     Decision,
@@ -22,12 +22,14 @@ from autoscaler.model import (
     Proposed,
     ScaleChange,
     ScaleOutcome,
+    TargetError,
+    TargetNotFound,
+    TargetNotScalable,
     TargetRef,
     TargetState,
     Unchanged,
     Written,
 )
-from autoscaler.target import AdapterContext
 
 DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
 """Reason of a hold: Nomad refuses a new count while a deployment of the job is under way."""

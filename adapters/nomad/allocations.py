@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from autoscaler.model import Instance, Phase
+from autoscaler.target import Instance, Phase
 
 _MEBIBYTE: Final = 2**20
 _PHASES: Final = {

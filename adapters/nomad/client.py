@@ -5,9 +5,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from adapters.nomad.settings import Connection
-from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
-from autoscaler.model import Call
-from autoscaler.target import Clock
+from autoscaler.target import (
+    Call,
+    Clock,
+    TargetError,
+    TargetForbidden,
+    TargetNotFound,
+    TargetRefused,
+    TargetUnavailable,
+)
 
 if TYPE_CHECKING:
     from requests import Response, Session

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from autoscaler.model import Limits
+from autoscaler.target import Limits
 
 _NOT_SCALABLE: Final = {
     "system": "a system job runs once on every node",

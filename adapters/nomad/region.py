@@ -14,8 +14,7 @@ from urllib.parse import quote
 from adapters.nomad.allocations import LISTED, Details, is_canary, parse_details, to_instance
 from adapters.nomad.client import Client, Refusal
 from adapters.nomad.jobs import Job, JobKey, parse_job
-from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
-from autoscaler.model import Call, Instance
+from autoscaler.target import Call, Instance, TargetError, TargetNotFound, TargetUnavailable
 
 ACTIVE: Final = 'Status != "successful" and Status != "failed" and Status != "cancelled"'
 """Filter of the deployments that block scaling. One that was garbage collected is none."""

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from autoscaler.errors import AdapterError, TargetForbidden
-from autoscaler.target import AdapterSettings, ExistingPath
+from autoscaler.target import AdapterError, AdapterSettings, ExistingPath, TargetForbidden
 
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:4646"
 DEFAULT_NAMESPACE: Final = "default"

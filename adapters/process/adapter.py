@@ -8,8 +8,9 @@ from adapters.process.keeper import Keeper
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings, ProcessSettings, unknown_pool
 from adapters.process.upkeep import Upkeep
-from autoscaler.errors import AdapterError, TargetError, TargetNotFound, TargetRefused
-from autoscaler.model import (
+from autoscaler.target import (
+    AdapterContext,
+    AdapterError,
     Call,
     Conflict,
     Held,
@@ -20,12 +21,14 @@ from autoscaler.model import (
     Phase,
     ScaleChange,
     ScaleOutcome,
+    TargetError,
+    TargetNotFound,
     TargetRef,
+    TargetRefused,
     TargetState,
     Unchanged,
     Written,
 )
-from autoscaler.target import AdapterContext
 
 
 class Process:

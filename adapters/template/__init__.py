@@ -7,20 +7,24 @@ stops what the number says. docs/adapters.md walks through it.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
-from autoscaler.model import (
+from autoscaler.target import (
+    AdapterContext,
+    AdapterSettings,
     Call,
+    ConfigPath,
     Conflict,
     Instance,
     Phase,
     ScaleChange,
     ScaleOutcome,
+    TargetError,
+    TargetNotFound,
     TargetRef,
     TargetState,
+    TargetUnavailable,
     Unchanged,
     Written,
 )
-from autoscaler.target import AdapterContext, AdapterSettings, ConfigPath
 
 
 class SizeFiles:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from autoscaler.act.fault import named
+from autoscaler.clock import Clock
 from autoscaler.decide import conclude
-from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.errors import TargetError, TargetUnavailable, named
+from autoscaler.logger import Logger
 from autoscaler.model import Call, Conflict, Decision, Held, Outcome, Proposed, ScaleChange, Unchanged, Written
-from autoscaler.target import Adapter, Announces, Clock, Logger
+from autoscaler.target import Adapter, Announces
 
 
 class Actuator:

@@ -62,7 +62,7 @@ def _examine(settings: Settings) -> bool:
     """Print what asking came to; whether everything would work."""
     from autoscaler.cli.live import examine  # noqa: PLC0415 - offline, nobody pays for the daemon's parts
     from autoscaler.clock import SystemClock  # noqa: PLC0415 - likewise
-    from autoscaler.show.log import Level, configure  # noqa: PLC0415 - likewise
+    from autoscaler.log import Level, configure  # noqa: PLC0415 - likewise
 
     blocks = examine(settings, SystemClock(), configure(Level.WARNING))
     for block in blocks:

@@ -25,8 +25,8 @@ def describe(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        from autoscaler.show.documents import Detail  # noqa: PLC0415 - slow, and a wrong name needs none
-        from autoscaler.show.tables.description import description  # noqa: PLC0415
+        from autoscaler.cli.tables.description import description  # noqa: PLC0415
+        from autoscaler.documents import Detail  # noqa: PLC0415 - slow, and a wrong name needs none
 
         detail = understood(lambda: Detail.model_validate(found))
         show(description(detail, datetime.now(UTC), screen()))

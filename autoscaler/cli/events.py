@@ -9,7 +9,7 @@ from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, S
 from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
 from autoscaler.cli.server import understood
 from autoscaler.cli.source import Source, Where
-from autoscaler.show.tables.happenings import EventTable
+from autoscaler.cli.tables.happenings import EventTable
 
 
 def events(

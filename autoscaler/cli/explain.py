@@ -34,8 +34,8 @@ def explain(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        from autoscaler.show.documents import Explanation  # noqa: PLC0415 - slow, and a wrong name needs none
-        from autoscaler.show.tables.explained import explained  # noqa: PLC0415
+        from autoscaler.cli.tables.explained import explained  # noqa: PLC0415
+        from autoscaler.documents import Explanation  # noqa: PLC0415 - slow, and a wrong name needs none
 
         told = understood(lambda: Explanation.model_validate(found))
         show(explained(told, datetime.now(UTC), screen()))

@@ -8,6 +8,8 @@ from typing import Final
 
 from autoscaler.decide import decide
 from autoscaler.decide.proposals import propose, tolerances_of
+from autoscaler.documents import notation
+from autoscaler.documents.headline import headline
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -25,8 +27,6 @@ from autoscaler.model import (
 )
 from autoscaler.observe.join import how_many
 from autoscaler.quantity import format_quantity
-from autoscaler.show import notation
-from autoscaler.show.line import headline
 
 _NAMED: Final = 3
 """Instances or samples that a line names; of how many it says."""

@@ -11,8 +11,8 @@ from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, S
 from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
 from autoscaler.cli.server import understood
 from autoscaler.cli.source import Source, Where
-from autoscaler.show.tables.layout import Table
-from autoscaler.show.tables.listing import HEADER, WIDE_HEADER, Row
+from autoscaler.cli.tables.layout import Table
+from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, Row
 
 
 class Output(StrEnum):

@@ -31,8 +31,8 @@ def history(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        from autoscaler.show.documents import HistoryDocument  # noqa: PLC0415 - slow, and a wrong name needs none
-        from autoscaler.show.tables.chart import plot, rows  # noqa: PLC0415
+        from autoscaler.cli.tables.chart import plot, rows  # noqa: PLC0415
+        from autoscaler.documents import HistoryDocument  # noqa: PLC0415 - slow, and a wrong name needs none
 
         told, on = understood(lambda: HistoryDocument.model_validate(found)), screen()
         if not told.points:

@@ -12,7 +12,7 @@ from autoscaler.cli.blocks import Block, Measured, Metric, measured, written
 from autoscaler.cli.create import adapter_type
 from autoscaler.cli.output import failing, show
 from autoscaler.cli.source import DEFAULT_CONFIG
-from autoscaler.show.tables.layout import clean
+from autoscaler.cli.tables.layout import clean
 
 _NO_ADAPTER: Final = "CHANGE-ME"
 

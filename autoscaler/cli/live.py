@@ -10,19 +10,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
-from autoscaler.act import named
 from autoscaler.cli import findings
 from autoscaler.cli.findings import Block, Line, count
+from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.daemon import state_folder
-from autoscaler.errors import AdapterError, MetricError, TargetUnavailable
+from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, named
+from autoscaler.logger import Logger
 from autoscaler.model import Call, Observation, ScaleChange, TargetRef, TargetState
 from autoscaler.observe import Observer, Sighting
 from autoscaler.observe.ask import ask
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.workers import settle, spawn
-from autoscaler.target import Adapter, AdapterContext, Clock, Closes, Logger, load
+from autoscaler.record.folder import state_folder
+from autoscaler.target import Adapter, AdapterContext, Closes, load
 
 _CYCLE_SECONDS: Final = 15.0
 """As the daemon's default period; the observer gives up on whoever has not answered in two thirds of it."""

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import typer
 
+from autoscaler.cli.tables.layout import Screen, clean
 from autoscaler.errors import AutoscalerError
-from autoscaler.show.tables.layout import Screen, clean
 
 _POLL_SECONDS: Final = 1.0
 _INTERRUPTED: Final = 130

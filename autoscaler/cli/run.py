@@ -10,7 +10,7 @@ import typer
 from autoscaler.clock import SystemClock
 from autoscaler.daemon import Daemon, Options
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
-from autoscaler.show.log import Format, Level, configure
+from autoscaler.log import Format, Level, configure
 
 
 def run(

@@ -16,7 +16,7 @@ from autoscaler.errors import AutoscalerError, ServerError
 
 if TYPE_CHECKING:  # SQLAlchemy and all of the configuration: worth their second only without a daemon
     from autoscaler.config import Settings
-    from autoscaler.show.documents import Document, Library
+    from autoscaler.documents import Document, Library
 
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
 _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
@@ -155,7 +155,7 @@ class Source:
                 if not self._server.is_this_machine:
                     raise ServerError(f"{down}; check --server, or start it there") from None
                 self._library = self._open(down)
-        from autoscaler.show.documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - loaded with the library
+        from autoscaler.documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - loaded with the library
 
         try:
             return look_up(self._library, datetime.now(UTC)).model_dump(mode="json")
@@ -163,9 +163,9 @@ class Source:
             raise NotFound(str(error)) from None
 
     def _open(self, down: ServerDown) -> "Library":
-        from autoscaler.daemon import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.documents import Library  # noqa: PLC0415
         from autoscaler.record import Archive  # noqa: PLC0415
-        from autoscaler.show.documents import Library  # noqa: PLC0415
+        from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
 
         settings = _settings(self._where.config)
         folder = state_folder(os.environ)

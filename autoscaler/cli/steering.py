@@ -12,9 +12,9 @@ import typer
 from autoscaler.cli.output import failing, show
 from autoscaler.cli.server import NotFound, ServerDown, understood
 from autoscaler.cli.source import Where, unknown
+from autoscaler.cli.tables.layout import age, clean
 from autoscaler.errors import QuantityError, ServerError
 from autoscaler.quantity import parse_duration
-from autoscaler.show.tables.layout import age, clean
 
 For: TypeAlias = Annotated[
     str | None, typer.Option("--for", metavar="DURATION", help="As 2h or 1h30m. Default: until it is resumed.")

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Generic, TypeAlias, TypeVar
 
 from autoscaler.errors import TargetError
-from autoscaler.model.spec import MetricTarget, MetricType
+from autoscaler.model.spec import MetricTarget, MetricType, TargetType
 from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 from autoscaler.quantity import Milli
@@ -94,6 +94,17 @@ class MetricOutcome:
     def failed(self) -> bool:
         """Whether there was no value."""
         return self.error is not None
+
+    @property
+    def current(self) -> int | None:
+        """The value that is set against the target: whole percents for Utilization, else thousandths."""
+        match self.target.type:
+            case TargetType.UTILIZATION:
+                return self.average_utilization
+            case TargetType.AVERAGE_VALUE:
+                return self.average_value
+            case TargetType.VALUE:
+                return self.value
 
 
 @dataclass(frozen=True, slots=True)

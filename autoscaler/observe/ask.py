@@ -7,13 +7,13 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
+from autoscaler.clock import Clock
 from autoscaler.errors import MetricError
 from autoscaler.model import Call
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import AT_ONCE, Prometheus
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.workers import settle, spawn
-from autoscaler.target import Clock
 
 Answers: TypeAlias = Mapping[Question, QueryResult | MetricError]
 """Every question of the cycle."""

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError, TargetError
+from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, Instance, Observation, TargetState
 from autoscaler.observe import targets
 from autoscaler.observe.ask import Answers, Meter, NoMeter, ask
@@ -15,7 +17,7 @@ from autoscaler.observe.readiness import MemorySightings, Sightings, normalise
 from autoscaler.observe.readings import read
 from autoscaler.observe.targets import Connection, States
 from autoscaler.observe.victims import rank
-from autoscaler.target import Adapter, Clock, Logger
+from autoscaler.target import Adapter
 
 _SHARE: Final = 2 / 3
 """Of the time that a cycle has, what observing may take: one Prometheus that hangs must leave others time to scale."""

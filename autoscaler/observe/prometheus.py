@@ -12,11 +12,11 @@ from urllib.parse import urlsplit, urlunsplit
 from prometheus_api_client import PrometheusConnect
 from urllib3.util.retry import Retry
 
+from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.session import Session, Transport
-from autoscaler.target import Clock
 
 AT_ONCE: Final = 2
 """Queries that one Prometheus is sent at a time."""

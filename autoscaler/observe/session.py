@@ -12,10 +12,10 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase, HTTPBasicAuth
 
+from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource, Tls
 from autoscaler.errors import MetricError
 from autoscaler.observe.result import QueryResult, parse_result
-from autoscaler.target import Clock
 
 _LONGEST_URL_QUERY: Final = 2000
 """Characters of parameters that go into a URL: proxies commonly refuse URLs of a few KiB."""

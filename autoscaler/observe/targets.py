@@ -6,10 +6,12 @@ from concurrent.futures import Future, wait
 from functools import partial
 from typing import TypeAlias
 
+from autoscaler.clock import Clock
 from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.logger import Logger
 from autoscaler.model import Call, TargetRef, TargetState
 from autoscaler.observe.workers import settle, spawn
-from autoscaler.target import Adapter, Clock, Logger
+from autoscaler.target import Adapter
 
 States: TypeAlias = Mapping[TargetRef, TargetState | TargetError]
 """Every target of the cycle."""

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from autoscaler.clock import Clock
 from autoscaler.cycle import Ports, reconcile
 from autoscaler.decide import conclude, decide
 from autoscaler.errors import AutoscalerError, StateError
 from autoscaler.model import Autoscaler, Call, Decision, History, Observation, Outcome
-from autoscaler.target import Clock
 
 _LATE_SECONDS: Final = 5.0
 """How long past its deadline an observation may come and still be decided on."""

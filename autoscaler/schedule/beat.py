@@ -6,7 +6,7 @@ from typing import Final
 
 from apscheduler.triggers.base import BaseTrigger
 
-from autoscaler.target import Clock
+from autoscaler.clock import Clock
 
 _EARLY: Final = 0.1
 """Share of a period by which a tick may come early and still be that tick: the wall clock, by which APScheduler

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.act import named
+from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
-from autoscaler.errors import AutoscalerError
+from autoscaler.errors import AutoscalerError, named
+from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call
 from autoscaler.schedule.batch import Batch, run
-from autoscaler.target import Clock, Logger
 
 LONGEST_CYCLE: Final = timedelta(seconds=30)
 """A cycle's deadline where the sync period is longer."""

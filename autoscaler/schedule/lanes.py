@@ -13,10 +13,11 @@ from typing import Final
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES, JobEvent
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from autoscaler.clock import Clock
+from autoscaler.logger import Logger
 from autoscaler.schedule.beat import Beat
 from autoscaler.schedule.executor import LaneExecutor
 from autoscaler.schedule.lane import Lane
-from autoscaler.target import Clock, Logger
 
 _STEP_SECONDS: Final = 1.0
 """A wall clock that moves further than this against the monotonic one was set; below, it is slewed."""

@@ -1,48 +1,23 @@
 """The contract between the house and a back end: two verbs, batch first.
 
 An adapter is a class that `AdapterType` describes, registered under the entry point group `autoscaler.adapters`
-with its type's name. It imports `autoscaler.target`, `autoscaler.errors`, `autoscaler.model` and its own client
-library, nothing else of the house. `autoscaler.target.contract` is the suite that every adapter passes.
+with its type's name. It imports `autoscaler.target` and its own client library, nothing else of the house.
+`autoscaler.target.contract` is the suite that every adapter passes.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
+from autoscaler.clock import Clock
 from autoscaler.errors import TargetError
+from autoscaler.logger import Logger
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
-
-
-class Clock(Protocol):
-    """Time, handed in."""
-
-    def now(self) -> datetime:
-        """The wall clock, aware, UTC."""
-
-    def monotonic(self) -> float:
-        """Seconds on a scale that never steps; only differences mean anything."""
-
-
-class Logger(Protocol):
-    """What an adapter logs with: an event word, then keys. Never a secret."""
-
-    def debug(self, event: str, **keys: Any) -> Any:
-        """For developers."""
-
-    def info(self, event: str, **keys: Any) -> Any:
-        """What an operator may want to know."""
-
-    def warning(self, event: str, **keys: Any) -> Any:
-        """What an operator should look at."""
-
-    def error(self, event: str, **keys: Any) -> Any:
-        """What needs an operator."""
 
 
 @dataclass(frozen=True, slots=True)

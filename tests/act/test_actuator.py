@@ -22,8 +22,8 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.decisions import NOW, decision, rescale
 from tests.schedule.clock import FakeClock
-from tests.show.decisions import NOW, decision, rescale
 
 CALL = Call(NOW, deadline=10.0)
 

@@ -47,9 +47,9 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Store
-from autoscaler.show.http import Sources, WebServer, serve
-from autoscaler.show.page import pages
-from tests.show.http.serving import Logged
+from autoscaler.web import Sources, WebServer, serve
+from autoscaler.web.page import pages
+from tests.web.serving import Logged
 
 EVERY = timedelta(seconds=15)
 CPU = MetricSpec(

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.scene import Scene, ServedScene, build, served_scene
-from tests.show.documents.lives import open_store
+from tests.documents.lives import open_store
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from autoscaler.errors import MetricError
 from autoscaler.model import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
 from autoscaler.record import Store
 from tests.decide.build import CPU_60, QUEUE_15, scaler
-from tests.show.documents.lives import Recorded, named, open_store
-from tests.show.http.serving import Daemon, Served, serving
+from tests.documents.lives import Recorded, named, open_store
+from tests.web.serving import Daemon, Served, serving
 
 NOBODY = "http://127.0.0.1:1"
 """Where nothing listens: the port needs root."""

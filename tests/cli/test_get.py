@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.scene import Scene, ServedScene
-from tests.show.documents.lives import open_store
+from tests.documents.lives import open_store
 
 NOTE = "this is what its state remembers"
 

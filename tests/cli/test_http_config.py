@@ -7,9 +7,9 @@ import bcrypt
 import pytest
 
 from tests.cli.scene import Scene, build
+from tests.documents.lives import open_store
 from tests.servers.certificates import Authority
-from tests.show.documents.lives import open_store
-from tests.show.http.serving import serving
+from tests.web.serving import serving
 
 PASSWORD = "cörrect horse"
 

@@ -4,24 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.daemon import Options, read, state_folder
+from autoscaler.daemon import Options, read
 from autoscaler.errors import ConfigError
 from tests.daemon.running import autoscaler, write_config
-
-
-@pytest.mark.parametrize(
-    ("environment", "folder"),
-    [
-        ({"STATE_DIRECTORY": "/var/lib/autoscaler", "XDG_STATE_HOME": "/x"}, "/var/lib/autoscaler"),
-        ({"STATE_DIRECTORY": "/var/lib/autoscaler:/var/lib/other"}, "/var/lib/autoscaler"),
-        ({"XDG_STATE_HOME": "/x"}, "/x/autoscaler"),
-        ({"STATE_DIRECTORY": "", "XDG_STATE_HOME": ""}, "~/.local/state/autoscaler"),
-    ],
-    ids=["systemd", "systemd, several", "XDG", "nothing"],
-)
-def test_the_state_is_where_the_environment_says(environment: dict[str, str], folder: str) -> None:
-    """The service manager's word first, then the desktop's, then a fixed place below the home."""
-    assert state_folder(environment) == Path(folder).expanduser()
 
 
 @pytest.mark.parametrize("flag", [True, False])

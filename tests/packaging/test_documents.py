@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from autoscaler.config import load
-from autoscaler.show.line import keys
-from tests.show.decisions import decision
+from autoscaler.log.line import keys
+from tests.decisions import decision
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from autoscaler.clock import SystemClock
+from autoscaler.clock import Clock, SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, Hold, Phase, ScaleChange, TargetRef, TargetState
-from autoscaler.target.protocol import Adapter, AdapterContext, Clock, SettingsT
+from autoscaler.target.protocol import Adapter, AdapterContext, SettingsT
 
 
 class RecordingLogger:

@@ -1,0 +1,136 @@
+"""`autoscaler history`: bars over time, in eighths of a line; and the same as rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from autoscaler.cli.tables.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table, clean
+from autoscaler.documents import HistoryDocument, Point, PointMetric
+from autoscaler.model import TargetType
+
+_EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+_HEIGHT: Final = 8
+_METRIC_HEIGHT: Final = 4
+_NARROWEST: Final = 20
+_WIDEST: Final = 160
+"""Columns of bars."""
+
+
+def plot(history: HistoryDocument, screen: Screen) -> list[str]:
+    """A chart of the size, and one of each metric, one below the other over the same time."""
+    names = dict.fromkeys(metric.name for point in history.points for metric in point.metrics)
+    sizes = [(point.at, _size(point)) for point in history.points]
+    known = [size for _, size in sizes if size is not None]
+    highest = max([*known, 1])
+    charts: list[tuple[str, Sequence[tuple[datetime, float | None]], float, int, str]] = [
+        (_sizes_title(history, known), sizes, highest, _HEIGHT, CYAN)
+    ]
+    for name in names:
+        known_at = [(point.at, _metric(point, name)) for point in history.points]
+        values = [(at, None if metric is None else metric.value) for at, metric in known_at]
+        last = next(metric for _, metric in reversed(known_at) if metric is not None)
+        top = max([*(value for _, value in values if value is not None), last.target or 0, 0])
+        charts.append((_metric_title(last, values), values, top or 1, _METRIC_HEIGHT, YELLOW))
+    since = max(history.since, history.points[0].at)
+    margin = max(len(_number(top)) for _, _, top, _, _ in charts)
+    columns = max(_NARROWEST, min(_WIDEST, (screen.width or 80) - margin - 2))
+    lines = [screen.paint(BOLD, clean(history.name))]
+    for title, series, top, height, colour in charts:
+        lines += ["", title]
+        bars = _buckets(series, since, history.until, columns)
+        for place, row in enumerate(_rows(bars, top, height)):
+            label = _number(top) if place == 0 else "0" if place == height - 1 else ""
+            lines.append(f"{label.rjust(margin)} {screen.paint(DIM, '┤')}{screen.paint(colour, row.rstrip())}".rstrip())
+    begin, end = _clock(since, history), _clock(history.until, history)
+    axis = " " * (margin + 2) + begin + end.rjust(columns - len(begin))
+    return [*lines, screen.paint(DIM, axis)]
+
+
+def _buckets(
+    series: Sequence[tuple[datetime, float | None]], since: datetime, until: datetime, columns: int
+) -> list[float | None]:
+    """The highest value of each column's time; where none fell into it, the one before; None: nothing is known."""
+    span = (until - since) / columns
+    found: list[list[float]] = [[] for _ in range(columns)]
+    gaps = [False] * columns
+    for at, value in series:
+        place = min(max((at - since) // span, 0), columns - 1)
+        if value is None:
+            gaps[place] = True
+        else:
+            found[place].append(value)
+    bars: list[float | None] = []
+    last = max(((at - since) // span for at, _ in series), default=0)
+    for place, (values, gap) in enumerate(zip(found, gaps, strict=True)):
+        held = bars[-1] if bars and not gap and place <= last else None
+        bars.append(max(values) if values else held)
+    return bars
+
+
+def _rows(bars: Sequence[float | None], top: float, height: int) -> Iterator[str]:
+    """Lines of bars, the highest first. What is above 0 shows."""
+    for row in range(height - 1, -1, -1):
+        line = ""
+        for value in bars:
+            eighths = 0 if value is None or value <= 0 else max(1, round(min(value / top, 1) * height * 8))
+            line += _EIGHTHS[min(max(eighths - row * 8, 0), 8)]
+        yield line
+
+
+def _size(point: Point) -> int | None:
+    """The size that came of the decision: what was wanted, unless that was only proposed."""
+    return point.current if point.dry_run or point.desired is None else point.desired
+
+
+def _sizes_title(history: HistoryDocument, known: Sequence[int]) -> str:
+    last = history.points[-1]
+    told = f"{known[0]} -> {known[-1]}, {min(known)} to {max(known)}" if known else UNKNOWN
+    bounds = f"bounds {last.minimum} to {last.maximum}"
+    return f"replicas: {told}; {bounds}; {history.decisions} decisions" + (" (dry run)" if last.dry_run else "")
+
+
+def _metric_title(last: PointMetric, values: Sequence[tuple[datetime, float | None]]) -> str:
+    known = [value for _, value in values if value is not None]
+    unit = "%" if last.target_type is TargetType.UTILIZATION else ""
+    failed = len(values) - len(known)
+    told = f"{_number(min(known))}{unit} to {_number(max(known))}{unit}" if known else UNKNOWN
+    target = "" if last.target is None else f"; target {_number(last.target)}{unit}"
+    return f"{clean(last.name)}: {told}{target}" + (f"; no value in {failed} decisions" if failed else "")
+
+
+def _metric(point: Point, name: str) -> PointMetric | None:
+    return next((metric for metric in point.metrics if metric.name == name), None)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _clock(at: datetime, history: HistoryDocument) -> str:
+    form = "%H:%M:%S" if (history.until - history.since).total_seconds() <= 86_400 else "%Y-%m-%d %H:%M"
+    return at.astimezone().strftime(form)
+
+
+def rows(history: HistoryDocument) -> list[str]:
+    """A row a decision, for pipes."""
+    table = Table(("TIME", "CURRENT", "DESIRED", "MIN", "MAX", "METRICS"), Screen())
+    count: Callable[[int | None], str] = lambda size: UNKNOWN if size is None else str(size)  # noqa: E731
+    return table.lines(
+        [
+            (
+                point.at.astimezone().isoformat(timespec="seconds"),
+                count(point.current),
+                count(point.desired),
+                str(point.minimum),
+                str(point.maximum),
+                ", ".join(_told(metric) for metric in point.metrics),
+            )
+            for point in history.points
+        ]
+    )
+
+
+def _told(metric: PointMetric) -> str:
+    unit = "%" if metric.target_type is TargetType.UTILIZATION else ""
+    value = UNKNOWN if metric.value is None else f"{metric.value:g}{unit}"
+    return f"{clean(metric.name)}: {value}" + ("" if metric.target is None else f"/{metric.target:g}{unit}")

@@ -1,0 +1,169 @@
+"""`autoscaler describe`, in the layout of `kubectl describe hpa`.
+
+Source of the layout: kubernetes/kubectl, pkg/describe, `describeHorizontalPodAutoscalerV2`.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import zip_longest
+
+from autoscaler.cli.tables.happenings import EventTable
+from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
+from autoscaler.documents import (
+    BehaviorDocument,
+    ConditionDocument,
+    Detail,
+    Metric,
+    MetricSpecDocument,
+    RulesDocument,
+    Summary,
+)
+from autoscaler.model import MetricType, TargetType
+
+_METRICS = "Metrics:"
+
+
+def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
+    """The whole text, in lines."""
+    pairs = [*_head(detail, now), *_metrics(detail), *_sizes(detail)]
+    width = max(len(label) for label, _ in pairs) + 2
+    if screen.width is not None and width > screen.width // 2:  # the metrics' labels are long; the others need not be
+        width = max(len(label) for label, _ in pairs if not label.startswith(" ")) + 2
+    lines = []
+    for label, value in pairs:
+        told = screen.wrap(clean(value), width) if value else [""]
+        lines.append(f"{label.ljust(width - 2)}  {told[0][width:]}".rstrip())
+        lines += told[1:]
+        if label.startswith("Max replicas") and detail.spec is not None:
+            lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)
+    return [*lines, *_conditions(detail.summary.conditions, screen), *_events(detail, now, screen)]
+
+
+def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
+    summary = detail.summary
+    yield "Name:", summary.name
+    yield "Reference:", summary.reference or UNKNOWN
+    yield "State:", summary.state.value + (" (dry run)" if summary.dry_run else "")
+    if not summary.configured:
+        yield "Configured:", "no; it left the configuration and is still remembered"
+    if summary.limited_by:
+        yield "Limited by:", summary.limited_by
+    if summary.error:
+        yield "Error:", summary.error
+    yield from _steering(summary, now)
+    first, last = summary.first_seen, summary.last_decision
+    if first is not None:
+        yield "First seen:", f"{_time(first)} ({age(now - first)} ago)"
+    yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({age(now - last)} ago)"
+    for warning in detail.warnings:
+        yield "Warning:", warning
+
+
+def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
+    pause, override = summary.steering.pause, summary.steering.override
+    if pause is not None:
+        way = {"in": "scaling in", "out": "scaling out", "both": "scaling"}[pause.direction.value]
+        yield "Paused:", f"{way}, {_asked(pause.by, pause.reason, pause.until, now)}"
+    if override is not None:
+        bounds = [
+            f"{word} {bound}"
+            for word, bound in (("min", override.minimum), ("max", override.maximum))
+            if bound is not None
+        ]
+        yield "Overridden:", f"{', '.join(bounds)}, {_asked(override.by, override.reason, override.until, now)}"
+
+
+def _asked(by: str, reason: str, until: datetime | None, now: datetime) -> str:
+    end = "until it is resumed" if until is None else f"for another {age(until - now)}"
+    return f"by {by}, {end}" + (f": {reason}" if reason else "")
+
+
+def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
+    metrics = detail.summary.metrics
+    specs = detail.spec.metrics if detail.spec is not None else ()
+    yield _METRICS, "( current / target )" if metrics else NONE
+    for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
+        yield f"  {_label(metric, spec)}:", f"{metric.current or UNKNOWN} / {metric.target}"
+
+
+def _label(metric: Metric, spec: MetricSpecDocument | None) -> str:
+    average = "target average value" if metric.target_type is TargetType.AVERAGE_VALUE else "target value"
+    share = "  (as a percentage of request)" if metric.target_type is TargetType.UTILIZATION else ""
+    name = clean(metric.name)
+    match metric.type:
+        case MetricType.RESOURCE:
+            return f"resource {name} on instances{share}"
+        case MetricType.CONTAINER_RESOURCE:
+            container = spec.container if spec is not None else None
+            return f"resource {name} of container {clean(container or UNKNOWN)!r} on instances{share}"
+        case MetricType.PODS:
+            return f'"{name}" on instances'
+        case MetricType.OBJECT:
+            described = spec.described_object if spec is not None else None
+            return f'"{name}"' + (f" on {clean(described)}" if described else "") + f" ({average})"
+        case MetricType.EXTERNAL:
+            return f'"{name}" ({average})'
+
+
+def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
+    summary, spec = detail.summary, detail.spec
+    low, high = (spec.minimum, spec.maximum) if spec is not None else (summary.minimum, summary.maximum)
+    yield "Min replicas:", _bound(low, summary.minimum)
+    yield "Max replicas:", _bound(high, summary.maximum)
+    yield "Replicas:", f"{_count(summary.current)} current / {_count(summary.desired)} desired"
+
+
+def _bound(configured: int | None, in_force: int | None) -> str:
+    return _count(configured) + (f" (in force: {in_force})" if in_force not in (None, configured) else "")
+
+
+def _count(size: int | None) -> str:
+    return UNKNOWN if size is None else str(size)
+
+
+def _behavior(behavior: BehaviorDocument | None, window: timedelta) -> Iterator[str]:
+    if behavior is None:
+        yield f"Behavior:  {NONE} (stabilization window for scaling in: {window.total_seconds():g} seconds)"
+        return
+    yield "Behavior:"
+    yield from _rules("Scale Up", behavior.scale_up)
+    yield from _rules("Scale Down", behavior.scale_down)
+
+
+def _rules(title: str, rules: RulesDocument) -> Iterator[str]:
+    yield f"  {title}:"
+    yield f"    Stabilization Window: {rules.stabilization_window_seconds.total_seconds():g} seconds"
+    yield f"    Select Policy: {rules.select_policy.value}"
+    yield f"    Tolerance: {rules.tolerance:g}"
+    yield "    Policies:"
+    kinds = [f"- Type: {policy.type.value}" for policy in rules.policies]
+    values = [f"Value: {policy.value}" for policy in rules.policies]
+    for policy, kind, value in zip(rules.policies, kinds, values, strict=True):
+        period = f"Period: {policy.period_seconds.total_seconds():g} seconds"
+        yield f"      {kind.ljust(max(map(len, kinds)))}  {value.ljust(max(map(len, values)))}  {period}"
+
+
+def _conditions(conditions: Sequence[ConditionDocument], screen: Screen) -> list[str]:
+    if not conditions:
+        return [f"Conditions:  {NONE}"]
+    table = Table(("Type", "Status", "Reason", "Message"), screen, indent=2, gap=2)
+    rows = [(each.type.value, str(each.status), clean(each.reason), clean(each.message)) for each in conditions]
+    table.fit(rows)
+    lines = ["Conditions:", table.header(), table.rule()]
+    for each, row in zip(conditions, rows, strict=True):
+        wrong = {"AbleToScale": not each.status, "ScalingActive": not each.status}.get(each.type.value, False)
+        limited = each.type.value == "ScalingLimited" and each.status
+        lines += table.row(row, ("", RED if wrong else YELLOW if limited else "", "", ""))
+    return lines
+
+
+def _events(detail: Detail, now: datetime, screen: Screen) -> list[str]:
+    if not detail.events:
+        return [f"Events:  {NONE}"]
+    events = [each.model_dump(mode="json") for each in detail.events]
+    table = EventTable(screen, with_name=False, described=True)
+    return ["Events:", *table.header(events, now), *table.rows(events, now)]
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone().strftime("%a, %d %b %Y %H:%M:%S %z")

@@ -1,0 +1,55 @@
+"""`autoscaler explain`: a decision as a person reads it."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
+from autoscaler.documents import ExplainedMetric, Explanation
+
+
+def explained(told: Explanation, now: datetime, screen: Screen) -> list[str]:
+    """The whole text, in lines: the metrics in a table, then the document's own sentences."""
+    at = told.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    head = f"{clean(told.name)} ({clean(told.reference)}), decided {at}, {age(now - told.at)} ago"
+    lines = [screen.paint(BOLD, head), ""]
+    if told.metrics:
+        lines += [*_metrics(told, screen), ""]
+    for sentence in told.lines:
+        text = clean(sentence)
+        deeper = len(text) - len(text.lstrip())
+        lines += screen.wrap(text.strip(), deeper, 2)
+    return [*lines, *_warnings(told, screen)]
+
+
+def _metrics(told: Explanation, screen: Screen) -> Iterator[str]:
+    table = Table(("METRIC", "CURRENT", "TARGET", "RATIO", "ASKS FOR", "SAMPLES"), screen)
+    rows = [_cells(metric) for metric in told.metrics]
+    table.fit(rows)
+    yield table.header()
+    for metric, row in zip(told.metrics, rows, strict=True):
+        colour = RED if metric.error is not None else GREEN if metric.wins else ""
+        yield from table.row(row, ["", "", "", "", colour, ""])
+
+
+def _cells(metric: ExplainedMetric) -> tuple[str, ...]:
+    asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{' (wins)' if metric.wins else ''}"
+    ratio = "-" if metric.ratio is None else f"{metric.ratio:.3f}"
+    return (clean(metric.name), metric.current or UNKNOWN, metric.target, ratio, asked, _samples(metric))
+
+
+def _samples(metric: ExplainedMetric) -> str:
+    samples = metric.samples
+    counts = (
+        (samples.ready, "counted"),
+        (len(samples.missing), "missing"),
+        (len(samples.not_ready), "not ready"),
+        (len(samples.ignored), "ignored"),
+        (len(samples.unmatched), "not matched"),
+        (len(samples.dropped), "unusable"),
+    )
+    return ", ".join([f"{samples.read} read", *[f"{count} {word}" for count, word in counts if count]])
+
+
+def _warnings(told: Explanation, screen: Screen) -> Iterator[str]:
+    for warning in told.warnings:
+        yield from (screen.paint(YELLOW, line) for line in screen.wrap(f"Warning: {clean(warning)}", 0, 2))

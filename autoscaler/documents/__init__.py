@@ -1,0 +1,97 @@
+"""What the terminal, the page and the HTTP API show, as typed documents: pure functions of recorded values."""
+
+from autoscaler.documents.base import Document
+from autoscaler.documents.detail import Detail, detail
+from autoscaler.documents.explain import explanation
+from autoscaler.documents.explanation import (
+    Allowance,
+    BoundsDocument,
+    ExplainedMetric,
+    Explanation,
+    MoveDocument,
+    Samples,
+    Stabilization,
+    StepDocument,
+    ThresholdDocument,
+    Way,
+)
+from autoscaler.documents.happening import (
+    EventDocument,
+    EventList,
+    HistoryDocument,
+    Point,
+    PointMetric,
+    event,
+    history_document,
+)
+from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
+from autoscaler.documents.metric import Metric, metric
+from autoscaler.documents.rules import (
+    BehaviorDocument,
+    MetricSpecDocument,
+    OptionsDocument,
+    PolicyDocument,
+    QueryDocument,
+    RulesDocument,
+    SpecDocument,
+    spec,
+)
+from autoscaler.documents.summary import (
+    AutoscalerList,
+    ConditionDocument,
+    OverrideDocument,
+    PauseDocument,
+    State,
+    SteeringDocument,
+    Summary,
+    steering_document,
+    summaries,
+    summary,
+)
+
+__all__ = [
+    "Allowance",
+    "AutoscalerList",
+    "BehaviorDocument",
+    "BoundsDocument",
+    "ConditionDocument",
+    "Detail",
+    "Document",
+    "EventDocument",
+    "EventList",
+    "ExplainedMetric",
+    "Explanation",
+    "HistoryDocument",
+    "Library",
+    "Metric",
+    "MetricSpecDocument",
+    "MoveDocument",
+    "NoDecision",
+    "OptionsDocument",
+    "OverrideDocument",
+    "PauseDocument",
+    "Point",
+    "PointMetric",
+    "PolicyDocument",
+    "QueryDocument",
+    "RulesDocument",
+    "Samples",
+    "SpecDocument",
+    "Stabilization",
+    "State",
+    "SteeringDocument",
+    "StepDocument",
+    "Summary",
+    "ThresholdDocument",
+    "UnknownAutoscaler",
+    "Way",
+    "detail",
+    "event",
+    "explanation",
+    "history_document",
+    "metric",
+    "spec",
+    "steering_document",
+    "summaries",
+    "summary",
+]

@@ -1,0 +1,259 @@
+"""One decision, explained: what was read, what it came to, what held it, and what would have to change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autoscaler.decide.scaling_rules import bounds_of
+from autoscaler.documents.explanation import (
+    Allowance,
+    BoundsDocument,
+    ExplainedMetric,
+    Explanation,
+    MoveDocument,
+    Samples,
+    Stabilization,
+    StepDocument,
+    ThresholdDocument,
+    Way,
+)
+from autoscaler.documents.metric import metric, number, text
+from autoscaler.documents.sentences import sentences
+from autoscaler.documents.summary import conditions, steering_document
+from autoscaler.errors import MetricError
+from autoscaler.foresee import outlook
+from autoscaler.foresee.replay import history, lookback
+from autoscaler.foresee.thresholds import Thresholds, thresholds
+from autoscaler.model import (
+    Autoscaler,
+    Decision,
+    Direction,
+    History,
+    InstanceReading,
+    MetricOutcome,
+    Observation,
+    Reading,
+    Step,
+    TargetState,
+    ValueReading,
+)
+from autoscaler.record import Record
+
+
+def explanation(record: Record, earlier: Sequence[Decision]) -> Explanation:
+    """One decision explained. `earlier`: decisions before it, the newest first, over at least `lookback`."""
+    decision, scaler = record.decision, record.scaler
+    known = [made for made in reversed(earlier) if made.target == decision.target]
+    before = history(known) if known else History()
+    case = _Case(record, history([*known, decision]), _thresholds(record))
+    told = Explanation(
+        name=decision.name,
+        reference=str(decision.target),
+        at=decision.now,
+        dry_run=decision.dry_run,
+        current=decision.current,
+        desired=decision.desired,
+        written=decision.written,
+        outcome=None if decision.outcome is None else type(decision.outcome).__name__,
+        error=decision.error,
+        metrics=_metrics(record, case.thresholds),
+        trace=_steps(decision.trace),
+        conditions=conditions(decision.conditions),
+        bounds=_bounds(record),
+        stabilization=_stabilization(decision, before, scaler),
+        policies=case.policies(),
+        steering=steering_document(decision.steering),
+        if_unchanged=case.if_unchanged(),
+        ways=case.ways(),
+        warnings=decision.warnings,
+        lines=(),
+    )
+    return told.model_copy(update={"lines": sentences(told)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A decision, what was remembered after it, and where its metrics begin to ask for another size."""
+
+    record: Record
+    after: History
+    thresholds: Sequence[Thresholds | None]
+
+    @property
+    def size(self) -> int | None:
+        """The size after it; None: the target could not be read."""
+        decision = self.record.decision
+        return decision.current if decision.written is None else decision.written
+
+    def policies(self) -> tuple[Allowance, ...]:
+        behavior, size, now = self.record.scaler.behavior, self.size, self.record.decision.now
+        if behavior is None or size is None:
+            return ()
+        found = []
+        for direction in (Direction.OUT, Direction.IN):
+            coming = outlook.next_allowance(size, behavior, self.after, direction, now)
+            found.append(
+                Allowance(
+                    direction=direction,
+                    size=outlook.allowed(size, behavior, self.after, direction, now),
+                    next_size=None if coming is None else coming[1],
+                    next_at=None if coming is None else coming[0],
+                    next_seconds=None if coming is None else coming[0] - now,
+                )
+            )
+        return tuple(found)
+
+    def if_unchanged(self) -> MoveDocument | None:
+        """None after a write: the metrics that it was made from are not those of the new size."""
+        if self.record.decision.change is not None:
+            return None
+        return self._document(self._forecast(self.record.observation).move)
+
+    def ways(self) -> tuple[Way, ...]:
+        outcomes, state = self.record.decision.metrics, self.record.observation.target
+        if not outcomes or not isinstance(state, TargetState) or self.record.decision.written is not None:
+            return ()
+        return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
+
+    def _way(self, direction: Direction, outcomes: Sequence[MetricOutcome]) -> Way:
+        out = direction is Direction.OUT
+        limits = [None if each is None else (each.above if out else each.below) for each in self.thresholds]
+        readings = [
+            None if each is None else (each.reading_above if out else each.reading_below) for each in self.thresholds
+        ]
+        reachable = [reading is not None for reading in readings]
+        if not (any(reachable) if out else all(reachable)):
+            return Way(direction=direction, when=(), hurdles=(), earliest=None)
+        word = "above" if out else "below"
+        ahead = self._forecast(self._observing(readings))
+        return Way(
+            direction=direction,
+            when=tuple(
+                [
+                    f"{outcome.name} {word} {text(value, outcome.target)}"
+                    for outcome, value in zip(outcomes, limits, strict=True)
+                    if value is not None
+                ]
+            ),
+            hurdles=_steps(ahead.hurdles),
+            earliest=self._document(ahead.move),
+        )
+
+    def _observing(self, readings: Sequence[Reading | None]) -> Observation:
+        observed = self.record.observation
+        return replace(
+            observed,
+            readings=tuple([new or old for new, old in zip(readings, observed.readings, strict=True)]),
+        )
+
+    def _forecast(self, observed: Observation) -> outlook.Forecast:
+        scaler, now = self.record.scaler, self.record.decision.now
+        horizon = max(lookback(scaler), scaler.options.cpu_initialization_period)
+        return outlook.forecast(scaler, observed, self.after, now, horizon)
+
+    def _document(self, move: outlook.Move | None) -> MoveDocument | None:
+        if move is None:
+            return None
+        ahead = move.at - self.record.decision.now
+        return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
+
+
+def _thresholds(record: Record) -> Sequence[Thresholds | None]:
+    decision, state = record.decision, record.observation.target
+    if not decision.metrics or not isinstance(state, TargetState):
+        return ()
+    return [
+        thresholds(record.scaler, spec, reading, outcome, state, decision.now)
+        for spec, reading, outcome in zip(
+            record.scaler.metrics, record.observation.readings, decision.metrics, strict=True
+        )
+    ]
+
+
+def _metrics(record: Record, limits: Sequence[Thresholds | None]) -> tuple[ExplainedMetric, ...]:
+    outcomes = record.decision.metrics
+    winner = _winner(record.decision)
+    return tuple(
+        [
+            _metric(outcome, reading, limit, wins=outcome is winner)
+            for outcome, reading, limit in zip(outcomes, record.observation.readings, limits, strict=True)
+        ]
+        if outcomes
+        else ()
+    )
+
+
+def _winner(decision: Decision) -> MetricOutcome | None:
+    """The metric that was followed: the first that asks for most, as `decide` chooses. None: the metrics failed."""
+    if not any(step.reason == "ValidMetricFound" for step in decision.trace):
+        return None
+    asking = [outcome for outcome in decision.metrics if outcome.proposal is not None]
+    return max(asking, key=lambda outcome: outcome.proposal or 0, default=None)
+
+
+def _metric(
+    outcome: MetricOutcome, reading: Reading | MetricError, limits: Thresholds | None, *, wins: bool
+) -> ExplainedMetric:
+    plain = metric(outcome)
+    return ExplainedMetric(
+        **dict(plain),
+        ratio=outcome.ratio if outcome.ratio is None or abs(outcome.ratio) < float("inf") else None,
+        proposal=outcome.proposal,
+        detail=outcome.detail,
+        wins=wins,
+        samples=Samples(
+            read=_read(reading),
+            ready=outcome.ready,
+            missing=outcome.missing,
+            not_ready=outcome.not_ready,
+            ignored=outcome.ignored,
+            unmatched=outcome.unmatched,
+            dropped=outcome.dropped,
+        ),
+        thresholds=None
+        if limits is None
+        else ThresholdDocument(
+            above=number(limits.above, outcome.target.type),
+            above_text=None if limits.above is None else text(limits.above, outcome.target),
+            below=number(limits.below, outcome.target.type),
+            below_text=None if limits.below is None else text(limits.below, outcome.target),
+        ),
+    )
+
+
+def _read(reading: Reading | MetricError) -> int:
+    match reading:
+        case InstanceReading():
+            return len(reading.samples)
+        case ValueReading():
+            return len(reading.values)
+        case MetricError():
+            return 0
+
+
+def _steps(trace: Sequence[Step]) -> tuple[StepDocument, ...]:
+    return tuple(
+        [StepDocument(reason=step.reason, before=step.before, after=step.after, detail=step.detail) for step in trace]
+    )
+
+
+def _bounds(record: Record) -> BoundsDocument | None:
+    state = record.observation.target
+    if not isinstance(state, TargetState):
+        return None
+    found = bounds_of(record.scaler, record.decision.steering.override, state.limits)
+    return BoundsDocument(
+        minimum=found.minimum, maximum=found.maximum, minimum_of=found.minimum_of, maximum_of=found.maximum_of
+    )
+
+
+def _stabilization(decision: Decision, before: History, scaler: Autoscaler) -> Stabilization | None:
+    hold = outlook.stabilizing(decision, before.recommendations, scaler)
+    if hold is None:
+        return None
+    down = any(step.reason == "ScaleDownStabilized" for step in decision.trace)
+    return Stabilization(
+        direction=Direction.IN if down else Direction.OUT,
+        recommendation=hold.replicas,
+        until=hold.until,
+        remaining_seconds=hold.until - decision.now,
+    )

@@ -1,0 +1,113 @@
+"""Documents from the state: what the HTTP API answers, and what the command line reads when no daemon runs."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from autoscaler.documents.detail import Detail, detail
+from autoscaler.documents.explain import explanation
+from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.happening import EventList, HistoryDocument, event, history_document
+from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
+from autoscaler.errors import AutoscalerError
+from autoscaler.foresee.replay import lookback
+from autoscaler.model import Autoscaler, Steering
+from autoscaler.record import Archive
+
+DETAIL_EVENTS: Final = timedelta(hours=1)
+"""Whose events are shown with an autoscaler, as Kubernetes keeps them."""
+MOST_POINTS: Final = 2_000
+"""Of a chart."""
+_MOST_DECISIONS: Final = 4_000
+"""That one explanation looks back over: the longest window, an hour, at a period of a second."""
+
+
+class UnknownAutoscaler(AutoscalerError):
+    """Neither configured nor remembered: ask for another name."""
+
+
+class NoDecision(AutoscalerError):
+    """There was no decision yet at the time asked for: ask for a later one."""
+
+
+class Library:
+    """Reads the state and makes documents. Any number of threads at once; every method raises StateError."""
+
+    def __init__(self, archive: Archive, scalers: Sequence[Autoscaler] | None) -> None:
+        """`scalers`: the configuration's; None: unknown, then everything remembered counts as configured."""
+        self._archive = archive
+        self._scalers = None if scalers is None else {scaler.name: scaler for scaler in scalers}
+
+    def autoscalers(self, now: datetime) -> Sequence[Summary]:
+        """Every autoscaler that is configured or remembered, by name."""
+        return self.page(now, 0, None).autoscalers
+
+    def page(self, now: datetime, offset: int, limit: int | None, containing: str = "") -> AutoscalerList:
+        """A part of that list: of the names that contain a text. Costs as much as it is long."""
+        archive = self._archive
+        latest = archive.latest()
+        names = sorted(name for name in (self._scalers or {}).keys() | latest.keys() if containing in name)
+        shown = names[offset:] if limit is None else names[offset : offset + limit]
+        found = summaries(shown, self._scalers, latest, archive.steering(), now, archive.first_seen())
+        return AutoscalerList(autoscalers=tuple(found), total=len(names))
+
+    def autoscaler(self, name: str, now: datetime) -> Detail:
+        """One of them. Raises UnknownAutoscaler."""
+        scaler = None if self._scalers is None else self._scalers.get(name)
+        recorded = self._archive.records(name, limit=1)
+        if not recorded and scaler is None:
+            raise self._unknown(name)
+        decision = recorded[0].decision if recorded else None
+        steering = self._archive.steering().get(name, Steering()).at(now)
+        configured = self._scalers is None or scaler is not None
+        return detail(
+            summary(
+                name,
+                scaler,
+                decision,
+                steering,
+                configured=configured,
+                first_seen=self._archive.first_seen().get(name),
+            ),
+            scaler or recorded[0].scaler,
+            decision,
+            self._archive.events(name, now - DETAIL_EVENTS),
+        )
+
+    def explanation(self, name: str, at: datetime | None = None) -> Explanation:
+        """The decision in force at a time, by default the last. Raises UnknownAutoscaler, NoDecision."""
+        found = self._archive.records(name, until=at, limit=1)
+        if not found:
+            self.require(name)
+            when = "yet" if at is None else f"at {at.isoformat()}"
+            raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
+        record = found[0]
+        made = record.decision.now
+        earlier = self._archive.decisions(name, made - lookback(record.scaler), made, _MOST_DECISIONS)
+        return explanation(record, [each for each in earlier if each.now < made])
+
+    def history(self, name: str, since: datetime, until: datetime, most: int = MOST_POINTS) -> HistoryDocument:
+        """Decisions over a time, as at most `most` points. Raises UnknownAutoscaler."""
+        self.require(name)
+        rows = self._archive.series(name, since, until)
+        events = [row for row in self._archive.events(name, since) if row.first <= until]
+        return history_document(name, since, until, rows, events, most)
+
+    def events(self, name: str | None, since: datetime | None, offset: int = 0, limit: int | None = None) -> EventList:
+        """Equal events counted, the newest last; a page counts from the newest. Raises UnknownAutoscaler."""
+        if name is not None:
+            self.require(name)
+        found = self._archive.events(name, since)
+        end = max(len(found) - offset, 0)
+        start = 0 if limit is None else max(end - limit, 0)
+        return EventList(events=tuple([event(row) for row in found[start:end]]), total=len(found))
+
+    def require(self, name: str) -> None:
+        """Raise UnknownAutoscaler unless it is configured or remembered."""
+        if name not in (self._scalers or {}) and not self._archive.records(name, limit=1):
+            raise self._unknown(name)
+
+    def _unknown(self, name: str) -> UnknownAutoscaler:
+        return UnknownAutoscaler(
+            f"no autoscaler {name[:64]!r} is configured or remembered; `autoscaler get` lists them"
+        )

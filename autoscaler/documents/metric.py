@@ -1,0 +1,65 @@
+"""One metric as it is shown: numbers for charts, and the texts that kubectl would write."""
+
+from collections.abc import Sequence
+
+from autoscaler.documents import notation
+from autoscaler.documents.base import Document
+from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
+
+
+class Metric(Document):
+    """A metric's current value against its target."""
+
+    name: str
+    type: MetricType
+    target_type: TargetType
+    current: str | None
+    """As kubectl writes it: `63%`, `37500m`; null when the metric failed or was not asked for."""
+    target: str
+    text: str
+    """Both, as an entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37500m/30 (avg)`, `<unknown>/15`."""
+    value: float | None
+    """`current` as a number: percents for Utilization, else the quantity itself."""
+    target_value: float
+    error: str | None
+    """Why there is no value."""
+
+
+def metric(outcome: MetricOutcome) -> Metric:
+    """The document of one outcome."""
+    return Metric(
+        name=outcome.name,
+        type=outcome.type,
+        target_type=outcome.target.type,
+        current=notation.value(outcome),
+        target=notation.target(outcome.target),
+        text=notation.metric(outcome),
+        value=number(outcome.current, outcome.target.type),
+        target_value=outcome.target.value / scale_of(outcome.target.type),
+        error=outcome.error,
+    )
+
+
+def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[Metric, ...]:
+    """Those of a decision; where it read none (target unreadable, size out of bounds), the specs' without values."""
+    return tuple([metric(outcome) for outcome in outcomes or map(unread, specs)])
+
+
+def unread(spec: MetricSpec) -> MetricOutcome:
+    """An outcome without a value."""
+    return MetricOutcome(spec.name, spec.type, spec.target)
+
+
+def scale_of(kind: TargetType) -> int:
+    """By what a value kept as a whole number is divided to be shown."""
+    return 1 if kind is TargetType.UTILIZATION else 1000
+
+
+def number(value: int | None, kind: TargetType) -> float | None:
+    """A kept value as a number in its own unit."""
+    return None if value is None else value / scale_of(kind)
+
+
+def text(value: int, target: MetricTarget) -> str:
+    """A kept value as kubectl writes it: `66%`, `37500m`."""
+    return notation.target(MetricTarget(target.type, value))

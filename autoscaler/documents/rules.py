@@ -1,0 +1,149 @@
+"""An autoscaler's rules as they are shown: `behavior` with every default filled in."""
+
+from datetime import timedelta
+
+from autoscaler.documents import notation
+from autoscaler.documents.base import Document, Seconds
+from autoscaler.foresee.outlook import down_window, up_window
+from autoscaler.model import (
+    Autoscaler,
+    MetricSpec,
+    MetricType,
+    PolicyType,
+    Query,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    TargetType,
+)
+from autoscaler.quantity import format_quantity
+
+
+class PolicyDocument(Document):
+    """At most `value` replicas, or percents, per period."""
+
+    type: PolicyType
+    value: int
+    period_seconds: Seconds
+
+
+class RulesDocument(Document):
+    """Rules of one direction."""
+
+    stabilization_window_seconds: Seconds
+    select_policy: SelectPolicy
+    policies: tuple[PolicyDocument, ...]
+    tolerance: float
+
+
+class BehaviorDocument(Document):
+    """Rules of both directions."""
+
+    scale_up: RulesDocument
+    scale_down: RulesDocument
+
+
+class OptionsDocument(Document):
+    """The controller's numbers that this autoscaler is decided with."""
+
+    sync_period_seconds: Seconds
+    tolerance: float
+    downscale_stabilization_seconds: Seconds
+    cpu_initialization_period_seconds: Seconds
+    initial_readiness_delay_seconds: Seconds
+
+
+class QueryDocument(Document):
+    """Where samples come from."""
+
+    expr: str
+    prometheus: str
+    match: dict[str, str]
+
+
+class MetricSpecDocument(Document):
+    """A metric as it is configured."""
+
+    name: str
+    type: MetricType
+    target_type: TargetType
+    target: str
+    query: QueryDocument
+    request: str | QueryDocument | None
+    """Capacity per instance; null: the instance's own reservation, or none is needed."""
+    container: str | None
+    described_object: str | None
+
+
+class SpecDocument(Document):
+    """An autoscaler as it is configured, defaults filled in."""
+
+    minimum: int
+    maximum: int
+    metrics: tuple[MetricSpecDocument, ...]
+    behavior: BehaviorDocument | None
+    """null: HPA's algorithm without behavior."""
+    options: OptionsDocument
+
+
+def spec(scaler: Autoscaler) -> SpecDocument:
+    """The document of a configured autoscaler."""
+    options = scaler.options
+    return SpecDocument(
+        minimum=scaler.min_replicas,
+        maximum=scaler.max_replicas,
+        metrics=tuple([_metric(each) for each in scaler.metrics]),
+        behavior=_behavior(scaler),
+        options=OptionsDocument(
+            sync_period_seconds=scaler.sync_period,
+            tolerance=options.tolerance,
+            downscale_stabilization_seconds=options.downscale_stabilization,
+            cpu_initialization_period_seconds=options.cpu_initialization_period,
+            initial_readiness_delay_seconds=options.initial_readiness_delay,
+        ),
+    )
+
+
+def _behavior(scaler: Autoscaler) -> BehaviorDocument | None:
+    behavior, default = scaler.behavior, scaler.options.tolerance
+    if behavior is None:
+        return None
+    return BehaviorDocument(
+        scale_up=_rules(behavior.scale_up, up_window(scaler), default),
+        scale_down=_rules(behavior.scale_down, down_window(scaler), default),
+    )
+
+
+def _rules(rules: ScalingRules, window: timedelta, default_tolerance: float) -> RulesDocument:
+    return RulesDocument(
+        stabilization_window_seconds=window,
+        select_policy=rules.select_policy,
+        policies=tuple([_policy(each) for each in rules.policies]),
+        tolerance=default_tolerance if rules.tolerance is None else rules.tolerance,
+    )
+
+
+def _policy(policy: ScalingPolicy) -> PolicyDocument:
+    return PolicyDocument(type=policy.type, value=policy.value, period_seconds=policy.period)
+
+
+def _metric(metric: MetricSpec) -> MetricSpecDocument:
+    request = metric.request
+    return MetricSpecDocument(
+        name=metric.name,
+        type=metric.type,
+        target_type=metric.target.type,
+        target=notation.target(metric.target),
+        query=_query(metric.query),
+        request=_query(request)
+        if isinstance(request, Query)
+        else None
+        if request is None
+        else format_quantity(request),
+        container=metric.container,
+        described_object=metric.described_object,
+    )
+
+
+def _query(query: Query) -> QueryDocument:
+    return QueryDocument(expr=query.expr, prometheus=query.prometheus, match=dict(query.match))

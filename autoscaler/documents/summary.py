@@ -1,0 +1,265 @@
+"""One autoscaler in a line of the list."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from autoscaler.documents import notation
+from autoscaler.documents.base import Document
+from autoscaler.documents.headline import failed, headline
+from autoscaler.documents.metric import Metric, metrics, unread
+from autoscaler.model import (
+    Autoscaler,
+    Condition,
+    ConditionType,
+    Decision,
+    Direction,
+    Proposed,
+    Steering,
+)
+
+
+class State(StrEnum):
+    """An autoscaler in one word, the most urgent that applies."""
+
+    UNKNOWN = "unknown"
+    """No decision yet."""
+    FAILING = "failing"
+    """A metric, the target or a write failed."""
+    PAUSED = "paused"
+    """An operator's pause is in force."""
+    HELD = "held"
+    """It wants another size, and the target (or what failed before) keeps it from it."""
+    DISABLED = "disabled"
+    """Somebody set the target's size to 0."""
+    LIMITED = "limited"
+    """Bounds or policies keep it from the size that the metrics ask for."""
+    STABILIZING = "stabilizing"
+    """A stabilization window does."""
+    SCALING = "scaling"
+    """It has just written another size, or would have in a dry run."""
+    STEADY = "steady"
+
+
+class ConditionDocument(Document):
+    """One of HPA's conditions."""
+
+    type: ConditionType
+    status: bool
+    reason: str
+    message: str
+    last_transition: datetime
+
+
+class PauseDocument(Document):
+    """Nothing is written in a direction."""
+
+    direction: Direction
+    by: str
+    reason: str
+    since: datetime
+    until: datetime | None
+    """null: until it is resumed."""
+
+
+class OverrideDocument(Document):
+    """Bounds in place of the configuration's; null: the configuration's own."""
+
+    minimum: int | None
+    maximum: int | None
+    by: str
+    reason: str
+    since: datetime
+    until: datetime | None
+
+
+class SteeringDocument(Document):
+    """What operators have asked for, as far as it is in force."""
+
+    pause: PauseDocument | None
+    override: OverrideDocument | None
+
+
+class Summary(Document):
+    """One autoscaler as the list shows it."""
+
+    name: str
+    reference: str
+    """`adapter/name`."""
+    state: State
+    reason: str | None
+    """Of the condition that says most."""
+    message: str | None
+    current: int | None
+    """The size that was last read."""
+    desired: int | None
+    minimum: int | None
+    """The bounds in force: where the configuration's, an operator's and the target's own meet."""
+    maximum: int | None
+    targets: str
+    """The TARGETS column of `kubectl get hpa`."""
+    metrics: tuple[Metric, ...]
+    conditions: tuple[ConditionDocument, ...]
+    limited_by: str | None
+    """What keeps it from the size that the metrics ask for, in words."""
+    steering: SteeringDocument
+    dry_run: bool
+    configured: bool
+    """Whether the configuration that runs has it; what left it is remembered for a while."""
+    first_seen: datetime | None
+    last_decision: datetime | None
+    error: str | None
+
+
+class AutoscalerList(Document):
+    """A page of the list."""
+
+    autoscalers: tuple[Summary, ...]
+    total: int
+    """How many there are on all pages."""
+
+
+def summary(
+    name: str,
+    scaler: Autoscaler | None,
+    decision: Decision | None,
+    steering: Steering,
+    *,
+    configured: bool,
+    first_seen: datetime | None = None,
+) -> Summary:
+    """The line of one autoscaler.
+
+    `scaler`: its configuration, None when it left it or is unknown. `decision`: the last. `steering`: in force now.
+    """
+    specs = () if scaler is None else scaler.metrics
+    condition = None if decision is None else headline(decision)
+    outcomes = decision.metrics if decision is not None else ()
+    low, high = _bounds(scaler, decision)
+    target = scaler.target if scaler is not None else decision.target if decision is not None else None
+    return Summary(
+        name=name,
+        reference=str(target) if target is not None else "",
+        state=state(decision, steering),
+        reason=None if condition is None else condition.reason,
+        message=None if condition is None else condition.message,
+        current=None if decision is None else decision.current,
+        desired=None if decision is None else decision.desired,
+        minimum=low,
+        maximum=high,
+        targets=notation.metrics(outcomes or tuple(map(unread, specs))),
+        metrics=metrics(outcomes, specs),
+        conditions=() if decision is None else conditions(decision.conditions),
+        limited_by=None if decision is None else limited_by(decision),
+        steering=steering_document(steering),
+        dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
+        configured=configured,
+        first_seen=first_seen,
+        last_decision=None if decision is None else decision.now,
+        error=None if decision is None else decision.error,
+    )
+
+
+def summaries(
+    names: Sequence[str],
+    scalers: Mapping[str, Autoscaler] | None,
+    latest: Mapping[str, Decision],
+    steering: Mapping[str, Steering],
+    now: datetime,
+    first_seen: Mapping[str, datetime] | None = None,
+) -> Sequence[Summary]:
+    """Those of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
+    known, seen = scalers or {}, first_seen or {}
+    return [
+        summary(
+            name,
+            known.get(name),
+            latest.get(name),
+            steering.get(name, Steering()).at(now),
+            configured=scalers is None or name in scalers,
+            first_seen=seen.get(name),
+        )
+        for name in names
+    ]
+
+
+def _bounds(scaler: Autoscaler | None, decision: Decision | None) -> tuple[int | None, int | None]:
+    if decision is not None and decision.minimum is not None:
+        return decision.minimum, decision.maximum
+    return (None, None) if scaler is None else (scaler.min_replicas, scaler.max_replicas)
+
+
+def state(decision: Decision | None, steering: Steering) -> State:
+    """The one word for it."""
+    if decision is None:
+        return State.UNKNOWN
+    found = {condition.type: condition for condition in decision.conditions}
+    active, limited = found.get(ConditionType.SCALING_ACTIVE), found.get(ConditionType.SCALING_LIMITED)
+    if failed(decision):
+        return State.FAILING
+    if steering.pause is not None:
+        return State.PAUSED
+    able = found.get(ConditionType.ABLE_TO_SCALE)
+    if able is not None and not able.status:
+        return State.HELD
+    if active is not None and active.reason == "ScalingDisabled":
+        return State.DISABLED
+    if decision.written is not None or isinstance(decision.outcome, Proposed):
+        return State.SCALING
+    if limited is not None and limited.status:
+        return State.LIMITED
+    if able is not None and able.reason in ("ScaleDownStabilized", "ScaleUpStabilized"):
+        return State.STABILIZING
+    return State.STEADY
+
+
+_LIMITS = frozenset(
+    {"ScaleDownStabilized", "ScaleUpStabilized", "ScaleUpLimit", "ScaleDownLimit", "TooFewReplicas", "TooManyReplicas"}
+)
+
+
+def limited_by(decision: Decision) -> str | None:
+    """What changed the number after the metrics, or kept it from being written; None: nothing did."""
+    told = [step.detail for step in decision.trace if step.reason in _LIMITS]
+    able = next((each for each in decision.conditions if each.type is ConditionType.ABLE_TO_SCALE), None)
+    if able is not None and not able.status:
+        told.append(able.message)
+    return "; ".join(told) or None
+
+
+def conditions(known: Sequence[Condition]) -> tuple[ConditionDocument, ...]:
+    """Their documents."""
+    return tuple(
+        [
+            ConditionDocument(
+                type=each.type,
+                status=each.status,
+                reason=each.reason,
+                message=each.message,
+                last_transition=each.last_transition,
+            )
+            for each in known
+        ]
+    )
+
+
+def steering_document(steering: Steering) -> SteeringDocument:
+    """Its document."""
+    pause, override = steering.pause, steering.override
+    return SteeringDocument(
+        pause=None
+        if pause is None
+        else PauseDocument(
+            direction=pause.direction, by=pause.by, reason=pause.reason, since=pause.since, until=pause.until
+        ),
+        override=None
+        if override is None
+        else OverrideDocument(
+            minimum=override.minimum,
+            maximum=override.maximum,
+            by=override.by,
+            reason=override.reason,
+            since=override.since,
+            until=override.until,
+        ),
+    )

@@ -1,0 +1,101 @@
+"""The log on stderr: JSON lines, or columns on a terminal. Everything that logs in this process ends here."""
+
+import logging
+import re
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Final, TextIO, cast
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from autoscaler.errors import named
+from autoscaler.log.columns import Columns
+from autoscaler.logger import Logger
+
+
+class Level(StrEnum):
+    """The least that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Format(StrEnum):
+    """How a line is written."""
+
+    AUTO = "auto"
+    """Columns on a terminal, JSON elsewhere."""
+    JSON = "json"
+    CONSOLE = "console"
+
+
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]+@")
+
+
+def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: TextIO | None = None) -> Logger:
+    """Route structlog, the standard library's logging and warnings to `stream` (stderr); returns the root logger."""
+    out = stream or sys.stderr
+    columns = style is Format.CONSOLE or (style is Format.AUTO and out.isatty())
+    threshold = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            without_credentials,
+            Columns(out) if columns else _json(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        logger_factory=structlog.WriteLoggerFactory(out),
+        cache_logger_on_first_use=False,  # a second `configure` must reach loggers that were handed out
+    )
+    log = cast("Logger", structlog.get_logger())
+    _route_standard_library(log)
+    return log
+
+
+def without_credentials(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
+    """Cut `user:password@` out of every URL in a line, whoever wrote it."""
+    return {key: _clean(value) for key, value in entry.items()}
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str) and "://" in value:
+        return _CREDENTIALS.sub("", value)
+    return value
+
+
+def _json() -> Processor:
+    render = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+
+    def ordered(logger: WrappedLogger, method: str, entry: EventDict) -> str | bytes:
+        first = {key: entry.pop(key) for key in ("timestamp", "level", "event")}
+        return render(logger, method, {**first, **entry})
+
+    return ordered
+
+
+def _route_standard_library(log: Logger) -> None:
+    handler = _Routed(log)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)  # client libraries' debug logs hold
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings show whole URLs, parameters and all
+    logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)  # headers; missed ticks come as `tick_missed`
+    logging.captureWarnings(capture=True)
+
+
+class _Routed(logging.Handler):
+    """Passes records of the standard library's logging on as events; of an exception its class and place alone."""
+
+    def __init__(self, log: Logger) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        keys: dict[str, Any] = {"logger": record.name}
+        if record.exc_info and record.exc_info[1] is not None:
+            keys["error"] = named(record.exc_info[1])
+        write: Callable[..., Any] = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        write("library_log", message=" ".join(record.getMessage().split()), **keys)

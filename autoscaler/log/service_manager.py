@@ -1,0 +1,57 @@
+"""What systemd is told. Source: sd_notify(3), sd_watchdog_enabled(3)."""
+
+import os
+
+from sdnotify import SystemdNotifier
+
+from autoscaler.clock import Clock
+
+
+class ServiceManager:
+    """Notifications to $NOTIFY_SOCKET; without one, each does nothing."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Takes systemd's variables out of the environment: workers that are started must not speak for us."""
+        self._clock = clock
+        self._notifier = SystemdNotifier() if os.environ.get("NOTIFY_SOCKET") else None
+        os.environ.pop("NOTIFY_SOCKET", None)
+        timeout_usec = os.environ.pop("WATCHDOG_USEC", "")
+        addressee = os.environ.pop("WATCHDOG_PID", "")
+        ours = timeout_usec.isdigit() and addressee in ("", str(os.getpid()))
+        self._ping_seconds = int(timeout_usec) / 1e6 / 4 if ours else None
+        self._pinged: float | None = None
+        self._status = ""
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        if self._notifier is not None and self._notifier.socket is not None:
+            self._notifier.socket.close()
+
+    def ready(self) -> None:
+        """Started, or done reloading."""
+        self._notify("READY=1")
+
+    def reloading(self) -> None:
+        """From now to `ready`."""
+        self._notify(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
+
+    def stopping(self) -> None:
+        """On the way out."""
+        self._notify("STOPPING=1")
+
+    def status(self, text: str) -> None:
+        """One line for `systemctl status`; sent when it changes."""
+        if text != self._status:
+            self._status = text
+            self._notify(f"STATUS={text}")
+
+    def progress(self) -> None:
+        """Keep the watchdog quiet; to be called as long as work gets done, at any rate."""
+        now = self._clock.monotonic()
+        if self._ping_seconds is not None and (self._pinged is None or now - self._pinged >= self._ping_seconds):
+            self._pinged = now
+            self._notify("WATCHDOG=1")
+
+    def _notify(self, message: str) -> None:
+        if self._notifier is not None:
+            self._notifier.notify(message.encode().decode("latin-1"))  # sdnotify encodes in it; systemd reads UTF-8

@@ -1,0 +1,65 @@
+"""Times an adapter from outside: the one place that every call of every adapter passes through."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, cast
+
+from autoscaler.clock import Clock
+from autoscaler.errors import TargetError
+from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
+from autoscaler.target import Adapter, Announces
+
+
+class Meter(Protocol):
+    """Where calls are counted."""
+
+    def called(self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException]) -> None:
+        """A call ended; `errors` has one for each target that it failed for."""
+
+
+def metered(name: str, adapter: Adapter, meter: Meter, clock: Clock) -> Adapter:
+    """The same adapter, each of its calls told to `meter`. Whoever built it closes the adapter itself."""
+    announces = isinstance(cast("object", adapter), Announces)
+    return (_MeteredAnnouncer if announces else _Metered)(name, adapter, meter, clock)
+
+
+class _Metered:
+    def __init__(self, name: str, adapter: Adapter, meter: Meter, clock: Clock) -> None:
+        self._name = name
+        self._adapter = adapter
+        self._meter = meter
+        self._clock = clock
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        began = self._clock.monotonic()
+        try:
+            states = self._adapter.observe(targets, call)
+        except Exception as error:
+            self._tell("observe", began, [error] * len(targets))
+            raise
+        answers = states.values() if isinstance(states, Mapping) else ()  # foreign code: the caller checks what came
+        self._tell("observe", began, [answer for answer in answers if isinstance(answer, TargetError)])
+        return states
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        began = self._clock.monotonic()
+        try:
+            outcome = self._adapter.scale(target, change, call)
+        except Exception as error:
+            self._tell("scale", began, [error])
+            raise
+        self._tell("scale", began, ())
+        return outcome
+
+    def _tell(self, operation: str, began: float, errors: Collection[BaseException]) -> None:
+        self._meter.called(self._name, operation, self._clock.monotonic() - began, errors)
+
+
+class _MeteredAnnouncer(_Metered):
+    def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+        began = self._clock.monotonic()
+        try:
+            cast("Announces", self._adapter).announce(target, decision, call)
+        except Exception as error:
+            self._tell("announce", began, [error])
+            raise
+        self._tell("announce", began, ())

@@ -1,0 +1,173 @@
+"""What stands now, a few series for each autoscaler: made from its latest decision when somebody asks."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from autoscaler.metrics.words import Action, towards
+from autoscaler.model import Autoscaler, Decision, MetricOutcome, MetricTarget, TargetType
+from autoscaler.observe.join import how_many
+
+_METRIC: Final = ("autoscaler", "metric", "metric_type", "target_type")
+_MOVES: Final = (Action.SCALE_UP, Action.SCALE_DOWN)
+
+
+@dataclass(slots=True)
+class _Known:
+    """All about one autoscaler."""
+
+    scaler: Autoscaler
+    decision: Decision | None = None
+    succeeded: float = 0.0
+    """Unix time of the last cycle without a failure; 0: none since the start."""
+    rescales: tuple[int, int] = (0, 0)
+    """Up, down."""
+
+
+class Latest(Collector):
+    """The configured autoscalers, and what was last decided about each."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: Mapping[str, _Known] = {}
+
+    def follow(self, scalers: Sequence[Autoscaler]) -> None:
+        """These are configured now; what is known of others goes, also of one that has got another target."""
+        with self._lock:
+            before = self._known
+            self._known = {scaler.name: _Known(scaler) for scaler in scalers}
+            for name, now in self._known.items():
+                had = before.get(name)
+                if had is not None and had.scaler.target == now.scaler.target:
+                    now.decision, now.succeeded, now.rescales = had.decision, had.succeeded, had.rescales
+
+    def decided(self, decisions: Sequence[Decision]) -> None:
+        """These are the latest. Of an autoscaler that is not configured any more they are dropped."""
+        with self._lock:
+            for made in decisions:
+                known = self._known.get(made.name)
+                if known is None or known.scaler.target != made.target:
+                    continue
+                known.decision = made
+                if made.error is None:
+                    known.succeeded = made.now.timestamp()
+                action = towards(made.written, made.current)
+                up, down = known.rescales
+                known.rescales = up + (action is Action.SCALE_UP), down + (action is Action.SCALE_DOWN)
+
+    def describe(self) -> Sequence[Metric]:
+        """Nothing: the registry need not collect to learn the names."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Every series there is now."""
+        with self._lock:
+            known = [(each.scaler, each.decision, each.succeeded, each.rescales) for each in self._known.values()]
+        decisions = [decision for _, decision, _, _ in known if decision is not None]
+        configured = _gauge("autoscalers", "Autoscalers that are configured.")
+        configured.add_metric((), len(known))
+        info = _gauge("info", "What an autoscaler scales.", "autoscaler", "adapter", "target", "dry_run")
+        period = _gauge("sync_period_seconds", "How often it is reconciled.", "autoscaler")
+        succeeded = _gauge(
+            "last_success_timestamp_seconds",
+            "When it was last reconciled without a failure; 0 before the first time since the start.",
+            "autoscaler",
+        )
+        rescales = CounterMetricFamily(
+            "autoscaler_rescales", "Sizes that were written.", labels=("autoscaler", "action")
+        )
+        for scaler, _, success, counts in known:
+            name = scaler.name
+            info.add_metric((name, scaler.target.adapter, scaler.target.name, str(scaler.dry_run).lower()), 1)
+            period.add_metric((name,), scaler.sync_period.total_seconds())
+            succeeded.add_metric((name,), success)
+            for action, count in zip(_MOVES, counts, strict=True):
+                rescales.add_metric((name, action), count)
+        yield from (configured, info, period, succeeded, rescales)
+        yield from _sizes(decisions)
+        yield from _conditions(decisions)
+        yield from _metrics(decisions)
+        yield from _steering(decisions)
+
+
+def _sizes(decisions: Sequence[Decision]) -> Iterator[Metric]:
+    current = _gauge("current_replicas", "The size that was read.", "autoscaler")
+    desired = _gauge("desired_replicas", "The size that was decided.", "autoscaler")
+    minimum = _gauge("min_replicas", "The lower bound in force.", "autoscaler")
+    maximum = _gauge("max_replicas", "The upper bound in force.", "autoscaler")
+    for made in decisions:
+        labels = (made.name,)
+        for family, size in (
+            (current, made.current), (desired, made.desired), (minimum, made.minimum), (maximum, made.maximum)
+        ):  # fmt: skip
+            if size is not None:
+                family.add_metric(labels, size)
+    yield from (current, desired, minimum, maximum)
+
+
+def _conditions(decisions: Sequence[Decision]) -> Iterator[Metric]:
+    family = _gauge("condition", "Whether a condition is true.", "autoscaler", "condition", "reason")
+    for made in decisions:
+        for condition in made.conditions:
+            family.add_metric((made.name, condition.type, condition.reason), condition.status)
+    yield family
+
+
+def _metrics(decisions: Sequence[Decision]) -> Iterator[Metric]:
+    value = _gauge("metric_value", "A metric's current value; utilization as a ratio.", *_METRIC)
+    target = _gauge("metric_target", "The value that is to be held; utilization as a ratio.", *_METRIC)
+    failed = _gauge("metric_failed", "Whether a metric had no value.", *_METRIC)
+    unmatched = _gauge("unmatched_samples", "Samples that belong to no instance, or to several.", "autoscaler")
+    for made in decisions:
+        for metric, labels in zip(made.metrics, _labels(made), strict=True):
+            if (current := _value(metric)) is not None:
+                value.add_metric(labels, _in_units(current, metric.target))
+            target.add_metric(labels, _in_units(metric.target.value, metric.target))
+            failed.add_metric(labels, metric.failed)
+        unmatched.add_metric((made.name,), sum(how_many(metric.unmatched) for metric in made.metrics))
+    yield from (value, target, failed, unmatched)
+
+
+def _steering(decisions: Sequence[Decision]) -> Iterator[Metric]:
+    paused = _gauge("paused", "1 while an operator keeps it from scaling out, in, or both.", "autoscaler", "direction")
+    overridden = _gauge("overridden", "1 while an operator's bounds stand in for the configuration's.", "autoscaler")
+    for made in decisions:
+        if made.steering.pause is not None:
+            paused.add_metric((made.name, made.steering.pause.direction), 1)
+        if made.steering.override is not None:
+            overridden.add_metric((made.name,), 1)
+    yield from (paused, overridden)
+
+
+def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"autoscaler_{name}", text, labels=labels)
+
+
+def _labels(made: Decision) -> Sequence[tuple[str, ...]]:
+    """Each metric's. Two of one name and kind are told apart by their position, as no two series may be the same."""
+    found: list[tuple[str, ...]] = []
+    for position, metric in enumerate(made.metrics, start=1):
+        labels = (made.name, metric.name, metric.type, metric.target.type)
+        if labels in found:
+            labels = (made.name, f"{metric.name}#{position}", metric.type, metric.target.type)
+        found.append(labels)
+    return found
+
+
+def _value(metric: MetricOutcome) -> int | None:
+    """The current value in the target's kind; None when the metric failed."""
+    if metric.failed:
+        return None
+    if metric.target.type is TargetType.UTILIZATION:
+        return metric.average_utilization
+    return metric.average_value if metric.target.type is TargetType.AVERAGE_VALUE else metric.value
+
+
+def _in_units(value: int, target: MetricTarget) -> float:
+    """Percents become a ratio, thousandths whole units."""
+    return value / (100 if target.type is TargetType.UTILIZATION else 1000)

@@ -1,0 +1,199 @@
+"""What happens, counted and timed: a few methods that the daemon calls at its boundaries."""
+
+from collections import Counter as Tally
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.metrics import MetricWrapperBase
+
+from autoscaler.clock import Clock
+from autoscaler.errors import MetricError
+from autoscaler.metrics.latest import Latest
+from autoscaler.metrics.words import (
+    FAILURES,
+    Action,
+    Error,
+    error_of,
+    error_of_metric,
+    failure,
+    outcome_of,
+    towards,
+)
+from autoscaler.model import Autoscaler, Decision
+
+_BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
+"""1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
+
+
+class Cycle(Protocol):
+    """What one cycle came to, as `schedule.Batch` has it."""
+
+    @property
+    def lane(self) -> str:
+        """The adapter connection's name."""
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        """Concluded."""
+
+    @property
+    def broken(self) -> Mapping[str, Exception]:
+        """Autoscalers for which there is no decision."""
+
+    @property
+    def late_seconds(self) -> float:
+        """From when it was due to its beginning."""
+
+    @property
+    def observing_seconds(self) -> float:
+        """From its beginning until every metric and target had been read."""
+
+    @property
+    def seconds(self) -> float:
+        """From its beginning to its end."""
+
+
+class Metrics:
+    """Everything that is counted where it happens. Any thread may call it.
+
+    Series of adapters, sources and autoscalers that left the configuration go away, and a cycle that was still under
+    way then does not bring them back.
+    """
+
+    def __init__(self, registry: CollectorRegistry, clock: Clock, version: str) -> None:
+        """Registers its metrics with `registry`."""
+        # else each counter and histogram has a series beside it, which nobody asks for
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client left its types out here
+        self._clock = clock
+        self._latest = Latest()
+        self._adapters: frozenset[str] = frozenset()
+        self._sources: frozenset[str] = frozenset()
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"autoscaler_{name}", text, labels, registry=registry)
+
+        def histogram(name: str, text: str, *labels: str) -> Histogram:
+            return Histogram(f"autoscaler_{name}", text, labels, registry=registry, buckets=_BUCKETS)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"autoscaler_{name}", text, labels, registry=registry)
+
+        self._reconciliations = counter(
+            "reconciliations_total", "Reconciliations, one for each autoscaler and cycle.", "action", "error"
+        )
+        self._reconciliation_seconds = histogram(
+            "reconciliation_duration_seconds",
+            "How long a reconciliation took, from the beginning of its cycle to the end.",
+            *("action", "error"),
+        )
+        self._computations = counter(
+            "metric_computation_total", "Metrics that were computed.", "action", "error", "metric_type"
+        )
+        self._computation_seconds = histogram(
+            "metric_computation_duration_seconds",
+            "How long it took until a metric was read, together with the others of its cycle.",
+            *("action", "error", "metric_type"),
+        )
+        self._writes = counter("writes_total", "Sizes that were to be written, by what came of it.", "outcome")
+        self._tick_seconds = histogram("tick_duration_seconds", "How long a cycle took.", "adapter")
+        self._tick_late = histogram("tick_lateness_seconds", "How long after it was due a cycle began.", "adapter")
+        self._last_tick = gauge(
+            "last_tick_timestamp_seconds", "When a cycle last ended; 0 before the first since the start.", "adapter"
+        )
+        self._query_seconds = histogram(
+            "query_duration_seconds", "How long a query took, or failed after.", "prometheus"
+        )
+        self._query_failures = counter("query_failures_total", "Queries that brought no usable answer.", "prometheus")
+        self._call_seconds = histogram(
+            "adapter_call_duration_seconds", "How long a call of an adapter took.", "adapter", "operation"
+        )
+        self._call_failures = counter(
+            "adapter_failures_total",
+            "Targets that an adapter could not read or write, by what to do about it.",
+            *("adapter", "operation", "error"),
+        )
+        self._reload_failures = counter(
+            "config_reload_failures_total", "Reloads that left the configuration as it was."
+        )
+        self._reload_fine = gauge("config_last_reload_successful", "Whether the last reload took what the file says.")
+        self._reload_time = gauge(
+            "config_last_reload_success_timestamp_seconds", "When the configuration that runs was taken up."
+        )
+        gauge("build_info", "The program that runs.", "version").labels(version).set(1)
+        registry.register(self._latest)
+
+    def configured(self, scalers: Sequence[Autoscaler], adapters: Collection[str], sources: Collection[str]) -> None:
+        """This configuration runs now: its autoscalers, adapter connections and sources have series, others none."""
+        for name in self._adapters.difference(adapters):
+            _forget("adapter", name, self._tick_seconds, self._tick_late, self._last_tick)
+            _forget("adapter", name, self._call_seconds, self._call_failures)
+        for name in self._sources.difference(sources):
+            _forget("prometheus", name, self._query_seconds, self._query_failures)
+        self._adapters, self._sources = frozenset(adapters), frozenset(sources)
+        for name in adapters:  # a series that begins with the first failure hides that failure from rate()
+            self._last_tick.labels(name)
+            for operation, word in product(("observe", "scale"), FAILURES):
+                self._call_failures.labels(name, operation, word)
+        for name in sources:
+            self._query_failures.labels(name)
+        self._latest.follow(scalers)
+        self._reload_fine.set(1)
+        self._reload_time.set(self._clock.now().timestamp())
+
+    def reload_failed(self) -> None:
+        """A configuration was not taken; the one before runs on."""
+        self._reload_failures.inc()
+        self._reload_fine.set(0)
+
+    def cycle_ended(self, cycle: Cycle) -> None:
+        """A lane's cycle ended, whatever came of it."""
+        if cycle.lane in self._adapters:
+            self._tick_seconds.labels(cycle.lane).observe(cycle.seconds)
+            self._tick_late.labels(cycle.lane).observe(cycle.late_seconds)
+            self._last_tick.labels(cycle.lane).set(self._clock.now().timestamp())
+        results = Tally((towards(made.written, made.current), error_of(made)) for made in cycle.decisions)
+        results[Action.NONE, Error.INTERNAL] += len(cycle.broken)
+        for (action, error), count in (+results).items():
+            self._reconciliations.labels(action, error).inc(count)
+            _observe(self._reconciliation_seconds.labels(action, error), cycle.seconds, count)
+        computed = Tally(
+            (towards(metric.proposal, made.current), error_of_metric(metric), metric.type)
+            for made in cycle.decisions
+            for metric in made.metrics
+        )
+        for (action, error, kind), count in computed.items():
+            self._computations.labels(action, error, kind).inc(count)
+            _observe(self._computation_seconds.labels(action, error, kind), cycle.observing_seconds, count)
+        for word, count in Tally(
+            outcome_of(made.outcome) for made in cycle.decisions if made.outcome is not None
+        ).items():
+            self._writes.labels(word).inc(count)
+        self._latest.decided(cycle.decisions)
+
+    def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
+        """A query to this source ended (`observe.Meter`)."""
+        if prometheus not in self._sources:
+            return
+        self._query_seconds.labels(prometheus).observe(seconds)
+        if error is not None:
+            self._query_failures.labels(prometheus).inc()
+
+    def called(self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException]) -> None:
+        """A call of an adapter ended; `errors` has one for each target that it failed for."""
+        if adapter not in self._adapters:
+            return
+        self._call_seconds.labels(adapter, operation).observe(seconds)
+        for word, count in Tally(map(failure, errors)).items():
+            self._call_failures.labels(adapter, operation, word).inc(count)
+
+
+def _observe(histogram: Histogram, seconds: float, times: int) -> None:
+    for _ in range(times):
+        histogram.observe(seconds)
+
+
+def _forget(label: str, value: str, *metrics: MetricWrapperBase) -> None:
+    for metric in metrics:
+        metric.remove_by_labels({label: value})

@@ -1,0 +1,86 @@
+"""What others count already, read from them when somebody asks."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from autoscaler.clock import Clock
+from autoscaler.errors import StateError
+from autoscaler.record import StateSize
+
+_STATE_SECONDS: Final = 60.0
+"""The state's size is asked for no more often: it costs queries."""
+
+
+class Lanes(Protocol):
+    """`schedule.Lanes`, as far as it is shown."""
+
+    def missed(self) -> Mapping[str, int]:
+        """Adapter -> ticks that found the cycle before still running."""
+
+    def hung(self) -> Collection[str]:
+        """Adapters whose cycle is past its deadline."""
+
+
+def watch_lanes(registry: CollectorRegistry, lanes: Lanes) -> None:
+    """Show each lane's missed ticks, and whether it hangs."""
+    registry.register(_LaneCollector(lanes))
+
+
+def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
+    """Show how large the durable state is. `size` may raise StateError: then there are no such series for a minute."""
+    registry.register(_StateCollector(size, clock))
+
+
+class _Undescribed(Collector):
+    """Names nothing in advance, so that registering collects nothing."""
+
+    def describe(self) -> Sequence[Metric]:
+        return ()
+
+
+class _LaneCollector(_Undescribed):
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes = lanes
+
+    def collect(self) -> Iterator[Metric]:
+        missed = CounterMetricFamily(
+            "autoscaler_missed_ticks", "Cycles that were due while the one before still ran.", labels=("adapter",)
+        )
+        hung = GaugeMetricFamily(
+            "autoscaler_lane_hung", "Whether a cycle is running past its deadline.", labels=("adapter",)
+        )
+        hanging = self._lanes.hung()
+        for name, count in self._lanes.missed().items():
+            missed.add_metric((name,), count)
+            hung.add_metric((name,), name in hanging)
+        yield from (missed, hung)
+
+
+class _StateCollector(_Undescribed):
+    def __init__(self, size: Callable[[], StateSize], clock: Clock) -> None:
+        self._size = size
+        self._clock = clock
+        self._known: StateSize | None = None
+        self._asked: float | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        """Two scrapes at once may ask twice; neither waits for the other."""
+        now = self._clock.monotonic()
+        if self._asked is None or now - self._asked >= _STATE_SECONDS:
+            self._asked = now
+            try:
+                self._known = self._size()
+            except StateError:  # the cycles meet it too, and say so
+                self._known = None
+        if (known := self._known) is None:
+            return
+        size = GaugeMetricFamily("autoscaler_state_size_bytes", "Space that the durable state takes.")
+        size.add_metric((), known.bytes)
+        rows = GaugeMetricFamily("autoscaler_state_rows", "Rows of the durable state.", labels=("table",))
+        for table, count in known.rows.items():
+            rows.add_metric((table,), count)
+        yield from (size, rows)

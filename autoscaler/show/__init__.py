@@ -1,1 +1,0 @@
-"""What operators see: the log, the terminal, the service manager."""

@@ -1,0 +1,222 @@
+"""The API's endpoints: one table that routes and the OpenAPI document are both made from."""
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from autoscaler.documents import (
+    AutoscalerList,
+    Detail,
+    Document,
+    EventList,
+    Explanation,
+    HistoryDocument,
+    SteeringDocument,
+)
+from autoscaler.logger import Logger
+from autoscaler.web.api.answers import ErrorType
+from autoscaler.web.api.parameters import (
+    DEFAULT_HISTORY,
+    AllEventParameters,
+    EventParameters,
+    ExplainParameters,
+    HistoryParameters,
+    ListParameters,
+    Nothing,
+    OverrideBody,
+    PauseBody,
+    ResumeBody,
+    Steered,
+)
+from autoscaler.web.api.steer import Helm
+from autoscaler.web.sources import Sources
+
+PREFIX: Final = "/api/v1"
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class BuildInfo(Document):
+    """Which program answers."""
+
+    version: str
+    python_version: str
+    started: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, as its endpoint's function gets it."""
+
+    name: str
+    """Of the autoscaler in the path, if there is one."""
+    query: Any
+    """Of the endpoint's `query`."""
+    body: Any
+    """Of the endpoint's `body`."""
+    user: str | None
+    """Who has logged in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One operation of the API."""
+
+    method: str
+    path: str
+    """Below PREFIX; `{name}` stands for an autoscaler's name."""
+    operation: str
+    """Its name in the OpenAPI document."""
+    summary: str
+    answer: type[Document]
+    """What the envelope's `data` holds."""
+    run: Callable[[Asked], Document]
+    """Does it, on a thread of the pool."""
+    query: type[BaseModel] = Nothing
+    body: type[BaseModel] | None = None
+
+    @property
+    def errors(self) -> Sequence[ErrorType]:
+        """What it may answer beside success."""
+        found = [ErrorType.BAD_DATA, ErrorType.UNAUTHORIZED, ErrorType.FORBIDDEN]
+        if "{name}" in self.path or self.query is AllEventParameters:
+            found.append(ErrorType.NOT_FOUND)
+        if self.body is not None:
+            found += [ErrorType.CONFLICT, ErrorType.UNSUPPORTED]
+        return (*found, ErrorType.INTERNAL, ErrorType.UNAVAILABLE)
+
+
+class Api:
+    """The endpoints' functions."""
+
+    def __init__(self, sources: Sources, logger: Logger) -> None:
+        self._sources = sources
+        self._helm = Helm(sources, logger)
+
+    @cached_property
+    def endpoints(self) -> Sequence[Endpoint]:
+        """The whole API."""
+        one = "/autoscalers/{name}"
+        return (
+            Endpoint(
+                "GET",
+                "/autoscalers",
+                "listAutoscalers",
+                "All autoscalers, by name.",
+                AutoscalerList,
+                self._list,
+                ListParameters,
+            ),
+            Endpoint(
+                "GET", one, "getAutoscaler", "One autoscaler with its configuration and events.", Detail, self._detail
+            ),
+            Endpoint(
+                "GET",
+                f"{one}/explain",
+                "explainAutoscaler",
+                "Why a decision came out as it did.",
+                Explanation,
+                self._explain,
+                ExplainParameters,
+            ),
+            Endpoint(
+                "GET",
+                f"{one}/history",
+                "getHistory",
+                "Sizes, bounds and metrics over time, with events.",
+                HistoryDocument,
+                self._history,
+                HistoryParameters,
+            ),
+            Endpoint(
+                "GET",
+                f"{one}/events",
+                "listAutoscalerEvents",
+                "Events of one autoscaler, counted.",
+                EventList,
+                self._events_of_one,
+                EventParameters,
+            ),
+            Endpoint(
+                "POST",
+                f"{one}/pause",
+                "pauseAutoscaler",
+                "Write no size in a direction.",
+                SteeringDocument,
+                self._pause,
+                body=PauseBody,
+            ),
+            Endpoint(
+                "POST",
+                f"{one}/resume",
+                "resumeAutoscaler",
+                "Take back a pause and an override.",
+                SteeringDocument,
+                self._resume,
+                body=ResumeBody,
+            ),
+            Endpoint(
+                "POST",
+                f"{one}/override",
+                "overrideAutoscaler",
+                "Other bounds for a time.",
+                SteeringDocument,
+                self._override,
+                body=OverrideBody,
+            ),
+            Endpoint("GET", "/events", "listEvents", "Events, counted.", EventList, self._events, AllEventParameters),
+            Endpoint("GET", "/status/buildinfo", "getBuildInfo", "Which program answers.", BuildInfo, self._build_info),
+        )  # fmt: skip - a table
+
+    def _list(self, asked: Asked) -> Document:
+        query: ListParameters = asked.query
+        now = self._sources.clock.now()
+        return self._sources.library().page(now, query.offset, query.limit, query.name)
+
+    def _detail(self, asked: Asked) -> Document:
+        return self._sources.library().autoscaler(asked.name, self._sources.clock.now())
+
+    def _explain(self, asked: Asked) -> Document:
+        query: ExplainParameters = asked.query
+        return self._sources.library().explanation(asked.name, query.at)
+
+    def _history(self, asked: Asked) -> Document:
+        query: HistoryParameters = asked.query
+        until = query.until or self._sources.clock.now()
+        since = query.since or max(until, _EARLIEST + DEFAULT_HISTORY) - DEFAULT_HISTORY
+        return self._sources.library().history(asked.name, since, until, query.points)
+
+    def _events_of_one(self, asked: Asked) -> Document:
+        query: EventParameters = asked.query
+        return self._sources.library().events(asked.name, query.since, query.offset, query.limit)
+
+    def _events(self, asked: Asked) -> Document:
+        query: AllEventParameters = asked.query
+        return self._sources.library().events(query.name, query.since, query.offset, query.limit)
+
+    def _pause(self, asked: Asked) -> Document:
+        return self._helm.pause(asked.name, asked.body, _who(asked))
+
+    def _resume(self, asked: Asked) -> Document:
+        return self._helm.resume(asked.name, asked.body, _who(asked))
+
+    def _override(self, asked: Asked) -> Document:
+        return self._helm.override(asked.name, asked.body, _who(asked))
+
+    def _build_info(self, asked: Asked) -> Document:  # noqa: ARG002 - every endpoint's signature
+        return BuildInfo(
+            version=version("prometheus-autoscaler"),
+            python_version=platform.python_version(),
+            started=self._sources.started,
+        )
+
+
+def _who(asked: Asked) -> str:
+    """The user who has logged in, else whom the body names."""
+    body: Steered = asked.body
+    return asked.user or body.by

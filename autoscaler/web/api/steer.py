@@ -1,0 +1,118 @@
+"""Pause, resume, override: what operators ask of an autoscaler, checked against its configuration and kept."""
+
+import threading
+from dataclasses import replace
+from datetime import datetime
+
+from autoscaler.documents import SteeringDocument, steering_document
+from autoscaler.logger import Logger
+from autoscaler.model import Autoscaler, MetricType, Override, Pause, Steering
+from autoscaler.web.api.answers import ErrorType, RequestError
+from autoscaler.web.api.parameters import Limited, OverrideBody, PauseBody, ResumeBody
+from autoscaler.web.sources import Sources
+
+
+class Helm:
+    """Changes steering; any number of threads at once. Every method raises RequestError and StateError."""
+
+    def __init__(self, sources: Sources, logger: Logger) -> None:
+        self._sources = sources
+        self._logger = logger
+        self._lock = threading.Lock()
+        """Held between reading what is in force and keeping what becomes of it."""
+
+    def pause(self, name: str, body: PauseBody, by: str) -> SteeringDocument:
+        """Write no size in a direction; replaces an earlier pause."""
+        self._configured(name)
+        now = self._sources.clock.now()
+        pause = Pause(body.direction, by, body.reason, now, _end(body, now))
+        with self._lock:
+            kept = self._keep(name, replace(self._in_force(name, now), pause=pause))
+        self._logger.info(
+            "paused",
+            autoscaler=name,
+            direction=pause.direction.value,
+            by=by,
+            reason=body.reason,
+            until=_text(pause.until),
+        )
+        return kept
+
+    def override(self, name: str, body: OverrideBody, by: str) -> SteeringDocument:
+        """Other bounds for a time; replaces an earlier override."""
+        now = self._sources.clock.now()
+        _check_bounds(self._configured(name), body)
+        override = Override(body.minimum, body.maximum, by, body.reason, now, _end(body, now))
+        with self._lock:
+            kept = self._keep(name, replace(self._in_force(name, now), override=override))
+        self._logger.info(
+            "overridden",
+            autoscaler=name,
+            minimum=body.minimum,
+            maximum=body.maximum,
+            by=by,
+            reason=body.reason,
+            until=_text(override.until),
+        )
+        return kept
+
+    def resume(self, name: str, body: ResumeBody, by: str) -> SteeringDocument:
+        """Take back a pause, an override, or both; nothing in force is fine too."""
+        self._configured(name)
+        now = self._sources.clock.now()
+        with self._lock:
+            steering = self._in_force(name, now)
+            kept = self._keep(
+                name,
+                Steering(
+                    None if body.pause else steering.pause,
+                    None if body.override else steering.override,
+                ),
+            )
+        self._logger.info(
+            "resumed", autoscaler=name, pause=body.pause, override=body.override, by=by, reason=body.reason
+        )
+        return kept
+
+    def _configured(self, name: str) -> Autoscaler:
+        for scaler in self._sources.settings().autoscalers:
+            if scaler.name == name:
+                return scaler
+        raise RequestError(
+            ErrorType.NOT_FOUND, f"no autoscaler {name[:64]!r} is configured; `autoscaler get` lists them"
+        )
+
+    def _in_force(self, name: str, now: datetime) -> Steering:
+        return self._sources.store.steering().get(name, Steering()).at(now)
+
+    def _keep(self, name: str, steering: Steering) -> SteeringDocument:
+        self._sources.store.steer(name, steering)
+        return steering_document(steering)
+
+
+def _end(body: Limited, now: datetime) -> datetime | None:
+    end = body.end(now)
+    if end is not None and end <= now:
+        raise RequestError(ErrorType.CONFLICT, f"until {end.isoformat()} is past; give a later time")
+    return end
+
+
+def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
+    if body.minimum is None and body.maximum is None:
+        raise RequestError(ErrorType.CONFLICT, "neither minimum nor maximum is given; give one, or resume")
+    minimum = scaler.min_replicas if body.minimum is None else body.minimum
+    maximum = scaler.max_replicas if body.maximum is None else body.maximum
+    if minimum > maximum:
+        raise RequestError(
+            ErrorType.CONFLICT,
+            f"the minimum would be {minimum} and the maximum {maximum}, which leaves no size; give both",
+        )
+    waking = any(metric.type in (MetricType.OBJECT, MetricType.EXTERNAL) for metric in scaler.metrics)
+    if minimum == 0 and not waking:
+        raise RequestError(
+            ErrorType.CONFLICT, "a minimum of 0 needs an Object or External metric to wake it again; give 1 or more"
+        )
+
+
+def _text(until: datetime | None) -> str | None:
+    return None if until is None else until.isoformat(timespec="seconds")

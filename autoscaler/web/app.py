@@ -1,0 +1,176 @@
+"""The ASGI application: health, metrics, the API, and whatever pages it is given."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anyio
+from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from autoscaler.documents import Document, NoDecision, UnknownAutoscaler
+from autoscaler.errors import StateError, named
+from autoscaler.logger import Logger
+from autoscaler.metrics import CONTENT_TYPE, exposition
+from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, success
+from autoscaler.web.api.endpoints import PREFIX, Api, Asked, Endpoint
+from autoscaler.web.api.openapi import openapi
+from autoscaler.web.sources import Sources
+
+_THREADS: Final = 4
+"""That read the state and make documents at once; more would take processor time from the lanes."""
+_MOST_BODY_BYTES: Final = 64 * 1024
+_T = TypeVar("_T")
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+
+
+def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """The application, not guarded yet. `pages`: further routes, such as those of the page."""
+    web = _Web(sources, logger)
+    document = openapi(web.api.endpoints, with_users=with_users)
+
+    async def describe(request: Request) -> Response:  # noqa: ARG001 - starlette's signature
+        return JSONResponse(document)
+
+    return Starlette(
+        routes=[
+            Route("/-/healthy", web.healthy),
+            Route("/-/ready", web.ready),
+            Route("/-/reload", web.reload, methods=["POST"]),
+            Route("/metrics", web.metrics),
+            Route(f"{PREFIX}/openapi.json", describe),
+            *[Route(PREFIX + each.path, web.endpoint(each), methods=[each.method]) for each in web.api.endpoints],
+            *pages,
+        ],
+        middleware=[Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=1)],
+        exception_handlers={HTTPException: _refused},
+    )
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What starlette itself refuses: no such path, no such method."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker: it is registered for no other
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        return failure(ErrorType.METHOD_NOT_ALLOWED, f"{request.method} is not possible here", headers)
+    if error.status_code == 404:
+        return failure(ErrorType.NOT_FOUND, f"there is nothing at this path; see {PREFIX}/openapi.json")
+    return failure(ErrorType.BAD_DATA, error.detail)
+
+
+class _Web:
+    """The handlers."""
+
+    def __init__(self, sources: Sources, logger: Logger) -> None:
+        self.api = Api(sources, logger)
+        self._sources = sources
+        self._logger = logger
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._reloads = anyio.CapacityLimiter(1)
+
+    async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
+        """That the process answers."""
+        return PlainTextResponse("autoscaler is healthy.\n")
+
+    async def ready(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
+        """Whether every autoscaler has had its first cycle."""
+        if self._sources.ready():
+            return PlainTextResponse("autoscaler is ready.\n")
+        return PlainTextResponse("autoscaler is starting: its first cycles have not ended.\n", 503)
+
+    async def reload(self, request: Request) -> Response:
+        """Read the configuration again."""
+        problems = await anyio.to_thread.run_sync(self._sources.reload, limiter=self._reloads)
+        self._logger.info("reload_requested", by=request.scope.get("user") or "unknown")
+        if problems:
+            return PlainTextResponse("".join(f"{problem}\n" for problem in problems), 500)
+        return PlainTextResponse("reloaded.\n")
+
+    async def metrics(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
+        """The registry, as text."""
+        body = await self._on_thread(partial(exposition, self._sources.registry))
+        return Response(body, headers={"Content-Type": CONTENT_TYPE})
+
+    def endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        """The handler of one operation."""
+
+        async def handle(request: Request) -> Response:
+            try:
+                asked = Asked(
+                    name=request.path_params.get("name", ""),
+                    query=_query(endpoint.query, request),
+                    body=None if endpoint.body is None else await _body(endpoint.body, request),
+                    user=request.scope.get("user"),
+                )
+                document = await self._on_thread(partial(_answer, endpoint, asked))
+            except RequestError as error:
+                return failure(error.kind, str(error))
+            except (UnknownAutoscaler, NoDecision) as error:
+                return failure(ErrorType.NOT_FOUND, str(error))
+            except StateError as error:
+                return failure(ErrorType.UNAVAILABLE, str(error))
+            except Exception as error:  # noqa: BLE001 - a bug costs its own request alone, and is told
+                self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
+                return failure(ErrorType.INTERNAL, "the request met a bug; see the daemon's log and please report it")
+            return document
+
+        return handle
+
+    async def _on_thread(self, work: Callable[[], _T]) -> _T:
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+
+def _answer(endpoint: Endpoint, asked: Asked) -> Response:
+    """On a thread: making the text of a long list takes time too."""
+    document: Document = endpoint.run(asked)
+    return success(document)
+
+
+def _query(model: type[_ModelT], request: Request) -> _ModelT:
+    given = request.query_params.multi_items()
+    names = [name for name, _ in given]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise RequestError(ErrorType.BAD_DATA, f"{repeated[:64]}: is given more than once; give it once")
+    return _validated(model, dict(given), "parameter")
+
+
+async def _body(model: type[_ModelT], request: Request) -> _ModelT:
+    """The JSON body; an empty one is `{}`."""
+    raw = b""
+    async for part in request.stream():
+        raw += part
+        if len(raw) > _MOST_BODY_BYTES:
+            raise RequestError(ErrorType.BAD_DATA, f"the body is longer than {_MOST_BODY_BYTES} bytes; shorten it")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if (raw and kind != JSON) or (not raw and kind not in ("", JSON)):
+        raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind[:64] or 'unknown'}; send {JSON}")
+    if not raw:
+        return _validated(model, {}, "key")
+    try:
+        value: Any = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON; send an object") from None
+    if not isinstance(value, dict):
+        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON object; send one")
+    return _validated(model, value, "key")
+
+
+def _validated(model: type[_ModelT], given: dict[str, Any], noun: str) -> _ModelT:
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])[:64]
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(sorted(field.alias or key for key, field in model.model_fields.items())) or "none"
+            raise RequestError(ErrorType.BAD_DATA, f"{name}: unknown {noun}; known: {known}") from None
+        cause = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+        raise RequestError(ErrorType.BAD_DATA, f"{name}: {cause[:1].lower()}{cause[1:]}; correct it") from None

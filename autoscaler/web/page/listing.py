@@ -1,0 +1,184 @@
+"""Which autoscalers the list shows, and in which order: filtered and sorted before any of them is written out."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
+
+from autoscaler.documents import State
+from autoscaler.documents.summary import state as state_of
+from autoscaler.model import Autoscaler, Decision, Steering
+
+PAGE_ROWS: Final = 100
+URGENCY: Final = (
+    State.FAILING,
+    State.HELD,
+    State.LIMITED,
+    State.PAUSED,
+    State.DISABLED,
+    State.SCALING,
+    State.STABILIZING,
+    State.UNKNOWN,
+    State.STEADY,
+)
+"""States in the order in which an operator wants to hear of them."""
+
+
+class Order(StrEnum):
+    """What the list is sorted by."""
+
+    NAME = "name"
+    STATE = "state"
+    """The most urgent first."""
+    SIZE = "size"
+    """The largest first."""
+    LOAD = "load"
+    """The metric farthest above its target first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the address asks for; whatever it does not understand stands for everything."""
+
+    text: str = ""
+    """Part of a name or a target."""
+    state: State | None = None
+    adapter: str = ""
+    order: Order = Order.NAME
+    page: int = 1
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "Wanted":
+        """From the address's parameters."""
+        page = query.get("page", "")
+        return cls(
+            text=query.get("q", "").strip()[:253],
+            state=_one(State, query.get("state"), None),
+            adapter=query.get("adapter", "")[:253],
+            order=_one(Order, query.get("sort"), Order.NAME),
+            page=int(page) if page.isascii() and page.isdigit() and 0 < len(page) < 6 else 1,
+        )
+
+    def address(self, **changes: Any) -> str:
+        """A link to the list with some of it changed, on the first page unless a page is among the changes."""
+        new = replace(self, **{"page": 1} | changes)
+        given = {
+            "q": new.text,
+            "state": new.state or "",
+            "adapter": new.adapter,
+            "sort": "" if new.order is Order.NAME else new.order.value,
+            "page": "" if new.page <= 1 else str(new.page),
+        }
+        return "/?" + urlencode({key: value for key, value in given.items() if value})
+
+
+_ChoiceT = TypeVar("_ChoiceT", bound=StrEnum)
+_OtherT = TypeVar("_OtherT")
+
+
+def _one(choices: type[_ChoiceT], text: str | None, otherwise: _OtherT) -> _ChoiceT | _OtherT:
+    return next((choice for choice in choices if choice.value == text), otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One autoscaler, as far as the list is filtered and sorted by it."""
+
+    name: str
+    scaler: Autoscaler | None
+    decision: Decision | None
+    steering: Steering
+    state: State
+
+    @property
+    def target(self) -> str:
+        """`adapter/name`."""
+        known = self.scaler or self.decision
+        return "" if known is None else str(known.target)
+
+    @property
+    def adapter(self) -> str:
+        """The connection."""
+        known = self.scaler or self.decision
+        return "" if known is None else known.target.adapter
+
+    @property
+    def load(self) -> float:
+        """The largest ratio of a metric to its target; -1 without one."""
+        metrics = () if self.decision is None else self.decision.metrics
+        return max((metric.ratio for metric in metrics if metric.ratio is not None), default=-1.0)
+
+    @property
+    def size(self) -> int:
+        """The size last read; -1 when unknown."""
+        current = None if self.decision is None else self.decision.current
+        return -1 if current is None else current
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of the list, and what the filters offer."""
+
+    wanted: Wanted
+    entries: Sequence[Entry]
+    """Those of the page."""
+    found: int
+    """On all pages."""
+    total: int
+    """Without a filter."""
+    pages: int
+    states: Mapping[State, int]
+    """How many are in each state, the most urgent state first."""
+    adapters: Sequence[str]
+
+    @property
+    def first(self) -> int:
+        """The number of the page's first row, counted from 1."""
+        return (self.wanted.page - 1) * PAGE_ROWS + 1
+
+
+_KEYS: Final[Mapping[Order, Callable[[Entry], Any]]] = {
+    Order.NAME: lambda entry: entry.name,
+    Order.STATE: lambda entry: (URGENCY.index(entry.state), entry.name),
+    Order.SIZE: lambda entry: (-entry.size, entry.name),
+    Order.LOAD: lambda entry: (-entry.load, entry.name),
+}
+
+
+def entries(
+    scalers: Mapping[str, Autoscaler], latest: Mapping[str, Decision], steering: Mapping[str, Steering]
+) -> Sequence[Entry]:
+    """Every autoscaler that is configured or remembered. `steering`: as far as it is in force."""
+    found = []
+    for name in scalers.keys() | latest.keys():
+        decision, steered = latest.get(name), steering.get(name, Steering())
+        found.append(Entry(name, scalers.get(name), decision, steered, state_of(decision, steered)))
+    return found
+
+
+def listing(known: Sequence[Entry], wanted: Wanted) -> Listing:
+    """The page that is asked for, or the last one there is."""
+    counted = Counter(entry.state for entry in known)
+    found = sorted((entry for entry in known if _fits(entry, wanted)), key=_KEYS[wanted.order])
+    pages = max(1, -(-len(found) // PAGE_ROWS))
+    page = min(wanted.page, pages)
+    return Listing(
+        wanted=replace(wanted, page=page),
+        entries=found[(page - 1) * PAGE_ROWS : page * PAGE_ROWS],
+        found=len(found),
+        total=len(known),
+        pages=pages,
+        states={state: counted[state] for state in URGENCY if counted[state]},
+        adapters=sorted({entry.adapter for entry in known}),
+    )
+
+
+def _fits(entry: Entry, wanted: Wanted) -> bool:
+    text = wanted.text.lower()
+    return (
+        (wanted.state is None or entry.state is wanted.state)
+        and (not wanted.adapter or entry.adapter == wanted.adapter)
+        and (not text or text in entry.name.lower() or text in entry.target.lower())
+    )

@@ -1,0 +1,166 @@
+"""The page's routes: documents in, HTML out."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from autoscaler.documents import Explanation, Library, NoDecision, UnknownAutoscaler, summary
+from autoscaler.errors import StateError, named
+from autoscaler.logger import Logger
+from autoscaler.web.api.parameters import parse_time
+from autoscaler.web.page import drawing, words
+from autoscaler.web.page.listing import Order, Wanted, entries, listing
+from autoscaler.web.sources import Sources
+
+_HERE: Final = Path(__file__).parent
+RANGES: Final = {
+    "5m": timedelta(minutes=5),
+    "15m": timedelta(minutes=15),
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(days=1),
+    "7d": timedelta(days=7),
+}
+"""What the charts may show."""
+_DEFAULT_RANGE: Final = "1h"
+_TABLE_ROWS: Final = 60
+"""Of the table beside the charts."""
+_REFRESH: Final = "Autoscaler-Refresh"
+"""The header of the page's own refreshing: a table over days is read from the state once, not every few seconds."""
+_BROWSERS_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
+_THREADS: Final = 2
+"""That make pages at once; more would take processor time from the lanes."""
+
+
+def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
+    """The routes of the page, for the server's application."""
+    page = _Page(sources, logger)
+    return (
+        Route("/", page.handler(page.overview)),
+        Route("/autoscalers/{name}", page.handler(page.autoscaler)),
+        Mount("/static", _Static(directory=_HERE / "static")),
+    )
+
+
+class _Static(StaticFiles):
+    """Files of this package; browsers keep them and ask each time whether they have changed."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+class _Page:
+    """The handlers: each makes one page, on a thread."""
+
+    def __init__(self, sources: Sources, logger: Logger) -> None:
+        self._sources = sources
+        self._logger = logger
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._templates = Environment(
+            loader=PackageLoader("autoscaler.web.page"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= words.FILTERS
+        self._templates.globals |= {
+            "meanings": words.MEANINGS,
+            "size_gauge": drawing.size_gauge,
+            "load_bar": drawing.load_bar,
+            "drawing_width": drawing.WIDTH,
+        }
+
+    def handler(self, make: Callable[[Request, datetime], str]) -> Callable[[Request], Awaitable[Response]]:
+        """Answers with what `make` returns, or with a page that says what is wrong."""
+
+        async def handle(request: Request) -> Response:
+            now = self._sources.clock.now()
+            try:
+                text = await anyio.to_thread.run_sync(partial(make, request, now), limiter=self._threads)
+            except UnknownAutoscaler as error:
+                return self._failed(str(error), now, 404)
+            except StateError as error:
+                return self._failed(str(error), now, 503)
+            except Exception as error:  # noqa: BLE001 - a bug costs its own request alone, and is told
+                self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
+                return self._failed("The request met a bug; see the daemon's log and please report it.", now, 500)
+            return HTMLResponse(text)
+
+        return handle
+
+    def overview(self, request: Request, now: datetime) -> str:
+        """The list of all autoscalers."""
+        scalers = {scaler.name: scaler for scaler in self._sources.settings().autoscalers}
+        steering = {name: given.at(now) for name, given in self._sources.store.steering().items()}
+        found = listing(entries(scalers, self._sources.store.latest(), steering), Wanted.of(request.query_params))
+        rows = [
+            summary(each.name, each.scaler, each.decision, each.steering, configured=each.scaler is not None)
+            for each in found.entries
+        ]
+        return self._render("overview.html", now, listing=found, rows=rows, orders=Order)
+
+    def autoscaler(self, request: Request, now: datetime) -> str:
+        """One autoscaler with its charts, a decision explained, and the means to steer it."""
+        name: str = request.path_params["name"]
+        library = self._sources.library()
+        shown = request.query_params.get("range", "")
+        shown = shown if shown in RANGES else _DEFAULT_RANGE
+        skips_table = _REFRESH in request.headers and RANGES[shown] > RANGES[_DEFAULT_RANGE]
+        detail = library.autoscaler(name, now)
+        return self._render(
+            "autoscaler.html",
+            now,
+            detail=detail,
+            of=detail.summary,
+            ranges=tuple(RANGES),
+            range=shown,
+            range_seconds=round(RANGES[shown].total_seconds()),
+            history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
+            explained=_explained(library, name, request.query_params.get("at", "")),
+            user=request.scope.get("user"),
+        )
+
+    def _failed(self, message: str, now: datetime, status: int) -> Response:
+        return HTMLResponse(self._render("failed.html", now, message=message), status)
+
+    def _render(self, template: str, now: datetime, **values: Any) -> str:
+        return self._templates.get_template(template).render(now=now, **values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """A decision of the past, or why there is none to show."""
+
+    asked: datetime | None
+    """None: the last one."""
+    explanation: Explanation | None
+    problem: str
+
+
+def _explained(library: Library, name: str, at: str) -> _Explained:
+    asked = None
+    try:
+        asked = _time(at) if at else None
+        return _Explained(asked, library.explanation(name, asked), "")
+    except (NoDecision, ValueError) as error:
+        return _Explained(asked, None, str(error))
+
+
+def _time(text: str) -> datetime:
+    """As the API takes it, or as a browser's field for a time sends it: UTC then. Raises ValueError."""
+    return parse_time(f"{text}{':00' * (text.count(':') == 1)}Z" if _BROWSERS_FORM.fullmatch(text) else text)

@@ -1,0 +1,112 @@
+"""Plain words for what the page shows."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from autoscaler.documents import ConditionDocument, Metric, PauseDocument, State
+from autoscaler.model import ConditionType, Direction
+from autoscaler.quantity import format_duration
+
+MEANINGS: Final[Mapping[State, str]] = {
+    State.FAILING: "A metric, the target or a write failed",
+    State.HELD: "It wants another size, and the target keeps it from it",
+    State.LIMITED: "Bounds or policies keep it from the size that the metrics ask for",
+    State.PAUSED: "An operator has paused it",
+    State.DISABLED: "Somebody set the target's size to 0, which switches scaling off",
+    State.SCALING: "It has just changed the size",
+    State.STABILIZING: "A stabilization window keeps the size for a while",
+    State.UNKNOWN: "There is no decision yet",
+    State.STEADY: "The size fits the metrics",
+}
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+def span(given: timedelta | float | None) -> str:
+    """A duration as it is configured: `1h30m`, to the second. Empty for None."""
+    if given is None:
+        return ""
+    seconds = given.total_seconds() if isinstance(given, timedelta) else given
+    return format_duration(timedelta(seconds=round(seconds)))
+
+
+def about(given: timedelta) -> str:
+    """A duration in its largest one or two units, as kubectl writes ages: `42s`, `5m`, `3h10m`, `2d4h`."""
+    rest = max(0, int(given.total_seconds()))
+    for place, (unit, size) in enumerate(_UNITS):
+        whole, left = divmod(rest, size)
+        if whole:
+            finer = _UNITS[place + 1] if place + 1 < len(_UNITS) and whole < 10 and unit != "m" else None
+            more = "" if finer is None or left < finer[1] else f"{left // finer[1]}{finer[0]}"
+            return f"{whole}{unit}{more}"
+    return "0s"
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """How long ago, or until when. Something can have happened while the page was made: that is no future."""
+    return f"{about(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {about(at - now)}"
+
+
+def clock(at: datetime) -> str:
+    """The time of day, UTC."""
+    return at.astimezone(UTC).strftime("%H:%M:%S")
+
+
+def full(at: datetime) -> str:
+    """Date and time, UTC, to the second."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def rfc3339(at: datetime) -> str:
+    """As the API takes it, exact."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def before(at: datetime) -> datetime:
+    """The last moment before a time: the decision in force then is the one before that time's."""
+    return at - timedelta(microseconds=1)
+
+
+def number(given: float | None) -> str:
+    """A number without needless digits; empty for None."""
+    return "" if given is None else f"{given:.4g}" if abs(given) < 1000 else f"{given:,.0f}"
+
+
+def value(metric: Metric) -> str:
+    """A metric's current value: thousandths as decimals, else as kubectl writes it."""
+    if metric.current is None or metric.value is None:
+        return "unknown"
+    return number(metric.value) if metric.current.endswith("m") else metric.current
+
+
+def goal(metric: Metric) -> str:
+    """A metric's target, written the same way."""
+    return number(metric.target_value) if metric.target.endswith("m") else metric.target
+
+
+def paused(pause: PauseDocument) -> str:
+    """What a pause holds."""
+    return "Paused" if pause.direction is Direction.BOTH else f"Scaling {pause.direction} paused"
+
+
+def bearing(condition: ConditionDocument) -> str:
+    """Whether a condition is `good`, `bad`, or `neutral`."""
+    if condition.type is ConditionType.SCALED_TO_ZERO:
+        return "neutral"
+    return "good" if condition.status is not (condition.type is ConditionType.SCALING_LIMITED) else "bad"
+
+
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "span": span,
+    "ago": ago,
+    "before": before,
+    "clock": clock,
+    "full": full,
+    "rfc3339": rfc3339,
+    "number": number,
+    "value": value,
+    "goal": goal,
+    "paused": paused,
+    "bearing": bearing,
+}
+"""What the templates call them."""

@@ -1,0 +1,34 @@
+"""What the server is handed: everything it knows of the daemon."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry
+
+from autoscaler.clock import Clock
+from autoscaler.config.settings import Settings
+from autoscaler.documents import Library
+from autoscaler.record import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Called from the server's threads, never from a lane's."""
+
+    store: Store
+    settings: Callable[[], Settings]
+    """The configuration that runs now."""
+    clock: Clock
+    registry: CollectorRegistry
+    """What /metrics shows."""
+    ready: Callable[[], bool]
+    """Whether every lane's first cycle has ended or met its deadline. Answers at once."""
+    reload: Callable[[], Sequence[str]]
+    """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
+    started: datetime
+    """When the daemon started."""
+
+    def library(self) -> Library:
+        """Documents of what is configured now."""
+        return Library(self.store, self.settings().autoscalers)

@@ -1,0 +1,75 @@
+"""The plot of `autoscaler history`."""
+
+from datetime import UTC, datetime, timedelta
+
+from autoscaler.cli.tables.chart import plot
+from autoscaler.cli.tables.layout import Screen
+from autoscaler.documents import HistoryDocument, Point, PointMetric
+from autoscaler.model import TargetType
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WIDTH = 24  # 20 columns of bars
+
+
+def history(*sizes: int | None, until: float | None = None, dry_run: bool = False) -> HistoryDocument:
+    """A decision a second; a size of None could not be read."""
+    points = [
+        Point(
+            at=START + timedelta(seconds=number),
+            current=size,
+            desired=size,
+            minimum=1,
+            maximum=10,
+            dry_run=dry_run,
+            metrics=(PointMetric(name="queue", target_type=TargetType.VALUE, value=size and size * 2.5, target=10.0),),
+        )
+        for number, size in enumerate(sizes)
+    ]
+    end = START + timedelta(seconds=len(sizes) if until is None else until)
+    return HistoryDocument(name="web", since=START, until=end, points=tuple(points), decisions=len(points), events=())
+
+
+def bars(document: HistoryDocument) -> list[str]:
+    """The size's chart, the highest line first."""
+    lines = plot(document, Screen(width=WIDTH))
+    start = next(number for number, line in enumerate(lines) if line.startswith("replicas"))
+    return [line.partition("┤")[2] for line in lines[start + 1 : start + 9]]
+
+
+def test_heights_are_proportional() -> None:
+    """Half the size is half the lines."""
+    drawn = bars(history(4, 8))
+    assert drawn[0] == " " * 10 + "█"
+    assert drawn[4] == "█" * 11
+
+
+def test_a_size_that_could_not_be_read_is_a_gap() -> None:
+    """And no zero, and not what was before."""
+    assert bars(history(8, None, 8, 8))[7] == "█" * 5 + " " * 5 + "█" * 6
+
+
+def test_what_is_above_zero_shows() -> None:
+    """One of a hundred is not nothing."""
+    assert bars(history(1, 100))[7][0] == "▁"
+
+
+def test_after_the_last_decision_nothing_is_drawn() -> None:
+    """A daemon that is down has decided nothing."""
+    assert bars(history(8, 8, until=4))[7].rstrip() == "█" * 6
+
+
+def test_only_zeros_are_drawn_as_nothing() -> None:
+    """Scaled to zero; nothing is divided by it."""
+    assert "".join(bars(history(0, 0))).strip() == ""
+
+
+def test_nothing_known_is_said() -> None:
+    """A target that was never read."""
+    assert "replicas: <unknown>; bounds 1 to 10; 2 decisions" in plot(history(None, None), Screen(width=WIDTH))
+
+
+def test_each_metric_has_its_chart_and_a_dry_run_is_marked() -> None:
+    """Their scales differ."""
+    lines = plot(history(2, 4, dry_run=True), Screen(width=WIDTH))
+    assert "replicas: 2 -> 4, 2 to 4; bounds 1 to 10; 2 decisions (dry run)" in lines
+    assert "queue: 5 to 10; target 10" in lines

@@ -1,0 +1,84 @@
+"""Columns, ages, and words that reach a terminal."""
+
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.cli.tables.layout import RED, Screen, Table, age, clean
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0s"),
+        (0, "0s"),
+        (119.9, "119s"),
+        (120, "2m"),
+        (135, "2m15s"),
+        (599, "9m59s"),
+        (600, "10m"),
+        (3 * 3600 - 1, "179m"),
+        (3 * 3600, "3h"),
+        (7 * 3600 + 1800, "7h30m"),
+        (8 * 3600, "8h"),
+        (47 * 3600, "47h"),
+        (48 * 3600, "2d"),
+        (50 * 3600, "2d2h"),
+        (8 * 86400, "8d"),
+        (729 * 86400, "729d"),
+        (730 * 86400, "2y"),
+        (800 * 86400, "2y70d"),
+        (9 * 365 * 86400, "9y"),
+    ],
+)
+def test_ages_are_written_as_kubectl_writes_them(seconds: float, text: str) -> None:
+    """Two units at most, and as many digits as matter."""
+    assert age(timedelta(seconds=seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, ünï", "plain, ünï"),
+        ("a\x1b[31mred", "a\\x1b[31mred"),
+        ("two\nlines\tand", "two lines and"),
+        ("bell\x07", "bell\\x07"),
+        ("right\u202eleft", "rightleft"),
+        ("c1\x9b2J", "c1\\x9b2J"),
+    ],
+)
+def test_what_a_back_end_says_cannot_steer_a_terminal(text: str, shown: str) -> None:
+    """Task names and error messages come from outside."""
+    assert clean(text) == shown
+
+
+def test_columns_grow_with_what_comes() -> None:
+    """Rows of `--watch` stay aligned with those before."""
+    table = Table(("NAME", "SIZE"), Screen())
+    assert table.lines([("a", "1"), ("longer", "2")]) == ["NAME     SIZE", "a        1", "longer   2"]
+    assert table.row(("b", "3")) == ["b        3"]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    """A service may have any name."""
+    assert Table(("NAME", "SIZE"), Screen()).lines([("日本", "1"), ("abcd", "2")])[1:] == ["日本   1", "abcd   2"]
+
+
+def test_the_last_column_is_wrapped_on_a_terminal_alone() -> None:
+    """A pipe gets a row a line, whatever its length."""
+    words = "one two three four five six seven"
+    assert Table(("A", "TEXT"), Screen(width=34)).row(("x", words)) == ["x   one two three four five six", "    seven"]
+    assert Table(("A", "TEXT"), Screen()).row(("x", words * 9)) == [f"x   {words * 9}"]
+
+
+def test_where_there_is_no_room_beside_the_text_stands_below() -> None:
+    """80 columns and long reasons."""
+    table = Table(("LONG COLUMN", "TEXT"), Screen(width=34))
+    assert table.row(("a" * 20, "one two three four five")) == ["a" * 20, "    one two three four five"]
+    assert table.row(("a" * 20, "short")) == [f"{'a' * 20}   short"]
+
+
+def test_colours_do_not_move_columns() -> None:
+    """They take no room."""
+    (line,) = Table(("A", "B"), Screen(colours=True)).row(("x", "y"), (RED, ""))
+    assert line == "\x1b[31mx\x1b[0m   y"

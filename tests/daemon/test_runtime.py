@@ -1,0 +1,178 @@
+"""What a configuration asks for is built, and follows the next one."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from autoscaler import runtime as module
+from autoscaler.clock import SystemClock
+from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
+from autoscaler.errors import AdapterError, TargetError
+from autoscaler.metrics import Metrics
+from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
+from autoscaler.record import Store
+from autoscaler.runtime import Runtime
+from autoscaler.target import AdapterContext, AdapterSettings
+from autoscaler.target.contract.harness import RecordingLogger
+from tests.schedule.ports import scaler
+
+
+class Section(AdapterSettings):
+    """What the fake adapter may be told."""
+
+    number: int = 0
+    fails: str = ""
+
+
+class FakeAdapter:
+    def __init__(self, context: AdapterContext[Section]) -> None:
+        if context.settings.fails == "adapter":
+            raise AdapterError("tokenFile: absent; write it")
+        if context.settings.fails == "bug":
+            raise KeyError("hunter2")
+        self.context = context
+        self.closed = 0
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        return {target: TargetState(1, 1, ()) for target in targets}
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        return Written(change.size)
+
+    def close(self) -> None:
+        self.closed += 1
+        if self.context.settings.fails == "close":
+            raise KeyError("hunter2")
+        if self.context.settings.fails == "closing hangs":
+            threading.Event().wait(10)
+
+
+@dataclass
+class House:
+    runtime: Runtime
+    built: list[FakeAdapter]
+    log: RecordingLogger
+    state: Path
+
+    def follow(self, sections: Mapping[str, Section], scalers: Sequence[Autoscaler], url: str = "http://x") -> None:
+        self.runtime.follow(
+            Settings(
+                path=Path("autoscaler.yaml"),
+                prometheus={"default": PrometheusSource(url)},
+                adapters={name: AdapterSection("fake", section) for name, section in sections.items()},
+                autoscalers=tuple(scalers),
+            )
+        )
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    built: list[FakeAdapter] = []
+
+    def load(type_name: str) -> Callable[[AdapterContext[Section]], FakeAdapter]:
+        def build(context: AdapterContext[Section]) -> FakeAdapter:
+            built.append(FakeAdapter(context))
+            return built[-1]
+
+        return build
+
+    monkeypatch.setattr(module, "load", load)
+    store = Store.open(None, tmp_path, timedelta(days=1))
+    log = RecordingLogger()
+    runtime = Runtime(
+        store, tmp_path, SystemClock(), log, lambda batch: None, Metrics(CollectorRegistry(), SystemClock(), "0")
+    )
+    yield House(runtime, built, log, tmp_path)
+    runtime.close()
+    store.close()
+
+
+def on(adapter: str, name: str = "web", **changes: Any) -> Autoscaler:
+    return replace(scaler(name), target=TargetRef(adapter, name), **changes)
+
+
+def test_an_adapter_is_handed_its_own_name_folder_and_section(house: House) -> None:
+    """Two connections of one type must not share a folder."""
+    house.follow({"a": Section(number=1), "b": Section(number=2)}, [on("a"), on("b", "other")])
+    contexts = [adapter.context for adapter in house.built]
+    assert [(context.name, context.settings.number) for context in contexts] == [("a", 1), ("b", 2)]
+    assert [context.state_dir for context in contexts] == [house.state / "adapters" / name for name in ("a", "b")]
+    assert all(context.state_dir.is_dir() for context in contexts)
+
+
+def test_an_adapter_without_autoscalers_is_not_built(house: House) -> None:
+    """Nobody asks it for anything."""
+    house.follow({"a": Section(), "unused": Section()}, [on("a")])
+    assert house.runtime.adapters == ["a"]
+
+
+@pytest.mark.parametrize(("dry", "expected"), [((True, True), True), ((True, False), False)])
+def test_an_adapter_is_dry_when_all_its_autoscalers_are(house: House, dry: Sequence[bool], expected: bool) -> None:
+    """One live autoscaler needs a live adapter; the others still write nothing."""
+    house.follow({"a": Section()}, [on("a", f"s{index}", dry_run=each) for index, each in enumerate(dry)])
+    assert house.built[0].context.dry_run is expected
+
+
+def test_an_adapter_is_told_which_of_its_targets_are_dry(house: House) -> None:
+    """Beside a live pool, a dry one's workers are not to be started."""
+    house.follow({"a": Section()}, [on("a", "live"), on("a", "dry", dry_run=True)])
+    assert house.built[0].context.dry_targets == {TargetRef("a", "dry")}
+
+
+def test_an_adapter_whose_section_is_the_same_is_kept(house: House) -> None:
+    """Its threads, caches and connections live through a reload, whatever else changed."""
+    house.follow({"a": Section()}, [on("a")])
+    house.follow({"a": Section()}, [on("a"), on("a", "new", sync_period=timedelta(seconds=3))], url="http://other")
+    assert len(house.built) == 1
+    assert house.built[0].closed == 0
+
+
+@pytest.mark.parametrize("change", ["section", "dry run", "gone"])
+def test_an_adapter_that_changed_is_closed(house: House, change: str) -> None:
+    """And where it is still wanted, built anew."""
+    house.follow({"a": Section(), "b": Section()}, [on("a"), on("b", "other")])
+    sections = {"a": Section(number=int(change == "section")), "b": Section()}
+    scalers = [on("b", "other")] + ([] if change == "gone" else [on("a", dry_run=change == "dry run")])
+    house.follow(sections, scalers)
+    assert [adapter.closed for adapter in house.built[:2]] == [1, 0]
+    assert len(house.built) == (2 if change == "gone" else 3)
+
+
+@pytest.mark.parametrize(("fails", "said"), [("adapter", "tokenFile: absent; write it"), ("bug", "KeyError at ")])
+def test_an_adapter_that_cannot_be_built_changes_nothing(house: House, fails: str, said: str) -> None:
+    """What runs goes on, and what was built beside it is let go."""
+    house.follow({"a": Section()}, [on("a")])
+    with pytest.raises(AdapterError, match=r"adapters\.z: ") as raised:
+        house.follow({"a": Section(number=1), "z": Section(fails=fails)}, [on("a"), on("z", "other")])
+    assert said in str(raised.value)
+    assert "hunter2" not in str(raised.value)
+    before, beside = house.built
+    assert (before.closed, beside.closed) == (0, 1)
+    assert house.runtime.adapters == ["a"]
+
+
+def test_an_adapter_that_fails_to_close_is_a_warning(house: House) -> None:
+    """What it held is lost either way; the others are closed."""
+    house.follow({"a": Section(fails="close"), "b": Section()}, [on("a"), on("b", "other")])
+    assert house.runtime.close()
+    assert [adapter.closed for adapter in house.built] == [1, 1]
+    ((level, event, keys),) = house.log.lines
+    assert (level, event) == ("warning", "adapter_close_failed")
+    assert "hunter2" not in keys["error"]
+
+
+@pytest.mark.slow
+def test_an_adapter_that_hangs_as_it_closes_is_left(house: House) -> None:
+    """The contract gives it a second; the process gives it two."""
+    house.follow({"a": Section(fails="closing hangs"), "b": Section()}, [on("a"), on("b", "other")])
+    started = time.monotonic()
+    assert house.runtime.close()
+    assert time.monotonic() - started < 8
+    assert [adapter.closed for adapter in house.built] == [1, 1]

@@ -1,0 +1,243 @@
+"""A decision explained; and what is said of the next ones comes true."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.documents import Explanation, explanation
+from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.model import (
+    DEFAULT_SCALE_DOWN,
+    DEFAULT_SCALE_UP,
+    Autoscaler,
+    Behavior,
+    Decision,
+    Direction,
+    History,
+    Observation,
+    Override,
+    Pause,
+    PolicyType,
+    Reading,
+    ScalingPolicy,
+    SelectPolicy,
+    Steering,
+    TargetState,
+    Written,
+)
+from autoscaler.record import Record
+from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, state, value
+
+STEP = timedelta(seconds=15)
+SLOW_DOWN = Behavior(
+    scale_up=replace(DEFAULT_SCALE_UP, policies=(ScalingPolicy(PolicyType.PODS, 2, timedelta(seconds=60)),)),
+    scale_down=replace(
+        DEFAULT_SCALE_DOWN,
+        stabilization_window=timedelta(seconds=90),
+        policies=(ScalingPolicy(PolicyType.PODS, 1, timedelta(seconds=40)),),
+    ),
+)
+
+
+class Diary:
+    """An autoscaler on a virtual clock that keeps every record, as the state does."""
+
+    def __init__(self, autoscaler: Autoscaler, size: int = 3, steering: Steering | None = None) -> None:
+        self.autoscaler, self.size, self.now = autoscaler, size, NOW
+        self.history = History(steering=steering or Steering())
+        self.records: list[Record] = []
+
+    def step(self, *readings: Reading | MetricError, target: TargetState | TargetUnavailable | None = None) -> Decision:
+        self.now += STEP
+        observed = Observation(target or state(self.size), readings)
+        made = decide(self.autoscaler, observed, self.history, self.now)
+        if made.change is not None:
+            self.size = made.change.size
+            made = conclude(made, Written(self.size))
+        self.history = remember(self.history, made)
+        self.records.append(Record(self.autoscaler, observed, made))
+        return made
+
+    def cpu(self, *percents: int) -> Explanation:
+        """A cycle at each; the last one explained."""
+        for percent in percents:
+            self.step(samples([percent * 10] * self.size, self.now + STEP))
+        return self.told()
+
+    def told(self) -> Explanation:
+        earlier = [record.decision for record in reversed(self.records[:-1])]
+        return explanation(self.records[-1], earlier)
+
+    def first_change(self, percent: int, most: int = 60) -> Decision | None:
+        """What really happens if the metric stays there."""
+        for _ in range(most):
+            made = self.step(samples([percent * 10] * self.size, self.now + STEP))
+            if made.change is not None:
+                return made
+        return None
+
+
+def test_the_winner_is_the_metric_that_asks_for_most() -> None:
+    diary = Diary(scaler(CPU_60, QUEUE_15))
+    diary.step(samples([300] * 3, NOW + STEP), value(90_000))
+    told = diary.told()
+    assert [(metric.name, metric.proposal, metric.wins) for metric in told.metrics] == [
+        ("cpu", 2, False),
+        ("queue", 6, True),
+    ]
+
+
+def test_of_equals_the_first_wins() -> None:
+    diary = Diary(scaler(QUEUE_15, QUEUE_15))
+    diary.step(value(90_000), value(90_000))
+    assert [metric.wins for metric in diary.told().metrics] == [True, False]
+
+
+def test_what_a_window_holds_leaves_it_at_the_time_told() -> None:
+    told = Diary(scaler(CPU_60, behavior=SLOW_DOWN)).cpu(60, 60, 30)
+    hold = told.stabilization
+    assert hold is not None
+    assert (hold.direction, hold.recommendation) == (Direction.IN, 3)
+    assert hold.remaining_seconds == timedelta(seconds=75)
+    assert told.if_unchanged is not None
+    assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (2, timedelta(seconds=75))
+
+
+def test_what_policies_allow_next_is_told_with_its_time() -> None:
+    told = Diary(scaler(CPU_60, behavior=SLOW_DOWN)).cpu(240)
+    out, _ = told.policies
+    assert told.written == 5
+    assert (out.size, out.next_size, out.next_seconds) == (5, 7, timedelta(seconds=60))
+    assert told.ways == ()
+
+
+def test_a_direction_that_is_disabled_has_no_next() -> None:
+    frozen = Behavior(scale_down=replace(DEFAULT_SCALE_DOWN, select_policy=SelectPolicy.DISABLED))
+    told = Diary(scaler(CPU_60, behavior=frozen)).cpu(60)
+    _, inward = told.policies
+    assert (inward.size, inward.next_size) == (3, None)
+    assert told.ways[1].earliest is None
+    assert [step.reason for step in told.ways[1].hurdles] == ["ScaleDownLimit"]
+
+
+def test_at_the_maximum_the_way_out_names_it() -> None:
+    told = Diary(scaler(CPU_60, maximum=3)).cpu(60)
+    out, inward = told.ways
+    assert out.when == ("cpu above 66%",)
+    assert [(step.reason, step.after) for step in out.hurdles] == [("TooManyReplicas", 3)]
+    assert out.earliest is None
+    assert inward.when == ("cpu below 41%",)
+
+
+def test_all_metrics_have_to_fall_for_it_to_scale_in() -> None:
+    diary = Diary(scaler(CPU_60, QUEUE_15))
+    diary.step(samples([600] * 3, NOW + STEP), value(45_000))
+    told = diary.told()
+    assert "To scale out it takes cpu above 66% or queue above 16500m; at the earliest to 4 in 15s." in told.lines
+    assert "To scale in it takes cpu below 41% and queue below 10001m; at the earliest to 2 in 5m15s." in told.lines
+
+
+def test_a_pause_is_in_the_way() -> None:
+    steering = Steering(Pause(Direction.OUT, "ann", "sale", NOW, None))
+    told = Diary(scaler(CPU_60), steering=steering).cpu(120)
+    assert (told.current, told.desired, told.written) == (3, 6, None)
+    assert told.if_unchanged is None
+    assert any("paused by ann" in line for line in told.lines)
+
+
+def test_a_pause_that_will_end_is_reckoned_with() -> None:
+    steering = Steering(Pause(Direction.OUT, "ann", "sale", NOW, NOW + timedelta(seconds=100)))
+    told = Diary(scaler(CPU_60), steering=steering).cpu(120)
+    assert told.if_unchanged is not None
+    assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (6, timedelta(seconds=90))
+
+
+def test_whose_bounds_they_are_is_told() -> None:
+    steering = Steering(override=Override(None, 4, "ann", "", NOW, None))
+    told = Diary(scaler(CPU_60), steering=steering).cpu(120)
+    assert told.bounds is not None
+    assert (told.bounds.maximum, told.bounds.maximum_of) == (4, "the maximum set by ann")
+
+
+def test_a_metric_that_failed_says_why() -> None:
+    diary = Diary(scaler(CPU_60))
+    diary.step(MetricError("no answer within 5s"))
+    told = diary.told()
+    assert (told.metrics[0].error, told.metrics[0].wins, told.metrics[0].thresholds) == (
+        "no answer within 5s",
+        False,
+        None,
+    )
+    assert told.desired is None
+    assert any("no answer within 5s" in line for line in told.lines)
+
+
+def test_a_target_that_cannot_be_read_says_why() -> None:
+    diary = Diary(scaler(CPU_60))
+    diary.step(target=TargetUnavailable("fleet: no answer"))
+    told = diary.told()
+    assert (told.current, told.bounds, told.ways) == (None, None, ())
+    assert told.lines[0] == "The target could not be read: fleet: no answer."
+
+
+def test_samples_that_did_not_count_are_named() -> None:
+    diary = Diary(scaler(CPU_60))
+    read = replace(samples([600, 600], NOW + STEP), unmatched=('instance="10.0.0.9"',))
+    requests = {f"i-{n}": 1000 for n in range(3)}
+    diary.step(replace(read, requests=requests))
+    told = diary.told().metrics[0].samples
+    assert (told.read, told.ready, told.missing, told.unmatched) == (2, 2, ("i-2",), ('instance="10.0.0.9"',))
+
+
+@pytest.mark.parametrize("behavior", [None, SLOW_DOWN], ids=["without behavior", "with behavior"])
+def test_it_can_be_sent_as_json_and_read_back(behavior: Behavior | None) -> None:
+    """The command line reads what the daemon sends."""
+    told = Diary(scaler(CPU_60, behavior=behavior)).cpu(60, 120, 30)
+    assert Explanation.model_validate_json(told.model_dump_json()) == told
+
+
+loads = st.lists(st.sampled_from([10, 30, 50, 60, 63, 70, 90, 150]), min_size=1, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(loads, st.sampled_from([None, SLOW_DOWN]))
+def test_what_is_told_of_an_unchanged_load_comes_true(percents: Sequence[int], behavior: Behavior | None) -> None:
+    """Whatever came before: windows and policies let go when it says, and the size is the one it says."""
+    diary = Diary(scaler(CPU_60, maximum=12, behavior=behavior))
+    told = diary.cpu(*percents)
+    if told.written is not None:
+        assert told.if_unchanged is None
+        return
+    came = diary.first_change(percents[-1])
+    if came is None or came.change is None:
+        assert told.if_unchanged is None
+    else:
+        assert told.if_unchanged is not None
+        assert (told.if_unchanged.at, told.if_unchanged.size) == (came.now, came.change.size)
+
+
+@settings(max_examples=60, deadline=None)
+@given(loads, st.sampled_from([None, SLOW_DOWN]), st.booleans())
+def test_what_is_told_of_a_load_past_the_threshold_comes_true(
+    percents: Sequence[int], behavior: Behavior | None, out: bool
+) -> None:
+    diary = Diary(scaler(CPU_60, maximum=12, behavior=behavior))
+    told = diary.cpu(*percents)
+    if not told.ways or told.metrics[0].thresholds is None:
+        return
+    limits, way = told.metrics[0].thresholds, told.ways[0 if out else 1]
+    limit = limits.above if out else limits.below
+    if limit is None:
+        return
+    came = diary.first_change(int(limit) + (1 if out else -1))
+    if came is None or came.change is None:
+        assert way.earliest is None
+    else:
+        assert way.earliest is not None
+        assert way.earliest.at == came.now
+        assert (way.earliest.size > told.current) is (came.change.size > told.current)  # type: ignore[operator]  # it was read

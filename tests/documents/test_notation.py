@@ -1,0 +1,40 @@
+"""Metrics as kubectl writes them."""
+
+import pytest
+
+from autoscaler.documents import notation
+from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
+
+THIRTY = MetricTarget(TargetType.AVERAGE_VALUE, 30_000)
+FIFTEEN = MetricTarget(TargetType.VALUE, 15_000)
+SIXTY = MetricTarget(TargetType.UTILIZATION, 60)
+CASES = [
+    (MetricOutcome("cpu", MetricType.RESOURCE, SIXTY, average_utilization=63), "cpu: 63%/60%"),
+    (MetricOutcome("cpu", MetricType.CONTAINER_RESOURCE, SIXTY, average_utilization=0), "cpu: 0%/60%"),
+    (MetricOutcome("memory", MetricType.RESOURCE, THIRTY, average_value=37_500), "memory: 37500m/30"),
+    (MetricOutcome("inflight", MetricType.PODS, THIRTY, average_value=37_500), "37500m/30"),
+    (MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=37_500), "37500m/30 (avg)"),
+    (MetricOutcome("queue", MetricType.OBJECT, THIRTY, average_value=2_000), "2/30 (avg)"),
+    (MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, value=80_000), "80/15"),
+    (MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, error="no answer"), "<unknown>/15"),
+    (MetricOutcome("cpu", MetricType.RESOURCE, SIXTY, error="no answer"), "cpu: <unknown>/60%"),
+]
+
+
+@pytest.mark.parametrize(("outcome", "text"), CASES, ids=[text for _, text in CASES])
+def test_a_metric_is_written_as_kubectl_writes_it(outcome: MetricOutcome, text: str) -> None:
+    """Who knows `kubectl get hpa` reads it without learning anything new."""
+    assert notation.metric(outcome) == text
+
+
+def test_a_zero_is_a_value() -> None:
+    """No load is not an unknown load."""
+    assert notation.value(MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, value=0)) == "0"
+
+
+def test_more_metrics_than_fit_are_counted() -> None:
+    """Kubectl shows the first two."""
+    outcomes = [CASES[0][0], CASES[6][0], CASES[4][0]]
+    assert notation.metrics(outcomes) == "cpu: 63%/60%, 80/15 + 1 more..."
+    assert notation.metrics(outcomes[:2]) == "cpu: 63%/60%, 80/15"
+    assert notation.metrics([]) == "<none>"

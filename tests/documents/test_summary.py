@@ -1,0 +1,132 @@
+"""One autoscaler in a line."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from autoscaler.documents import AutoscalerList, State, Summary, summaries, summary
+from autoscaler.model import (
+    Condition,
+    ConditionType,
+    Direction,
+    Override,
+    Pause,
+    Proposed,
+    Steering,
+    Step,
+    Written,
+)
+from tests.decide.build import CPU_60, QUEUE_15, scaler
+from tests.decisions import NOW, condition, cpu, decision, rescale
+
+ABLE, ACTIVE, LIMITED = ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE, ConditionType.SCALING_LIMITED
+FREE = Steering()
+PAUSED = Steering(Pause(Direction.BOTH, "ann", "load test", NOW, None))
+
+
+def of(steering: Steering = FREE, **changes: Any) -> Summary:
+    """The line of a decision at rest, with these changes."""
+    return summary("web", scaler(CPU_60), decision(**changes), steering, configured=True)
+
+
+def with_condition(kind: ConditionType, reason: str, *, status: bool) -> tuple[Condition, ...]:
+    kept = [known for known in decision().conditions if known.type is not kind]
+    return (*kept, condition(kind, reason, status=status))
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (of(), State.STEADY),
+        (of(error="no answer"), State.FAILING),
+        (of(PAUSED), State.PAUSED),
+        (of(PAUSED, error="no answer"), State.FAILING),
+        (of(conditions=with_condition(ABLE, "Deploying", status=False)), State.HELD),
+        (of(conditions=with_condition(ACTIVE, "ScalingDisabled", status=False)), State.DISABLED),
+        (of(conditions=with_condition(LIMITED, "TooManyReplicas", status=True)), State.LIMITED),
+        (of(conditions=with_condition(ABLE, "ScaleDownStabilized", status=True)), State.STABILIZING),
+        (of(outcome=Written(5)), State.SCALING),
+        (of(outcome=Proposed(5)), State.SCALING),
+        (summary("web", scaler(CPU_60), None, Steering(), configured=True), State.UNKNOWN),
+    ],
+)
+def test_the_most_urgent_state_is_shown(found: Summary, expected: State) -> None:
+    assert found.state is expected
+
+
+def test_before_the_first_decision_the_configuration_is_shown() -> None:
+    found = summary("web", scaler(CPU_60, QUEUE_15, maximum=9), None, Steering(), configured=True)
+    assert (found.reference, found.minimum, found.maximum, found.current) == ("fleet/web", 1, 9, None)
+    assert found.targets == "cpu: <unknown>/60%, <unknown>/15 (avg)"
+    assert [metric.current for metric in found.metrics] == [None, None]
+
+
+def test_the_bounds_in_force_are_shown_and_not_the_configured_ones() -> None:
+    """An operator's override, or the target's own limits, may stand in their place."""
+    found = of(minimum=4, maximum=7)
+    assert (found.minimum, found.maximum) == (4, 7)
+
+
+def test_where_no_metric_was_read_the_configured_ones_stand_without_values() -> None:
+    assert of(metrics=()).targets == "cpu: <unknown>/60%"
+
+
+def test_values_come_as_numbers_and_as_kubectl_writes_them() -> None:
+    found = of(metrics=(cpu(63),)).metrics[0]
+    assert (found.text, found.current, found.target, found.value, found.target_value) == (
+        "cpu: 63%/60%",
+        "63%",
+        "60%",
+        63.0,
+        60.0,
+    )
+
+
+def test_what_limits_it_is_told_in_words() -> None:
+    trace = (
+        Step("ValidMetricFound", 3, 12, "cpu"),
+        Step("TooManyReplicas", 12, 10, "maxReplicas is 10"),
+    )
+    assert of(trace=trace).limited_by == "maxReplicas is 10"
+    assert of().limited_by is None
+
+
+def test_who_paused_it_and_why_is_told() -> None:
+    found = of(PAUSED).steering
+    assert found.pause is not None
+    assert (found.pause.by, found.pause.reason, found.pause.until) == ("ann", "load test", None)
+
+
+def test_what_left_the_configuration_is_marked() -> None:
+    found = summaries(["old", "web"], {"web": scaler(CPU_60)}, {"old": decision("old"), "web": decision()}, {}, NOW)
+    assert [(each.name, each.configured, each.reference) for each in found] == [
+        ("old", False, "fleet/old-asg"),
+        ("web", True, "fleet/web"),
+    ]
+
+
+def test_without_a_configuration_everything_counts_as_configured() -> None:
+    """The command line reads a state without knowing the file."""
+    assert summaries(["old"], None, {"old": decision("old")}, {}, NOW)[0].configured
+
+
+def test_an_override_that_has_expired_is_not_shown() -> None:
+    expired = Steering(override=Override(2, None, "ann", "", NOW - timedelta(hours=2), NOW - timedelta(hours=1)))
+    found = summaries(["web"], {"web": scaler(CPU_60)}, {}, {"web": expired}, NOW)
+    assert found[0].steering.override is None
+
+
+def test_it_is_sent_in_camel_case_and_read_back() -> None:
+    sent = AutoscalerList(
+        autoscalers=(of(PAUSED), summary("b", None, rescale("b"), Steering(), configured=False)), total=2
+    )
+    text = sent.model_dump_json()
+    assert '"limitedBy"' in text
+    assert '"lastDecision":"2026-05-04T12:00:00Z"' in text
+    assert AutoscalerList.model_validate_json(text) == sent
+
+
+def test_a_newer_daemons_keys_are_passed_over() -> None:
+    known = of().model_dump(mode="json")
+    assert Summary.model_validate(known | {"somethingNew": 1}) == of()

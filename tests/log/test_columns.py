@@ -1,0 +1,86 @@
+"""The log on a terminal."""
+
+import io
+from typing import Any
+
+import pytest
+
+from autoscaler.documents.headline import failed
+from autoscaler.errors import TargetUnavailable
+from autoscaler.log import line
+from autoscaler.log.columns import Columns
+from autoscaler.model import Decision, Proposed, Written
+from tests.decisions import cpu, decision, rescale
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def rendered(columns: Columns, made: Decision) -> str:
+    level = "warning" if failed(made) else "info"
+    return shown(columns, line.EVENT, level, **line.keys(made))
+
+
+def shown(columns: Columns, event: str, level: str = "info", **keys: Any) -> str:
+    return columns(None, level, {"timestamp": "2026-05-04T12:00:00Z", "level": level, "event": event, **keys})
+
+
+def test_columns_stay_aligned() -> None:
+    """They have grown to the longest that was shown."""
+    columns = Columns(io.StringIO())
+    first = rendered(columns, decision("a-rather-long-name"))
+    second = rendered(columns, decision("web"))
+    assert first.index("cpu 63%/60%") == second.index("cpu 63%/60%")
+    assert first.index("ReadyForNewScale") == second.index("ReadyForNewScale")
+
+
+def test_a_decision_at_rest_fits_the_terminal() -> None:
+    """Its message is the least of it, and a wrapped line ruins the columns."""
+    columns = Columns(io.StringIO())
+    assert len(rendered(columns, decision("a-rather-long-name-that-takes-space"))) <= 100
+
+
+def test_a_change_shows_from_where_to_where() -> None:
+    """What one looks for first."""
+    text = rendered(Columns(io.StringIO()), rescale(outcome=Written(5)))
+    assert "▲ 3 → 5" in text
+
+
+def test_a_proposal_is_told_from_a_write() -> None:
+    """A dry run wrote nothing."""
+    text = rendered(Columns(io.StringIO()), rescale(dry_run=True, outcome=Proposed(5)))
+    assert "△ 3 → 5" in text
+    assert "(dry run)" in text
+
+
+def test_what_failed_is_marked_and_told_in_full() -> None:
+    """However narrow the terminal: the remedy stands at the end."""
+    made = decision(current=None, desired=None, metrics=(cpu(None),), error="x", outcome=TargetUnavailable("x"))
+    told = line.keys(made) | {"message": "no answer " * 20}
+    text = shown(Columns(io.StringIO()), line.EVENT, "warning", **told)
+    assert "! ?" in text
+    assert "cpu <unknown>/60%" in text
+    assert text.count("no answer") == 20
+
+
+def test_a_long_message_is_wrapped_under_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is room, a failure does not run across the columns either."""
+    monkeypatch.setenv("COLUMNS", "160")
+    told = line.keys(decision(error="x")) | {"message": "refused " * 30}
+    lines = shown(Columns(io.StringIO()), line.EVENT, "warning", **told).splitlines()
+    assert len(lines) > 1
+    assert len({text.index("refused") for text in lines}) == 1
+    assert max(map(len, lines)) <= 160
+
+
+def test_without_a_terminal_there_are_no_colours() -> None:
+    """`--log.format=console` into a file stays readable."""
+    assert "\033" not in rendered(Columns(io.StringIO()), rescale(outcome=Written(5)))
+
+
+def test_another_event_is_words_and_keys() -> None:
+    """The columns are for decisions."""
+    text = shown(Columns(io.StringIO()), "starting", version="0.1.0", adapters=["fleet", "swarm"], broken=[])
+    assert text.endswith("starting  version=0.1.0  adapters=fleet,swarm  broken=-")

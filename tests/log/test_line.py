@@ -1,0 +1,78 @@
+"""The decision's line in the log."""
+
+import io
+import json
+
+import pytest
+
+from autoscaler.log import Format, Level, configure, line
+from autoscaler.model import ConditionType, Conflict, Decision, Proposed, Written
+from tests.decisions import condition, cpu, decision, rescale
+
+ABLE, ACTIVE, LIMITED = ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE, ConditionType.SCALING_LIMITED
+
+
+def written_line(made: Decision) -> dict[str, object]:
+    out = io.StringIO()
+    line.log(configure(Level.INFO, Format.JSON, out), made)
+    parsed: dict[str, object] = json.loads(out.getvalue())
+    return parsed
+
+
+def test_the_keys_stand_in_the_documented_order() -> None:
+    """People read these lines too, and scripts were promised them."""
+    parsed = written_line(decision())
+    assert list(parsed) == [
+        "timestamp", "level", "event", "autoscaler", "target", "current", "desired", "written", "reason", "message",
+        "metrics", "conditions", "dry_run",
+    ]  # fmt: skip
+    assert parsed["event"] == "decision"
+    assert parsed["level"] == "info"
+    assert str(parsed["timestamp"]).endswith("Z")
+
+
+def test_metrics_and_conditions_are_written_as_kubectl_does() -> None:
+    """The same numbers as `kubectl get hpa` would show."""
+    parsed = written_line(decision())
+    assert parsed["target"] == "fleet/web-asg"
+    assert parsed["metrics"] == [{"name": "cpu", "type": "Resource", "value": "63%", "target": "60%"}]
+    assert parsed["conditions"] == {
+        "AbleToScale": ["True", "ReadyForNewScale"],
+        "ScalingActive": ["True", "ValidMetricFound"],
+        "ScalingLimited": ["False", "DesiredWithinRange"],
+    }
+
+
+def test_a_failed_metric_is_null_and_the_line_a_warning() -> None:
+    """An outage must be seen, and never look like zero load."""
+    parsed = written_line(decision(metrics=(cpu(None),), desired=None, error="1 of 1 metrics failed"))
+    assert parsed["metrics"] == [{"name": "cpu", "type": "Resource", "value": None, "target": "60%"}]
+    assert parsed["level"] == "warning"
+    assert parsed["desired"] is None
+
+
+@pytest.mark.parametrize(("outcome", "size"), [(Written(5), 5), (Proposed(5), None), (Conflict("now 7"), None)])
+def test_written_is_what_was_really_written(outcome: object, size: int | None) -> None:
+    """A dry run's proposal is no write."""
+    assert line.keys(rescale(outcome=outcome))["written"] == size
+
+
+@pytest.mark.parametrize(
+    ("conditions", "reason"),
+    [
+        ([(ABLE, False, "FailedGetScale"), (ACTIVE, False, "X"), (LIMITED, True, "Y")], "FailedGetScale"),
+        (
+            [(ABLE, True, "X"), (ACTIVE, False, "FailedGetResourceMetric"), (LIMITED, True, "Y")],
+            "FailedGetResourceMetric",
+        ),
+        ([(ABLE, True, "X"), (ACTIVE, True, "Y"), (LIMITED, True, "TooManyReplicas")], "TooManyReplicas"),
+        ([(ABLE, True, "SucceededRescale"), (ACTIVE, True, "X"), (LIMITED, False, "Y")], "SucceededRescale"),
+        ([], None),
+    ],
+)
+def test_the_reason_is_the_condition_that_says_most(
+    conditions: list[tuple[ConditionType, bool, str]], reason: str | None
+) -> None:
+    """In the documented order: unable, inactive, limited, able."""
+    made = decision(conditions=tuple(condition(type_, word, status=status) for type_, status, word in conditions))
+    assert line.keys(made)["reason"] == reason

@@ -1,0 +1,102 @@
+"""Metrics with something to show."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.metrics import Metrics, watch_lanes, watch_state
+from autoscaler.model import (
+    Autoscaler,
+    ConditionType,
+    Decision,
+    Direction,
+    Override,
+    Pause,
+    Steering,
+    TargetRef,
+    Written,
+)
+from autoscaler.record import StateSize
+from tests.decisions import NOW, condition, cpu, decision, rescale
+from tests.schedule.clock import FakeClock
+
+
+@dataclass(frozen=True)
+class FakeCycle:
+    """What `schedule.Batch` would tell."""
+
+    decisions: Sequence[Decision] = ()
+    broken: Mapping[str, Exception] = field(default_factory=dict)
+    lane: str = "fleet"
+    late_seconds: float = 0.5
+    observing_seconds: float = 0.1
+    seconds: float = 0.2
+
+
+class FakeLanes:
+    def missed(self) -> Mapping[str, int]:
+        return {"fleet": 3, "swarm": 0}
+
+    def hung(self) -> tuple[str, ...]:
+        return ("fleet",)
+
+
+def scaler(name: str = "web", **changes: Any) -> Autoscaler:
+    """The autoscaler that `decision(name)` is about."""
+    return replace(Autoscaler(name, TargetRef("fleet", f"{name}-asg"), 1, 10, ()), **changes)
+
+
+class Shown:
+    """Metrics of the adapter `fleet`, the Prometheus `default` and these autoscalers."""
+
+    def __init__(self, *names: str) -> None:
+        self.registry = CollectorRegistry()
+        self.clock = FakeClock()
+        self.metrics = Metrics(self.registry, self.clock, "1.2.3")
+        self.configure(*map(scaler, names or ("web",)))
+
+    def configure(self, *scalers: Autoscaler) -> None:
+        self.metrics.configured(scalers, ["fleet"], ["default"])
+
+    def ended(self, *decisions: Decision, **keys: Any) -> None:
+        self.metrics.cycle_ended(FakeCycle(decisions, **keys))
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """None: there is no such series."""
+        return self.registry.get_sample_value(f"autoscaler_{name}", labels)
+
+    def series(self, name: str) -> list[Mapping[str, str]]:
+        """The labels of every series of a name."""
+        samples = (sample for metric in self.registry.collect() for sample in metric.samples)
+        return [sample.labels for sample in samples if sample.name == f"autoscaler_{name}"]
+
+
+def everything() -> Shown:
+    """Every metric there is has a series, and each that counts has counted."""
+    shown = Shown("web", "api", "batch")
+    shown.configure(scaler("web"), scaler("api"), scaler("batch", dry_run=True))
+    watch_lanes(shown.registry, FakeLanes())
+    watch_state(shown.registry, lambda: StateSize(4096, {"decision": 7}), shown.clock)
+    ProcessCollector(registry=shown.registry)
+    happen(shown)
+    shown.metrics.reload_failed()
+    return shown
+
+
+def happen(shown: Shown) -> None:
+    """One cycle of the three, with a bit of everything in it."""
+    limited = condition(ConditionType.SCALING_LIMITED, "TooManyReplicas")
+    steering = Steering(Pause(Direction.IN, "ann", "sale", NOW, None), Override(0, 3, "ann", "sale", NOW, None))
+    shown.ended(
+        rescale("web", outcome=Written(5), minimum=2, maximum=5, conditions=(limited,)),
+        decision("api", error="no answer", metrics=(cpu(), cpu(None)), minimum=1, maximum=9),
+        decision("batch", minimum=0, maximum=3, steering=steering),
+        broken={"gone": KeyError("a bug")},
+    )
+    shown.metrics.queried("default", 0.2, None)
+    shown.metrics.queried("default", 1.2, MetricError("no answer"))
+    shown.metrics.called("fleet", "observe", 0.3, ())
+    shown.metrics.called("fleet", "scale", 0.3, [TargetUnavailable("down")])

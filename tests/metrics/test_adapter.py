@@ -1,0 +1,108 @@
+"""Each call of an adapter is timed, and changed in nothing."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import pytest
+
+from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
+from autoscaler.metrics import metered
+from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
+from autoscaler.target import Adapter, Announces
+from tests.decisions import NOW, decision
+from tests.schedule.clock import FakeClock
+
+WEB, API = TargetRef("fleet", "web"), TargetRef("fleet", "api")
+CALL = Call(NOW, 10.0)
+CHANGE = ScaleChange("web-1", 5, 3, None, "cpu above target")
+
+
+class FakeAdapter:
+    """Takes two seconds for anything, and fails when it is told to."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.fails: Exception | None = None
+        self.states: Mapping[TargetRef, TargetState | TargetError] = {}
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        self._work()
+        return self.states
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        self._work()
+        return Written(change.size)
+
+    def _work(self) -> None:
+        self.clock.advance(2)
+        if self.fails is not None:
+            raise self.fails
+
+
+class FakeAnnouncer(FakeAdapter):
+    def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+        self._work()
+
+
+class Told:
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str, float, list[BaseException]]] = []
+
+    def called(self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException]) -> None:
+        self.calls.append((adapter, operation, seconds, list(errors)))
+
+
+class Bench:
+    def __init__(self, kind: type[FakeAdapter] = FakeAdapter) -> None:
+        self.clock, self.told = FakeClock(), Told()
+        self.inner = kind(self.clock)
+        self.adapter: Adapter = metered("fleet", self.inner, self.told, self.clock)
+
+
+def test_an_observation_is_told_with_the_targets_that_failed_in_it() -> None:
+    """One that is gone among fifty is one failure, not a failed call."""
+    bench, gone = Bench(), TargetNotFound("no such group")
+    bench.inner.states = {WEB: TargetState(1, 1, ()), API: gone}
+    assert bench.adapter.observe([WEB, API], CALL) is bench.inner.states
+    assert bench.told.calls == [("fleet", "observe", 2.0, [gone])]
+
+
+def test_an_observation_that_is_raised_failed_for_all_of_its_targets() -> None:
+    """The contract: what is raised concerns all."""
+    bench = Bench()
+    bench.inner.fails = error = TargetUnavailable("down")
+    with pytest.raises(TargetUnavailable):
+        bench.adapter.observe([WEB, API], CALL)
+    assert bench.told.calls == [("fleet", "observe", 2.0, [error, error])]
+
+
+def test_an_answer_of_another_kind_is_left_to_who_asked() -> None:
+    """Foreign code may return anything, and the observer has words for it."""
+    bench = Bench()
+    bench.inner.states = None  # type: ignore[assignment]  # what a broken adapter does
+    assert bench.adapter.observe([WEB], CALL) is None
+    assert bench.told.calls == [("fleet", "observe", 2.0, [])]
+
+
+@pytest.mark.parametrize("error", [None, TargetUnavailable("down"), KeyError("bug")])
+def test_a_write_is_told_whatever_came_of_it(error: Exception | None) -> None:
+    """A bug in an adapter takes time, too."""
+    bench = Bench()
+    bench.inner.fails = error
+    if error is None:
+        assert bench.adapter.scale(WEB, CHANGE, CALL) == Written(5)
+    else:
+        with pytest.raises(type(error)):
+            bench.adapter.scale(WEB, CHANGE, CALL)
+    assert bench.told.calls == [("fleet", "scale", 2.0, [error] if error else [])]
+
+
+def test_an_adapter_announces_when_it_did_before() -> None:
+    """The actuator asks an adapter whether it can."""
+    assert not isinstance(Bench().adapter, Announces)
+    bench = Bench(FakeAnnouncer)
+    assert isinstance(bench.adapter, Announces)
+    bench.adapter.announce(WEB, decision(), CALL)
+    bench.inner.fails = error = TargetUnavailable("down")
+    with pytest.raises(TargetUnavailable):
+        bench.adapter.announce(WEB, decision(), CALL)
+    assert bench.told.calls == [("fleet", "announce", 2.0, []), ("fleet", "announce", 2.0, [error])]

@@ -1,0 +1,174 @@
+"""A few series for each autoscaler, from its latest decision."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.model import (
+    Direction,
+    MetricOutcome,
+    MetricTarget,
+    MetricType,
+    Override,
+    Pause,
+    Steering,
+    TargetRef,
+    TargetType,
+    Written,
+)
+from tests.decisions import NOW, cpu, decision, rescale
+from tests.metrics.exposed import Shown, scaler
+
+
+def test_sizes_and_bounds_are_the_latest_decisions() -> None:
+    """HPA's desired replicas, and what kube-state-metrics adds to it."""
+    shown = Shown()
+    shown.ended(decision(current=3, desired=5, minimum=2, maximum=20))
+    names = ("current_replicas", "desired_replicas", "min_replicas", "max_replicas")
+    assert [shown.value(name, autoscaler="web") for name in names] == [3, 5, 2, 20]
+
+
+def test_a_target_that_cannot_be_read_has_no_size() -> None:
+    """An outage is a gap in the chart, not a number that is made up."""
+    shown = Shown()
+    shown.ended(decision(current=3, desired=3, minimum=2, maximum=20))
+    shown.ended(decision(current=None, desired=None, error="down", metrics=()))
+    assert shown.series("current_replicas") == []
+    assert shown.series("max_replicas") == []
+    assert shown.series("metric_value") == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "target_type", "value", "target"),
+    [
+        (cpu(63), "Utilization", 0.63, 0.6),
+        (
+            MetricOutcome(
+                "queue", MetricType.EXTERNAL, MetricTarget(TargetType.AVERAGE_VALUE, 30_000), average_value=37_500
+            ),
+            "AverageValue",
+            37.5,
+            30,
+        ),
+        (
+            MetricOutcome("depth", MetricType.OBJECT, MetricTarget(TargetType.VALUE, 500), value=0),
+            "Value",
+            0,
+            0.5,
+        ),
+    ],
+)
+def test_a_metric_is_shown_in_its_own_unit_beside_its_target(
+    metric: MetricOutcome, target_type: str, value: float, target: float
+) -> None:
+    """Prometheus has base units: ratios, not percents; whole units, not thousandths."""
+    shown = Shown()
+    shown.ended(decision(metrics=(metric,)))
+    labels = {"autoscaler": "web", "metric": metric.name, "metric_type": metric.type.value, "target_type": target_type}
+    assert shown.value("metric_value", **labels) == value
+    assert shown.value("metric_target", **labels) == target
+    assert shown.value("metric_failed", **labels) == 0
+
+
+def test_a_failed_metric_has_a_target_and_no_value() -> None:
+    """No value is not the value 0."""
+    shown = Shown()
+    shown.ended(decision(metrics=(cpu(None),), error="no answer"))
+    assert shown.series("metric_value") == []
+    ((target,), (failed,)) = shown.series("metric_target"), shown.series("metric_failed")
+    assert target == failed
+    assert shown.value("metric_failed", **failed) == 1
+
+
+def test_metrics_of_one_name_stay_apart() -> None:
+    """Two series with the same labels make Prometheus drop one of them without a word in the daemon's log."""
+    shown = Shown()
+    shown.ended(decision(metrics=(cpu(10), cpu(20), cpu(30))))
+    assert [labels["metric"] for labels in shown.series("metric_value")] == ["cpu", "cpu#2", "cpu#3"]
+
+
+def test_a_condition_says_its_reason() -> None:
+    """`at max` is ScalingLimited for the reason TooManyReplicas, not for a rate limit."""
+    shown = Shown()
+    shown.ended(decision())
+    labels = {"autoscaler": "web", "condition": "ScalingLimited", "reason": "DesiredWithinRange"}
+    assert shown.value("condition", **labels) == 0
+    labels = {"autoscaler": "web", "condition": "AbleToScale", "reason": "ReadyForNewScale"}
+    assert shown.value("condition", **labels) == 1
+
+
+def test_a_failed_cycle_leaves_the_time_of_the_last_success() -> None:
+    """How long has it been wrong? 0 says: never right since the start."""
+    shown = Shown()
+    assert shown.value("last_success_timestamp_seconds", autoscaler="web") == 0
+    shown.ended(decision())
+    shown.ended(decision(now=NOW + timedelta(minutes=1), error="no answer"))
+    assert shown.value("last_success_timestamp_seconds", autoscaler="web") == NOW.timestamp()
+
+
+def test_only_what_was_written_is_a_rescale() -> None:
+    """Flapping is counted on the target, not in intentions."""
+    shown = Shown()
+    shown.ended(rescale(size=5, outcome=Written(5)))
+    shown.ended(rescale(size=4, current=5, outcome=Written(4)))
+    shown.ended(rescale(size=9))
+    assert shown.value("rescales_total", autoscaler="web", action="scale_up") == 1
+    assert shown.value("rescales_total", autoscaler="web", action="scale_down") == 1
+
+
+def test_unmatched_samples_are_counted_beyond_those_that_are_named() -> None:
+    """A long list of names ends with how many more there are."""
+    shown = Shown()
+    few, many = replace(cpu(), unmatched=('instance="a"',)), replace(cpu(), unmatched=('instance="a"', "and 37 more"))
+    shown.ended(decision(metrics=(few, many)))
+    assert shown.value("unmatched_samples", autoscaler="web") == 1 + 38
+
+
+def test_steering_shows_while_it_is_in_force() -> None:
+    """A pause that was forgotten is found by its age."""
+    shown = Shown()
+    pause, override = Pause(Direction.IN, "ann", "sale", NOW, None), Override(5, None, "ann", "sale", NOW, None)
+    shown.ended(decision(steering=Steering(pause, override)))
+    assert shown.value("paused", autoscaler="web", direction="in") == 1
+    assert shown.value("overridden", autoscaler="web") == 1
+    shown.ended(decision())
+    assert shown.series("paused") == shown.series("overridden") == []
+
+
+def test_an_autoscaler_that_is_configured_has_series_before_its_first_cycle() -> None:
+    """One whose lane never comes to it must be seen missing."""
+    shown = Shown("web", "api")
+    assert shown.value("autoscalers") == 2
+    labels = {"autoscaler": "api", "adapter": "fleet", "target": "api-asg", "dry_run": "false"}
+    assert shown.value("info", **labels) == 1
+    assert shown.value("sync_period_seconds", autoscaler="api") == 15
+
+
+def test_an_autoscaler_that_was_removed_has_no_series() -> None:
+    """Also when its last cycle ends after the reload that removed it."""
+    shown = Shown("web", "api")
+    shown.ended(decision("web"), decision("api"))
+    shown.configure(scaler("api"))
+    shown.ended(decision("web"))
+    for metric in ("info", "condition", "rescales_total"):
+        assert {labels["autoscaler"] for labels in shown.series(metric)} == {"api"}
+
+
+def test_a_reload_forgets_nothing_of_those_that_stay() -> None:
+    """Counters that fall back to 0 at each reload would count twice."""
+    shown = Shown()
+    shown.ended(rescale(outcome=Written(5)))
+    shown.configure(scaler(dry_run=True))
+    assert shown.value("rescales_total", autoscaler="web", action="scale_up") == 1
+    assert shown.value("current_replicas", autoscaler="web") == 3
+    assert [labels["dry_run"] for labels in shown.series("info")] == ["true"]
+
+
+def test_one_that_was_pointed_at_another_target_begins_anew() -> None:
+    """The old target's size is nothing that the new one has."""
+    shown = Shown()
+    shown.ended(decision())
+    shown.configure(replace(scaler(), target=TargetRef("fleet", "other-asg")))
+    shown.ended(decision())
+    assert shown.series("current_replicas") == []

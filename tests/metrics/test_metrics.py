@@ -1,0 +1,206 @@
+"""What happens is counted where it happens."""
+
+import pytest
+
+from autoscaler.errors import (
+    MetricError,
+    StateError,
+    TargetForbidden,
+    TargetNotFound,
+    TargetRefused,
+    TargetUnavailable,
+)
+from autoscaler.metrics import watch_lanes, watch_state
+from autoscaler.model import (
+    ConditionType,
+    Conflict,
+    Decision,
+    Held,
+    HoldReason,
+    MetricType,
+    Proposed,
+    TargetRef,
+    Unchanged,
+    Written,
+)
+from autoscaler.record import StateSize
+from tests.decisions import condition, cpu, decision, rescale
+from tests.metrics.exposed import FakeLanes, Shown
+
+BOUNDS_CONFLICT = (condition(ConditionType.ABLE_TO_SCALE, "BoundsConflict", status=False),)
+
+
+@pytest.mark.parametrize(
+    ("made", "action", "error"),
+    [
+        (decision(), "none", "none"),
+        (rescale(size=5, outcome=Written(5)), "scale_up", "none"),
+        (rescale(size=1, outcome=Written(1)), "scale_down", "none"),
+        (rescale(outcome=Proposed(5), dry_run=True), "none", "none"),
+        (rescale(outcome=TargetUnavailable("down"), error="down"), "none", "internal"),
+        (rescale(outcome=TargetRefused("above MaxSize"), error="above MaxSize"), "none", "spec"),
+        (decision(current=None, error="down"), "none", "internal"),
+        (decision(error="no size is allowed", conditions=BOUNDS_CONFLICT), "none", "spec"),
+    ],
+)
+def test_a_reconciliation_is_counted_by_what_was_written_and_who_can_mend_it(
+    made: Decision, action: str, error: str
+) -> None:
+    """HPA's labels with HPA's meaning: its dashboards and alerts carry over. A dry run has written nothing."""
+    shown = Shown()
+    shown.ended(made)
+    assert shown.value("reconciliations_total", action=action, error=error) == 1
+    assert shown.value("reconciliation_duration_seconds_sum", action=action, error=error) == 0.2
+    assert len(shown.series("reconciliations_total")) == 1
+
+
+def test_autoscalers_without_a_decision_are_failed_reconciliations() -> None:
+    """A state that cannot be written, or a bug, must not look like a daemon with nothing to do."""
+    shown = Shown()
+    shown.ended(broken={"web": StateError("disk full"), "api": KeyError("bug")})
+    assert shown.value("reconciliations_total", action="none", error="internal") == 2
+
+
+def test_a_metric_computation_is_counted_by_what_that_metric_alone_asks_for() -> None:
+    """One of two metrics that always wants less is the one to look at."""
+    shown = Shown()
+    up = cpu()
+    asked = [(5, None), (1, None), (3, None), (None, "no answer")]
+    metrics = tuple(type(up)(up.name, up.type, up.target, proposal=size, error=error) for size, error in asked)
+    shown.ended(decision(metrics=metrics))
+    labels = [("scale_up", "none"), ("scale_down", "none"), ("none", "none"), ("none", "internal")]
+    for action, error in labels:
+        keys = {"action": action, "error": error, "metric_type": MetricType.RESOURCE.value}
+        assert shown.value("metric_computation_total", **keys) == 1
+        assert shown.value("metric_computation_duration_seconds_sum", **keys) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "word"),
+    [
+        (Written(5), "written"),
+        (Unchanged(), "unchanged"),
+        (Held(HoldReason("Refreshing", "an instance refresh")), "held"),
+        (Conflict("changed by somebody else"), "conflict"),
+        (Proposed(5), "proposed"),
+        (TargetForbidden("no"), "failed"),
+    ],
+)
+def test_writes_are_counted_by_outcome(outcome: object, word: str) -> None:
+    """A group that somebody else keeps changing shows as conflicts."""
+    shown = Shown()
+    shown.ended(rescale(outcome=outcome))
+    assert shown.value("writes_total", outcome=word) == 1
+
+
+def test_a_cycle_is_timed_by_its_adapter() -> None:
+    """Each connection has a lane of its own, and one back end's slowness must not hide in an average."""
+    shown = Shown()
+    shown.ended()
+    assert shown.value("tick_duration_seconds_sum", adapter="fleet") == 0.2
+    assert shown.value("tick_lateness_seconds_sum", adapter="fleet") == 0.5
+    assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == shown.clock.now().timestamp()
+
+
+def test_queries_are_timed_and_their_failures_counted_by_source() -> None:
+    """Which of several Prometheus servers is down?"""
+    shown = Shown()
+    shown.metrics.queried("default", 0.25, None)
+    shown.metrics.queried("default", 0.5, MetricError("no answer"))
+    assert shown.value("query_duration_seconds_count", prometheus="default") == 2
+    assert shown.value("query_duration_seconds_sum", prometheus="default") == 0.75
+    assert shown.value("query_failures_total", prometheus="default") == 1
+
+
+def test_adapter_failures_are_counted_by_target_and_named_for_what_to_do() -> None:
+    """A forbidden call wants other credentials, one that is unavailable patience. A foreign exception is a bug."""
+    shown = Shown()
+    errors = [TargetForbidden("no"), TargetNotFound("gone"), TargetNotFound("gone too"), KeyError("bug")]
+    shown.metrics.called("fleet", "observe", 0.25, errors)
+    assert shown.value("adapter_call_duration_seconds_count", adapter="fleet", operation="observe") == 1
+    for word, count in (("forbidden", 1), ("not_found", 2), ("bug", 1), ("unavailable", 0)):
+        assert shown.value("adapter_failures_total", adapter="fleet", operation="observe", error=word) == count
+
+
+def test_what_can_fail_has_a_series_before_it_has_failed() -> None:
+    """rate() sees nothing in a series that begins with its first failure."""
+    shown = Shown()
+    assert shown.value("query_failures_total", prometheus="default") == 0
+    assert shown.value("adapter_failures_total", adapter="fleet", operation="scale", error="refused") == 0
+    assert shown.value("config_reload_failures_total") == 0
+
+
+def test_a_refused_reload_shows_until_one_is_taken() -> None:
+    """The file on disk is not what runs; a restart would not come up."""
+    shown = Shown()
+    started = shown.clock.now().timestamp()
+    shown.clock.advance(60)
+    shown.metrics.reload_failed()
+    assert shown.value("config_last_reload_successful") == 0
+    assert shown.value("config_last_reload_success_timestamp_seconds") == started
+    assert shown.value("config_reload_failures_total") == 1
+    shown.configure()
+    assert shown.value("config_last_reload_successful") == 1
+    assert shown.value("config_last_reload_success_timestamp_seconds") == started + 60
+    assert shown.value("config_reload_failures_total") == 1
+
+
+def test_adapters_and_sources_that_left_take_their_series_along() -> None:
+    """Else an alert on a connection that was removed would stand for ever, and a late call would bring it back."""
+    shown = Shown()
+    shown.ended()
+    shown.metrics.queried("default", 0.25, MetricError("no answer"))
+    shown.metrics.called("fleet", "scale", 0.25, ())
+    shown.metrics.configured((), ["swarm"], ["other"])
+    shown.ended()
+    shown.metrics.queried("default", 0.25, None)
+    shown.metrics.called("fleet", "scale", 0.25, ())
+    for name in ("tick_duration_seconds_count", "adapter_call_duration_seconds_count", "query_duration_seconds_count"):
+        assert shown.series(name) == []
+    assert shown.series("query_failures_total") == [{"prometheus": "other"}]
+    assert {labels["adapter"] for labels in shown.series("adapter_failures_total")} == {"swarm"}
+    assert shown.series("last_tick_timestamp_seconds") == [{"adapter": "swarm"}]
+
+
+def test_a_lane_shows_its_missed_ticks_and_whether_it_hangs() -> None:
+    """A hung call ends no cycle, so nothing else would ever tell of it."""
+    shown = Shown()
+    watch_lanes(shown.registry, FakeLanes())
+    assert shown.value("missed_ticks_total", adapter="fleet") == 3
+    assert shown.value("lane_hung", adapter="fleet") == 1
+    assert shown.value("lane_hung", adapter="swarm") == 0
+
+
+def test_the_size_of_the_state_is_asked_for_once_a_minute() -> None:
+    """It costs queries, and several Prometheus servers may scrape."""
+    shown, asked = Shown(), []
+
+    def size() -> StateSize:
+        asked.append(shown.clock.monotonic())
+        return StateSize(4096 * len(asked), {"decision": 7})
+
+    watch_state(shown.registry, size, shown.clock)
+    assert [shown.value("state_size_bytes"), shown.value("state_size_bytes")] == [4096, 4096]
+    assert shown.value("state_rows", table="decision") == 7
+    shown.clock.advance(60)
+    assert shown.value("state_size_bytes") == 8192
+
+
+def test_a_state_that_cannot_be_read_costs_its_own_series_alone() -> None:
+    """/metrics is what shows the outage."""
+    shown = Shown()
+
+    def size() -> StateSize:
+        raise StateError("the database is gone")
+
+    watch_state(shown.registry, size, shown.clock)
+    assert shown.value("state_size_bytes") is None
+    assert shown.value("build_info", version="1.2.3") == 1
+
+
+def test_an_unknown_adapter_is_not_invented() -> None:
+    """A decision of a target that was removed meanwhile still counts, without an adapter of its own."""
+    shown = Shown()
+    shown.ended(decision("old", target=TargetRef("gone", "old")), lane="gone")
+    assert shown.series("tick_duration_seconds_count") == []
+    assert shown.value("reconciliations_total", action="none", error="none") == 1

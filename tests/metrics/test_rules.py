@@ -1,0 +1,81 @@
+"""config/alerts.yaml and config/recording-rules.yaml, by promtool."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import Metric
+
+from tests.metrics.exposed import everything
+from tests.servers.required import require
+from tools.prometheus import PrometheusNotFound, prometheus_binaries
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = (ROOT / "config/alerts.yaml", ROOT / "config/recording-rules.yaml")
+TESTS = (Path(__file__).parent / "rules/alerts.yaml", Path(__file__).parent / "rules/recordings.yaml")
+
+
+def rules(path: Path) -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(path.read_text())["groups"] for rule in group["rules"]]
+
+
+def promtool(*words: object) -> str:
+    """What it says; fails the test when it is not satisfied."""
+    try:
+        program = prometheus_binaries().promtool
+    except PrometheusNotFound as missing:
+        require(str(missing))
+    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_prometheus_takes_the_rules() -> None:
+    """They load as they stand."""
+    promtool("check", "rules", *CONFIG)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_the_rules_do_what_they_promise(path: Path) -> None:
+    """Each alert fires when it should and not before; each recording comes to the right number."""
+    assert "SUCCESS" in promtool("test", "rules", path)
+
+
+def test_every_rule_is_tested() -> None:
+    """A rule that nobody tries is one that fails when it is needed."""
+    alerts, recordings = (path.read_text() for path in TESTS)
+    untested = [rule["alert"] for rule in rules(CONFIG[0]) if f"alertname: {rule['alert']}" not in alerts]
+    untested += [rule["record"] for rule in rules(CONFIG[1]) if rule["record"] not in recordings]
+    assert untested == []
+
+
+def test_every_alert_says_how_urgent_it_is_and_has_its_page() -> None:
+    """Who is woken by it looks there."""
+    manual = (ROOT / "docs/metrics.md").read_text()
+    for rule in rules(CONFIG[0]):
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
+        assert rule["annotations"]["summary"]
+        assert f"### {rule['alert']}\n" in manual
+
+
+def test_the_manual_lists_every_metric_with_its_labels() -> None:
+    """And no other."""
+    manual = (ROOT / "docs/metrics.md").read_text()
+    rows = re.findall(r"^\| `(autoscaler_\w+)` \| (\w+) \|([^|]*)\|", manual, re.MULTILINE)
+    listed = {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+    exposed = {
+        metric.name + ("_total" if metric.type == "counter" else ""): (metric.type, _labels(metric))
+        for metric in everything().registry.collect()
+        if metric.name.startswith("autoscaler_")
+    }
+    assert listed == exposed
+
+
+def _labels(metric: Metric) -> set[str]:
+    assert metric.samples, f"{metric.name} has no series in this test"
+    return {name for sample in metric.samples for name in sample.labels} - {"le"}

@@ -1,0 +1,45 @@
+"""The exposition is what Prometheus reads."""
+
+import subprocess
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from autoscaler.metrics import exposition
+from tests.metrics.exposed import everything
+from tests.servers.required import require
+from tools.prometheus import PrometheusNotFound, prometheus_binaries
+
+
+def test_it_says_what_the_client_library_says() -> None:
+    """The same families, types, help texts and series."""
+    registry = everything().registry
+    ours, theirs = exposition(registry).decode(), generate_latest(registry).decode()
+    still = [family for family in text_string_to_metric_families(ours) if not family.name.startswith("process_")]
+    assert still == [
+        family for family in text_string_to_metric_families(theirs) if not family.name.startswith("process_")
+    ]
+    assert len(still) > 30
+
+
+def test_a_label_may_hold_anything() -> None:
+    """Names come from configurations."""
+    registry = CollectorRegistry()
+    nasty = 'a"b\\c\nd\\n{e="f"}, ünïcode'
+    Gauge("g", "A gauge.", ["label"], registry=registry).labels(nasty).set(1)
+    (family,) = text_string_to_metric_families(exposition(registry).decode())
+    assert [sample.labels["label"] for sample in family.samples] == [nasty]
+
+
+@pytest.mark.slow
+def test_every_name_and_help_passes_promtool() -> None:
+    """Prometheus' own linter: base units, suffixes, help texts."""
+    try:
+        promtool = prometheus_binaries().promtool
+    except PrometheusNotFound as missing:
+        require(str(missing))
+    checked = subprocess.run(
+        [promtool, "check", "metrics"], input=exposition(everything().registry), capture_output=True, check=False
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, b"")

@@ -1,0 +1,52 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from autoscaler.model import Steering
+from autoscaler.record import Store
+from tests.decide.build import CPU_60, QUEUE_15, scaler
+from tests.documents.lives import Recorded, named, open_store
+from tests.web.serving import Daemon, Served, serving
+
+
+def lived(store: Store) -> Daemon:
+    """Two autoscalers: `web` scaled out once, `jobs` is at rest."""
+    web, jobs = scaler(CPU_60, maximum=10), named(scaler(QUEUE_15, minimum=0), "jobs")
+    life = Recorded(store, web)
+    for percent in (60, 120, 60):
+        life.cpu(percent)
+    other = Recorded(store, jobs)
+    other.queue(45)
+    daemon = Daemon(store, [web, jobs])
+    daemon.clock.wall = life.now
+    return daemon
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """One of the test's own, for servers that it starts itself."""
+    with open_store(tmp_path / "state") as store:
+        yield lived(store)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with open_store(tmp_path_factory.mktemp("shared") / "state") as store, serving(lived(store)) as served:
+        yield served
+
+
+@pytest.fixture
+def served(shared: Served) -> Iterator[Served]:
+    """A running server without a web configuration, as if it had just been started."""
+    daemon = shared.daemon
+    for name in daemon.store.steering():
+        daemon.store.steer(name, Steering())
+    scalers = daemon.scalers
+    daemon.problems, daemon.is_ready, daemon.reloads = (), True, 0
+    shared.log.lines.clear()
+    with requests.Session() as session:
+        session.trust_env = False
+        yield Served(shared.server, daemon, shared.log, session)
+    daemon.scalers = scalers

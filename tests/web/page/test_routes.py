@@ -1,0 +1,138 @@
+"""The page as the server answers it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import requests
+
+from autoscaler.errors import StateError
+from autoscaler.model import Autoscaler, TargetRef
+from autoscaler.record import Store
+from autoscaler.web import serve
+from autoscaler.web.page import pages
+from tests.decide.build import CPU_60, scaler
+from tests.documents.lives import Recorded, open_store
+from tests.web.serving import Daemon, Logged
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Site:
+    """A server with the page, on a state with one autoscaler."""
+
+    def __init__(self, store: Store, url: str, log: Logged) -> None:
+        self.store, self.url, self.log = store, url, log
+
+    def get(self, path: str, **headers: str) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            return session.get(self.url + path, headers=headers, timeout=10)
+
+
+def hostile() -> Autoscaler:
+    """One whose target is named by somebody who means harm."""
+    return replace(scaler(CPU_60), target=TargetRef("fleet", EVIL))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with open_store(tmp_path) as store:
+        life = Recorded(store, hostile())
+        life.cpu(60)
+        daemon = Daemon(store, [life.autoscaler])
+        daemon.clock.wall = life.now
+        log = Logged()
+        sources = daemon.sources()
+        server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log))
+        server.start()
+        try:
+            yield Site(store, server.url, log)
+        finally:
+            server.stop()
+
+
+@pytest.mark.parametrize("path", ["/", "/autoscalers/web", f"/?q={EVIL}", f"/autoscalers/{EVIL[:8]}"])
+def test_names_are_text_and_never_markup(site: Site, path: str) -> None:
+    """Names come from back ends and addresses; the page is where an operator is logged in."""
+    assert "<script>alert" not in site.get(path).text
+
+
+def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline(site: Site) -> None:
+    """What slipped through all the same could not run."""
+    answer = site.get("/")
+
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert "unsafe" not in answer.headers["Content-Security-Policy"]
+    assert " style=" not in answer.text
+    assert "<style" not in answer.text
+
+
+def test_an_unknown_autoscaler_is_a_page_that_says_so(site: Site) -> None:
+    """A person reads it, not a program."""
+    answer = site.get("/autoscalers/nosuch")
+
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "no autoscaler &#39;nosuch&#39; is configured or remembered" in answer.text
+
+
+def test_a_state_that_cannot_be_read_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader learns what is wrong, not that something is."""
+
+    def broken() -> None:
+        raise StateError("the state at state.db cannot be read: disk I/O error; check the disk")
+
+    monkeypatch.setattr(site.store, "latest", broken)
+    answer = site.get("/")
+
+    assert answer.status_code == 503
+    assert "check the disk" in answer.text
+
+
+def test_a_bug_costs_its_own_request_and_is_logged(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback for the reader, a line for whoever mends it."""
+
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(site.store, "latest", broken)
+    answer = site.get("/")
+
+    assert answer.status_code == 500
+    assert "Traceback" not in answer.text
+    assert "ZeroDivisionError" in str(site.log.named("request_failed"))
+
+
+@pytest.mark.parametrize(("shown", "read"), [("1h", True), ("7d", False)])
+def test_a_refresh_reads_no_week_for_a_table(site: Site, shown: str, *, read: bool) -> None:
+    """Forty thousand decisions every five seconds would take a core from the lanes."""
+    refresh = {"Autoscaler-Refresh": "yes"}
+
+    assert ('id="points"' in site.get(f"/autoscalers/web?range={shown}", **refresh).text) is read
+    assert 'id="points"' in site.get(f"/autoscalers/web?range={shown}").text
+
+
+@pytest.mark.parametrize("path", ["/static/page.css", "/static/live.js", "/static/vendor/uplot/uPlot.esm.js"])
+def test_static_files_are_asked_for_again(site: Site, path: str) -> None:
+    """After an update nobody sees new pages with old scripts."""
+    answer = site.get(path)
+
+    assert answer.status_code == 200
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert answer.headers["ETag"]
+
+
+@pytest.mark.parametrize("path", ["/static/../routes.py", "/static/%2e%2e/routes.py", "/static/..%2froutes.py"])
+def test_nothing_beside_the_static_files_is_served(site: Site, path: str) -> None:
+    """The folder above holds the program."""
+    assert site.get(path).status_code == 404
+
+
+def test_the_vendored_library_carries_its_licence() -> None:
+    """MIT asks that its text goes where the code goes."""
+    from autoscaler.web import page
+
+    folder = Path(page.__file__).parent / "static" / "vendor" / "uplot"
+    assert "The MIT License" in (folder / "LICENSE").read_text()

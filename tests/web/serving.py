@@ -1,0 +1,102 @@
+"""A real server on a free port of 127.0.0.1, on a real state."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+from prometheus_client import CollectorRegistry, Gauge
+
+from autoscaler.config.settings import Settings
+from autoscaler.model import Autoscaler
+from autoscaler.record import Store
+from autoscaler.web import Sources, WebServer, serve
+from tests.documents.lives import At
+
+
+class Logged:
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def _keep(self, event: str, **keys: Any) -> None:
+        self.lines.append({"event": event} | keys)
+
+    debug = info = warning = error = _keep
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["event"] == event]
+
+
+@dataclass
+class Daemon:
+    """What the server knows of a daemon, to be changed by tests."""
+
+    store: Store
+    scalers: Sequence[Autoscaler]
+    clock: At = field(default_factory=At)
+    is_ready: bool = True
+    problems: Sequence[str] = ()
+    reloads: int = 0
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+
+    def sources(self) -> Sources:
+        self.registry = CollectorRegistry()
+        Gauge("autoscaler_test", "Of a test.", registry=self.registry).set(7)
+        return Sources(
+            store=self.store,
+            settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, tuple(self.scalers)),
+            clock=self.clock,
+            registry=self.registry,
+            ready=lambda: self.is_ready,
+            reload=self._reload,
+            started=self.clock.now(),
+        )
+
+    def _reload(self) -> Sequence[str]:
+        self.reloads += 1
+        return self.problems
+
+
+@dataclass
+class Served:
+    """A running server, and ways to ask it."""
+
+    server: WebServer
+    daemon: Daemon
+    log: Logged
+    session: requests.Session
+
+    def get(self, path: str, **options: Any) -> requests.Response:
+        return self.session.get(self.server.url + path, timeout=10, **options)
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> requests.Response:
+        return self.session.post(self.server.url + path, json=body, timeout=10, **options)
+
+    def data(self, path: str) -> Any:
+        answer = self.get(path)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["status"] == "success"
+        return answer.json()["data"]
+
+
+@contextmanager
+def serving(daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0") -> Iterator[Served]:
+    log, before = Logged(), _threads()
+    server = serve(daemon.sources(), listen, config, log)
+    try:
+        server.start()
+        with requests.Session() as session:
+            session.trust_env = False  # a proxy or .netrc of the machine has no say here
+            yield Served(server, daemon, log, session)
+    finally:
+        server.stop()
+    assert _threads() == before, "the server left its thread behind"
+
+
+def _threads() -> int:
+    return sum(thread.name == "web" for thread in threading.enumerate())

@@ -1,0 +1,274 @@
+"""TLS, client certificates and users, against a real server."""
+
+import socket
+import ssl
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import bcrypt
+import pytest
+import requests
+
+from autoscaler.web.credentials import Credentials
+from tests.documents.lives import At
+from tests.servers.certificates import Authority
+from tests.web.serving import Daemon, serving
+
+PAUSE = "/api/v1/autoscalers/web/pause"
+ANN, PASSWORD = "ann", "correct horse"
+USERS = f"basic_auth_users:\n  {ANN}: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n"
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "web.yaml"
+
+
+def tls(authority: Authority, *more: str) -> str:
+    pair = authority.sign("server", "127.0.0.1", "localhost")
+    return "\n".join(["tls_server_config:", f"  cert_file: {pair.cert}", f"  key_file: {pair.key}", *more, ""])
+
+
+def client_certificates(authority: Authority, kind: str) -> tuple[str, ...]:
+    return (f"  client_auth_type: {kind}", f"  client_ca_file: {authority.ca}")
+
+
+def test_without_credentials_nothing_is_answered(daemon: Daemon, config: Path) -> None:
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        for path in ("/api/v1/autoscalers", "/metrics", "/-/healthy", "/api/v1/openapi.json"):
+            answer = served.get(path)
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"].startswith("Basic ")
+            assert answer.json()["errorType"] == "unauthorized"
+        assert served.post(PAUSE).status_code == 401
+
+
+def test_with_credentials_all_is_answered(daemon: Daemon, config: Path) -> None:
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        served.session.auth = (ANN, PASSWORD)
+        assert served.get("/api/v1/autoscalers").status_code == 200
+        assert served.post(PAUSE).status_code == 200
+        document = served.get("/api/v1/openapi.json").json()
+    assert document["security"] == [{"basic": []}]
+
+
+def test_who_has_logged_in_is_recorded_whatever_the_body_says(daemon: Daemon, config: Path) -> None:
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        served.session.auth = (ANN, PASSWORD)
+        served.post(PAUSE, {"by": "somebody else"})
+    pause = daemon.store.steering()["web"].pause
+    assert pause is not None
+    assert pause.by == ANN
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "Basic YW5uOndyb25n",  # ann:wrong
+        "Basic Ym9iOmNvcnJlY3QgaG9yc2U=",  # bob:correct horse
+        "Basic YW5u",  # ann, no colon
+        "Basic !!!",
+        "Basic /////w==",
+        "Basic " + "QUFB" * 2000 + "Og==",
+        "Bearer abc",
+        "",
+    ],
+)
+def test_wrong_credentials_are_refused(daemon: Daemon, config: Path, authorization: str) -> None:
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        answer = served.get("/api/v1/autoscalers", headers={"Authorization": authorization})
+    assert answer.status_code == 401
+
+
+def test_a_password_longer_than_bcrypt_reads_is_refused(daemon: Daemon, config: Path) -> None:
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        assert served.get("/-/healthy", auth=(ANN, "x" * 100)).status_code == 401
+
+
+def test_credentials_do_not_lift_the_refusal_of_other_sites(daemon: Daemon, config: Path) -> None:
+    """A browser sends them along with what a stranger's page asks for."""
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        answer = served.post(PAUSE, auth=(ANN, PASSWORD), headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 403
+
+
+def test_excluded_paths_are_read_without_credentials(daemon: Daemon, config: Path) -> None:
+    config.write_text(f"{USERS}auth_excluded_paths: [/-/healthy, /-/reload]\n")
+    with serving(daemon, config) as served:
+        assert served.get("/-/healthy").status_code == 200
+        assert served.get("/-/ready").status_code == 401
+        assert served.post("/-/reload").status_code == 401
+
+
+def test_a_password_that_was_right_is_not_hashed_again_for_a_while(
+    daemon: Daemon, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bcrypt takes a tenth of a second of processor time; Prometheus scrapes all day."""
+    hashed: list[bytes] = []
+    check = bcrypt.checkpw
+
+    def counting(password: bytes, known: bytes) -> bool:
+        hashed.append(password)
+        return check(password, known)
+
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        monkeypatch.setattr(bcrypt, "checkpw", counting)
+        served.session.auth = (ANN, PASSWORD)
+        for _ in range(3):
+            assert served.get("/-/healthy").status_code == 200
+        assert len(hashed) == 1
+        daemon.clock.seconds += 61
+        assert served.get("/-/healthy").status_code == 200
+        assert len(hashed) == 2
+        assert served.get("/-/healthy", auth=(ANN, "wrong")).status_code == 401
+
+
+def test_an_unknown_user_takes_as_long_as_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise names could be found out by the time it takes: both are hashed once, at a cost of 10."""
+    checked: list[bytes] = []
+
+    def noting(password: bytes, hashed: bytes) -> bool:
+        checked.append(hashed)
+        return True
+
+    known = Credentials({ANN: bcrypt.hashpw(b"x", bcrypt.gensalt(4))}, At())
+    monkeypatch.setattr(bcrypt, "checkpw", noting)
+    assert known.check("Basic Ym9iOng=") is None
+    assert [hashed[:7] for hashed in checked] == [b"$2b$10$"]
+
+
+def test_tls_is_served(daemon: Daemon, config: Path, authority: Authority) -> None:
+    config.write_text(tls(authority))
+    with serving(daemon, config) as served:
+        assert served.server.url.startswith("https://")
+        assert served.get("/-/healthy", verify=str(authority.ca)).status_code == 200
+        plain = served.server.url.replace("https:", "http:")
+        with pytest.raises(requests.ConnectionError):
+            served.session.get(f"{plain}/-/healthy", timeout=5)
+
+
+def test_tls_alone_lets_nobody_change_anything(daemon: Daemon, config: Path, authority: Authority) -> None:
+    config.write_text(tls(authority))
+    with serving(daemon, config) as served:
+        answer = served.post(PAUSE, verify=str(authority.ca))
+    assert answer.status_code == 403
+
+
+def test_a_client_certificate_may_change_things(daemon: Daemon, config: Path, authority: Authority) -> None:
+    config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")))
+    pair = authority.sign("client", "ann")
+    with serving(daemon, config) as served:
+        certificate = (str(pair.cert), str(pair.key))
+        assert served.post(PAUSE, verify=str(authority.ca), cert=certificate).status_code == 200
+
+
+def test_without_a_client_certificate_nothing_is_answered(
+    daemon: Daemon, config: Path, authority: Authority, tmp_path: Path
+) -> None:
+    config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")))
+    (tmp_path / "other").mkdir()
+    foreign = Authority(tmp_path / "other", "another authority").sign("client", "eve")
+    with serving(daemon, config) as served:
+        with pytest.raises(requests.ConnectionError):
+            served.get("/-/healthy", verify=str(authority.ca))
+        with pytest.raises(requests.ConnectionError):
+            served.get("/-/healthy", verify=str(authority.ca), cert=(str(foreign.cert), str(foreign.key)))
+
+
+def test_a_certificate_that_is_optional_proves_nothing(daemon: Daemon, config: Path, authority: Authority) -> None:
+    config.write_text(tls(authority, *client_certificates(authority, "VerifyClientCertIfGiven")))
+    with serving(daemon, config) as served:
+        assert served.get("/-/healthy", verify=str(authority.ca)).status_code == 200
+        assert served.post(PAUSE, verify=str(authority.ca)).status_code == 403
+
+
+def test_the_least_version_of_tls_holds(daemon: Daemon, config: Path, authority: Authority) -> None:
+    config.write_text(tls(authority, "  min_version: TLS13"))
+    with serving(daemon, config) as served:
+        old = ssl.create_default_context(cafile=str(authority.ca))
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        place = urlsplit(served.server.url)
+        with (
+            socket.create_connection((place.hostname or "", place.port or 0), timeout=5) as plain,
+            pytest.raises(ssl.SSLError),
+        ):
+            old.wrap_socket(plain, server_hostname="127.0.0.1")
+
+
+def test_a_renewed_certificate_is_served_after_a_reload(
+    daemon: Daemon, config: Path, authority: Authority, tmp_path: Path
+) -> None:
+    """Certificates are renewed while the daemon runs."""
+    config.write_text(tls(authority))
+    with serving(daemon, config) as served:
+        (tmp_path / "new").mkdir()
+        renewed = Authority(tmp_path / "new", "new authority")
+        pair = renewed.sign("server", "127.0.0.1")
+        (tmp_path / "server.pem").write_bytes(pair.cert.read_bytes())
+        (tmp_path / "server.key").write_bytes(pair.key.read_bytes())
+        assert served.server.reload() == ()
+        with requests.Session() as fresh:
+            assert fresh.get(f"{served.server.url}/-/healthy", verify=str(renewed.ca), timeout=5).status_code == 200
+
+
+def test_users_change_with_a_reload(daemon: Daemon, config: Path) -> None:
+    """Somebody has left: their password must not be good for another minute."""
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        served.session.auth = (ANN, PASSWORD)
+        assert served.get("/-/healthy").status_code == 200
+        config.write_text(USERS.replace(ANN, "bob"))
+        assert served.server.reload() == ()
+        assert served.get("/-/healthy").status_code == 401
+        assert served.get("/-/healthy", auth=("bob", PASSWORD)).status_code == 200
+
+
+def test_a_reload_of_a_wrong_file_changes_nothing(daemon: Daemon, config: Path, authority: Authority) -> None:
+    config.write_text(USERS)
+    with serving(daemon, config) as served:
+        config.write_text("basic_auth_usrs: {}")
+        assert "did you mean" in served.server.reload()[0]
+        config.write_text("")
+        assert "restart the daemon" in served.server.reload()[0]
+        assert served.get("/-/healthy").status_code == 401
+        assert served.get("/-/healthy", auth=(ANN, PASSWORD)).status_code == 200
+
+
+def test_a_slow_hash_holds_up_nobody_else(daemon: Daemon, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody guesses passwords: those who are known go on."""
+    config.write_text(USERS)
+    go_on = threading.Event()
+    check = bcrypt.checkpw
+
+    def slow(password: bytes, known: bytes) -> bool:
+        if password == b"guess":
+            go_on.wait(20)
+        return check(password, known)
+
+    with serving(daemon, config) as served:
+        served.session.auth = (ANN, PASSWORD)
+        assert served.get("/-/healthy").status_code == 200
+        monkeypatch.setattr(bcrypt, "checkpw", slow)
+        guess = threading.Thread(target=requests.get, args=(f"{served.server.url}/",), kwargs={"auth": ("x", "guess")})
+        guess.start()
+        try:
+            began = time.monotonic()
+            assert served.get("/-/healthy").status_code == 200
+            assert time.monotonic() - began < 15
+        finally:
+            go_on.set()
+            guess.join()

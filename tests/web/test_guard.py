@@ -1,0 +1,97 @@
+"""Requests that a stranger's page or a proxy could make are refused."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from autoscaler.model import Steering
+from tests.web.serving import Daemon, Served
+
+PAUSE = "/api/v1/autoscalers/web/pause"
+
+
+def untouched(daemon: Daemon) -> bool:
+    return not daemon.store.steering() and daemon.reloads == 0
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+    ],
+)
+@pytest.mark.parametrize("path", [PAUSE, "/-/reload"])
+def test_another_sites_page_cannot_change_anything(served: Served, path: str, headers: Mapping[str, str]) -> None:
+    """CSRF: a browser on the operator's machine is asked by a page from elsewhere to post to loopback."""
+    answer = served.post(path, headers=headers)
+    assert (answer.status_code, answer.json()["errorType"]) == (403, "forbidden")
+    assert untouched(served.daemon)
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain;charset=UTF-8"]
+)
+@pytest.mark.parametrize("path", [PAUSE, "/-/reload"])
+def test_a_form_cannot_change_anything(served: Served, path: str, kind: str) -> None:
+    """An old browser sends a form across origins without saying where it comes from."""
+    answer = served.post(path, data='{"by":"x"}', headers={"Content-Type": kind})
+    assert answer.status_code == 415
+    assert untouched(served.daemon)
+
+
+def test_a_body_without_a_type_is_refused(served: Served) -> None:
+    answer = served.post(PAUSE, data=b"{}")
+    assert answer.status_code == 415
+    assert untouched(served.daemon)
+
+
+def test_our_own_page_may_change_things(served: Served) -> None:
+    headers = {"Origin": served.server.url, "Sec-Fetch-Site": "same-origin"}
+    assert served.post(PAUSE, {}, headers=headers).status_code == 200
+
+
+def test_a_proxy_that_ends_tls_does_not_lock_our_page_out(served: Served) -> None:
+    """The origin is https there and http here; the browser itself says that it is the same."""
+    origin = served.server.url.replace("http:", "https:")
+    assert served.post(PAUSE, {}, headers={"Origin": origin}).status_code == 403
+    headers = {"Origin": origin, "Sec-Fetch-Site": "same-origin"}
+    assert served.post(PAUSE, {}, headers=headers).status_code == 200
+
+
+def test_a_preflight_is_not_granted(served: Served) -> None:
+    headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    answer = served.session.options(served.server.url + PAUSE, headers=headers, timeout=10)
+    assert answer.status_code == 405
+    assert not any(name.lower().startswith("access-control") for name in answer.headers)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:9797", "127.0.0.1.evil.example", "localhost.evil.example", "[evil]", ""]
+)
+def test_a_rebound_name_is_refused(served: Served, host: str) -> None:
+    """DNS rebinding: evil.example resolves to 127.0.0.1, and its page reads and writes as if we were it."""
+    for path in ("/api/v1/autoscalers", "/metrics", "/"):
+        assert served.get(path, headers={"Host": host}).status_code == 403
+    answer = served.post(PAUSE, headers={"Host": host, "Origin": f"http://{host}"})
+    assert answer.status_code == 403
+    assert served.daemon.store.steering() == {}
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:9797", "127.0.0.1", "[::1]:9797", "LOCALHOST", "app.localhost", "10.1.2.3"]
+)
+def test_our_own_names_and_addresses_are_fine(served: Served, host: str) -> None:
+    assert served.get("/api/v1/autoscalers", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
+def test_a_proxy_on_this_machine_is_not_this_machine(served: Served, header: str) -> None:
+    """It would hand everybody the rights of loopback."""
+    answer = served.post(PAUSE, headers={header: "203.0.113.5"})
+    assert answer.status_code == 403
+    assert "--web.config.file" in answer.json()["error"]
+    assert served.daemon.store.steering().get("web", Steering()) == Steering()

@@ -1,0 +1,71 @@
+"""The OpenAPI document says what the server does."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web.serving import Served
+
+
+@pytest.fixture
+def document(served: Served) -> dict[str, Any]:
+    found: dict[str, Any] = served.get("/api/v1/openapi.json").json()
+    return found
+
+
+def test_it_is_openapi_3_1(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+    assert document["info"]["version"]
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    named = set(re.findall(r"#/components/schemas/([^'\"]+)", str(document)))
+    assert named
+    assert named <= document["components"]["schemas"].keys()
+
+
+def test_every_path_is_served(served: Served, document: dict[str, Any]) -> None:
+    for path, operations in document["paths"].items():
+        for method in operations:
+            answer = served.session.request(method, served.server.url + path.replace("{name}", "web"), timeout=10)
+            assert answer.status_code in (200, 409), (method, path, answer.text)
+
+
+def test_every_description_is_there(document: dict[str, Any]) -> None:
+    """Editors and generated clients show them."""
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            assert operation["summary"].endswith(".")
+            assert all(parameter["description"] for parameter in operation["parameters"]), path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["web", None], ids=["a known name", "any name"])
+def test_schemathesis_finds_nothing_wrong(
+    served: Served, document: dict[str, Any], name: str | None, tmp_path: Path
+) -> None:
+    """Every operation with valid and with invalid input; its answers checked against the document, all checks on."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for parameter in operation["parameters"]:
+                if parameter["in"] == "path" and name is not None:
+                    parameter["schema"] = {"type": "string", "enum": [name]}
+    described = tmp_path / "openapi.json"
+    described.write_text(json.dumps(document))
+    ran = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("st"), "run", described, "--url", served.server.url),
+            *("--checks", "all", "--max-examples", "25", "--seed", "1", "--no-color", "--max-failures", "5"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-8000:]

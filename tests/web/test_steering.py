@@ -1,0 +1,125 @@
+"""Pause, resume and override over HTTP."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from autoscaler.model import Direction, Override, Pause, Steering
+from tests.web.serving import Served, serving
+
+WEB = "/api/v1/autoscalers/web"
+
+
+def kept(served: Served) -> Steering:
+    return served.daemon.store.steering().get("web", Steering())
+
+
+def test_a_pause_is_kept_with_who_and_why(served: Served) -> None:
+    body = {"direction": "in", "for": "2h", "reason": "load test", "by": "ann"}
+    answer = served.post(f"{WEB}/pause", body)
+    assert answer.status_code == 200, answer.text
+    now = served.daemon.clock.now()
+    assert kept(served).pause == Pause(Direction.IN, "ann", "load test", now, now + timedelta(hours=2))
+    assert answer.json()["data"]["pause"]["by"] == "ann"
+    assert served.data(WEB)["summary"]["state"] == "paused"
+    assert served.log.named("paused")[0]["autoscaler"] == "web"
+
+
+def test_a_pause_needs_no_body(served: Served) -> None:
+    """`curl -X POST …/pause` is what somebody types in an emergency."""
+    assert served.post(f"{WEB}/pause").status_code == 200
+    pause = kept(served).pause
+    assert pause is not None
+    assert (pause.direction, pause.until) == (Direction.BOTH, None)
+
+
+def test_of_a_span_and_a_time_the_earlier_ends_it(served: Served) -> None:
+    until = served.daemon.clock.now() + timedelta(hours=1)
+    served.post(f"{WEB}/pause", {"for": "2h", "until": until.isoformat()})
+    pause = kept(served).pause
+    assert pause is not None
+    assert pause.until == until
+
+
+def test_an_override_is_kept_beside_a_pause(served: Served) -> None:
+    served.post(f"{WEB}/pause", {"by": "ann"})
+    answer = served.post(f"{WEB}/override", {"minimum": 4, "by": "bob", "reason": "sale"})
+    assert answer.status_code == 200, answer.text
+    now = served.daemon.clock.now()
+    assert kept(served).override == Override(4, None, "bob", "sale", now, None)
+    assert kept(served).pause is not None
+
+
+def test_resume_takes_both_back(served: Served) -> None:
+    served.post(f"{WEB}/pause")
+    served.post(f"{WEB}/override", {"maximum": 8})
+    assert served.post(f"{WEB}/resume", {"by": "ann"}).json()["data"] == {"pause": None, "override": None}
+    assert kept(served) == Steering()
+
+
+def test_resume_can_take_back_the_pause_alone(served: Served) -> None:
+    served.post(f"{WEB}/pause")
+    served.post(f"{WEB}/override", {"maximum": 8})
+    served.post(f"{WEB}/resume", {"override": False})
+    assert kept(served).pause is None
+    assert kept(served).override is not None
+
+
+def test_resume_of_what_is_not_paused_is_fine(served: Served) -> None:
+    assert served.post(f"{WEB}/resume").status_code == 200
+
+
+def test_what_has_expired_does_not_come_back(served: Served) -> None:
+    """A pause beside it is changed: the override that is long past must not be written again."""
+    now = served.daemon.clock.now()
+    past = Override(5, None, "bob", "", now - timedelta(hours=2), now - timedelta(hours=1))
+    served.daemon.store.steer("web", Steering(None, past))
+    served.post(f"{WEB}/pause")
+    assert kept(served).override is None
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "status", "told"),
+    [
+        ("pause", {"direction": "up"}, 400, "direction"),
+        ("pause", {"for": "2 hours"}, 400, "for"),
+        ("pause", {"for": 7200}, 400, "for"),
+        ("pause", {"foor": "2h"}, 400, "known: by, direction, for, reason, until"),
+        ("pause", {"until": "2020-01-01T00:00:00Z"}, 409, "is past"),
+        ("pause", {"reason": "a\nb"}, 400, "reason"),
+        ("override", {}, 409, "neither minimum nor maximum"),
+        ("override", {"minimum": 11}, 409, "leaves no size"),
+        ("override", {"minimum": -1}, 400, "minimum"),
+        ("override", {"minimum": "3"}, 400, "minimum"),
+        ("override", {"minimum": 0}, 409, "Object or External"),
+        ("override", {"maximum": 0}, 400, "maximum"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_changes_nothing(
+    served: Served, action: str, body: dict[str, Any], status: int, told: str
+) -> None:
+    answer = served.post(f"{WEB}/{action}", body)
+    assert (answer.status_code, answer.json()["status"]) == (status, "error")
+    assert told in answer.json()["error"]
+    assert kept(served) == Steering()
+
+
+@pytest.mark.parametrize("raw", ["{", "[]", '"text"', "[" * 5000, "x" * 70_000])
+def test_a_body_that_is_no_object_is_refused(served: Served, raw: str) -> None:
+    answer = served.post(f"{WEB}/pause", data=raw, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert kept(served) == Steering()
+
+
+def test_an_autoscaler_that_left_the_configuration_cannot_be_steered(served: Served) -> None:
+    """It would be kept for one that nobody decides about."""
+    served.daemon.scalers = ()
+    assert served.post(f"{WEB}/pause").status_code == 404
+
+
+def test_steering_is_read_again_after_a_restart(served: Served) -> None:
+    served.post(f"{WEB}/pause", {"by": "ann", "reason": "load test"})
+    with serving(served.daemon) as again:
+        pause = again.data(WEB)["summary"]["steering"]["pause"]
+    assert (pause["by"], pause["reason"]) == ("ann", "load test")
