@@ -25,7 +25,6 @@ from autoscaler.model import (
     TargetState,
     ValueReading,
 )
-from autoscaler.observe.join import how_many
 from autoscaler.quantity import format_quantity
 
 _NAMED: Final = 3
@@ -106,7 +105,7 @@ def _kind(instance: Instance) -> str:
 def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Line:
     """A metric of a target that could not be read."""
     if isinstance(reading, InstanceReading):
-        return Line(metric.name, f"{count(how_many(reading.unmatched), 'sample')}, with no instance to join them to")
+        return Line(metric.name, f"{count(_strangers(reading), 'sample')}, with no instance to join them to")
     if isinstance(reading, MetricError):
         return Line(metric.name, str(reading), wrong=True)
     return Line(metric.name, _values(reading))
@@ -127,7 +126,8 @@ def _values(reading: ValueReading) -> str:
 def _joined(reading: InstanceReading, state: TargetState) -> str:
     said = f"{count(len(reading.samples), 'sample')} joined"
     if reading.unmatched:
-        said += f", {how_many(reading.unmatched)} not: {_some(reading.unmatched)} is no instance, or more than one"
+        names = _some(reading.unmatched, reading.more_unmatched)
+        said += f", {_strangers(reading)} not: {names} is no instance, or more than one"
         said += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
     if reading.dropped:
         said += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"
@@ -136,8 +136,13 @@ def _joined(reading: InstanceReading, state: TargetState) -> str:
     return f"{said}; none for {_some(missing)}" if missing else said
 
 
-def _some(names: Sequence[str]) -> str:
-    more = how_many(names) - len(names[:_NAMED])
+def _strangers(reading: InstanceReading) -> int:
+    """How many samples belong to no instance."""
+    return len(reading.unmatched) + reading.more_unmatched
+
+
+def _some(names: Sequence[str], unnamed: int = 0) -> str:
+    more = len(names[_NAMED:]) + unnamed
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")
 
 

@@ -68,12 +68,21 @@ def propose(
 def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> MetricOutcome:
     if not isinstance(reading, InstanceReading):
         return MetricOutcome(metric.name, metric.type, metric.target, error=error)
-    for many, what in ((reading.unmatched, "samples belong to no instance"), (reading.dropped, "samples are unusable")):
-        if many:
-            more = f" and {len(many) - _NAMED} more" if len(many) > _NAMED else ""
-            error += f"; {what}: {', '.join(many[:_NAMED])}{more}"
+    for names, unnamed, what in (
+        (reading.unmatched, reading.more_unmatched, "samples belong to no instance"),
+        (reading.dropped, 0, "samples are unusable"),
+    ):
+        if names:
+            more = len(names[_NAMED:]) + unnamed
+            error += f"; {what}: {', '.join(names[:_NAMED])}" + (f" and {more} more" if more else "")
     return MetricOutcome(
-        metric.name, metric.type, metric.target, error=error, unmatched=reading.unmatched, dropped=reading.dropped
+        metric.name,
+        metric.type,
+        metric.target,
+        error=error,
+        unmatched=reading.unmatched,
+        dropped=reading.dropped,
+        more_unmatched=reading.more_unmatched,
     )
 
 
@@ -122,6 +131,7 @@ def _per_instance(
         ignored=tuple([instance.name for instance in groups.ignored]),
         unmatched=reading.unmatched,
         dropped=reading.dropped,
+        more_unmatched=reading.more_unmatched,
     )
 
 

@@ -182,6 +182,12 @@ def _metrics(record: Record, limits: Sequence[Thresholds | None]) -> tuple[Expla
     )
 
 
+def _unmatched(outcome: MetricOutcome) -> tuple[str, ...]:
+    """The samples of no instance: those that are named, then how many more there are."""
+    more = outcome.more_unmatched
+    return (*outcome.unmatched, f"and {more} more") if more else outcome.unmatched
+
+
 def _winner(decision: Decision) -> MetricOutcome | None:
     """The metric that was followed: the first that asks for most, as `decide` chooses. None: the metrics failed."""
     if not any(step.reason == "ValidMetricFound" for step in decision.trace):
@@ -206,7 +212,7 @@ def _metric(
             missing=outcome.missing,
             not_ready=outcome.not_ready,
             ignored=outcome.ignored,
-            unmatched=outcome.unmatched,
+            unmatched=_unmatched(outcome),
             dropped=outcome.dropped,
         ),
         thresholds=None

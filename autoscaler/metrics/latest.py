@@ -11,7 +11,6 @@ from prometheus_client.registry import Collector
 
 from autoscaler.metrics.words import Action, towards
 from autoscaler.model import Autoscaler, Decision, MetricOutcome, MetricTarget, TargetType
-from autoscaler.observe.join import how_many
 
 _METRIC: Final = ("autoscaler", "metric", "metric_type", "target_type")
 _MOVES: Final = (Action.SCALE_UP, Action.SCALE_DOWN)
@@ -129,7 +128,8 @@ def _metrics(decisions: Sequence[Decision]) -> Iterator[Metric]:
                 value.add_metric(labels, _in_units(current, metric.target))
             target.add_metric(labels, _in_units(metric.target.value, metric.target))
             failed.add_metric(labels, metric.failed)
-        unmatched.add_metric((made.name,), sum(how_many(metric.unmatched) for metric in made.metrics))
+        strangers = sum(len(metric.unmatched) + metric.more_unmatched for metric in made.metrics)
+        unmatched.add_metric((made.name,), strangers)
     yield from (value, target, failed, unmatched)
 
 

@@ -88,7 +88,9 @@ class MetricOutcome:
     ignored: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    """The last five name instances or samples, as `InstanceReading` and HPA's grouping define them."""
+    """These five name instances or samples, as `InstanceReading` and HPA's grouping define them."""
+    more_unmatched: int = 0
+    """How many more samples belong to no instance than `unmatched` names."""
 
     @property
     def failed(self) -> bool:

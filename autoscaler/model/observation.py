@@ -29,7 +29,9 @@ class InstanceReading:
     requests: Mapping[str, Milli] = field(default_factory=dict)
     """Instance name -> capacity that Utilization is set against; an instance without one fails the metric."""
     unmatched: tuple[str, ...] = ()
-    """Samples that belong to no instance, or to more than one, each as `label="value"`; never summed in."""
+    """Samples that belong to no instance, or to more than one, the first twenty as `label="value"`; never summed in."""
+    more_unmatched: int = 0
+    """How many more there are than `unmatched` names."""
     dropped: tuple[str, ...] = ()
     """Instances whose sample was unusable (NaN, too old, twice), each with why; they count as missing."""
 

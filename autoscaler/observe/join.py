@@ -1,6 +1,5 @@
 """Which instance a sample belongs to."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -13,7 +12,6 @@ CONTAINER_LABELS: Final = ("task", "container")
 """The same for a container or task of an instance."""
 _MOST_NAMED: Final = 20
 """Unmatched samples that are named one by one: a shared query may hold a whole fleet's."""
-_MORE: Final = re.compile(r"and (\d+) more")
 
 
 class Joined(NamedTuple):
@@ -22,7 +20,9 @@ class Joined(NamedTuple):
     points: Mapping[str, Sequence[Point]]
     """Instance name -> its points; more than one is for the caller to judge."""
     unmatched: tuple[str, ...]
-    """Points that belong to no instance, or to more than one, as `label="value"`."""
+    """Points that belong to no instance, or to more than one, the first of them as `label="value"`."""
+    more_unmatched: int
+    """How many more there are."""
 
 
 def matching(points: Iterable[Point], query: Query) -> Sequence[Point]:
@@ -53,13 +53,8 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
             found.setdefault(names[0], []).append(point)
         else:
             unmatched.append(f'{name}="{value}"' if value else f"no {' or '.join(labels)}: {point}")
-    return Joined(found, _named(unmatched))
-
-
-def how_many(unmatched: Sequence[str]) -> int:
-    """The samples that `Joined.unmatched` stands for, those that it does not name included."""
-    more = _MORE.fullmatch(unmatched[-1]) if unmatched else None
-    return len(unmatched) if more is None else len(unmatched) - 1 + int(more[1])
+    names = sorted(set(unmatched))
+    return Joined(found, tuple(names[:_MOST_NAMED]), len(names[_MOST_NAMED:]))
 
 
 def _first(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
@@ -75,9 +70,3 @@ def _without_port(address: str) -> str:
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1]
     return address if ":" in host else host
-
-
-def _named(unmatched: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(sorted(set(unmatched)))
-    more = len(names) - _MOST_NAMED
-    return names if more <= 0 else (*names[:_MOST_NAMED], f"and {more} more")

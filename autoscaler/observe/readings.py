@@ -24,6 +24,7 @@ class InstanceSamples(NamedTuple):
 
     samples: Mapping[str, Sample]
     unmatched: tuple[str, ...]
+    more_unmatched: int
     dropped: tuple[str, ...]
 
 
@@ -73,7 +74,7 @@ def _per_instance(
         requests = dict.fromkeys((instance.name for instance in instances), metric.request)
     else:
         requests = _reservations(metric, instances)
-    return InstanceReading(of.samples, requests, of.unmatched, dropped)
+    return InstanceReading(of.samples, requests, of.unmatched, of.more_unmatched, dropped)
 
 
 def instance_samples(
@@ -99,7 +100,7 @@ def instance_samples(
             dropped.append(f"{name}: is NaN")
         else:
             samples[name] = Sample(value, ages.time(fresh[0]), query.window)
-    return InstanceSamples(samples, joined.unmatched, tuple(dropped))
+    return InstanceSamples(samples, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 
 def _points(query: Query, answers: Answers, wanted: Sequence[ResultType]) -> Sequence[Point]:

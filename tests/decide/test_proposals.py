@@ -146,3 +146,12 @@ def test_a_metric_whose_samples_match_nothing_says_which_they_are() -> None:
     reading = replace(samples({}), unmatched=('instance="a"', 'instance="b"'))
     decision = first_decision(scaler(PODS_100M), state(2), reading)
     assert 'samples belong to no instance: instance="a", instance="b"' in (decision.metrics[0].error or "")
+
+
+def test_a_metric_whose_samples_match_nothing_counts_those_that_it_does_not_name() -> None:
+    """A shared query may hold a whole fleet's samples: three names and the number tell which fleet."""
+    names = tuple(f'instance="{number:02}"' for number in range(20))
+    decision = first_decision(scaler(PODS_100M), state(2), replace(samples({}), unmatched=names, more_unmatched=480))
+    assert decision.metrics[0].error is not None
+    assert decision.metrics[0].error.endswith(', instance="02" and 497 more')
+    assert (decision.metrics[0].unmatched, decision.metrics[0].more_unmatched) == (names, 480)

@@ -194,6 +194,12 @@ def test_samples_that_did_not_count_are_named() -> None:
     assert (told.read, told.ready, told.missing, told.unmatched) == (2, 2, ("i-2",), ('instance="10.0.0.9"',))
 
 
+def test_samples_beyond_those_that_are_named_are_counted() -> None:
+    diary = Diary(scaler(CPU_60))
+    diary.step(replace(samples([600], NOW + STEP), unmatched=('instance="10.0.0.9"',), more_unmatched=480))
+    assert diary.told().metrics[0].samples.unmatched == ('instance="10.0.0.9"', "and 480 more")
+
+
 @pytest.mark.parametrize("behavior", [None, SLOW_DOWN], ids=["without behavior", "with behavior"])
 def test_it_can_be_sent_as_json_and_read_back(behavior: Behavior | None) -> None:
     """The command line reads what the daemon sends."""

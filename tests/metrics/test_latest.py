@@ -118,9 +118,10 @@ def test_only_what_was_written_is_a_rescale() -> None:
 
 
 def test_unmatched_samples_are_counted_beyond_those_that_are_named() -> None:
-    """A long list of names ends with how many more there are."""
+    """Of a whole fleet's samples a decision names the first."""
     shown = Shown()
-    few, many = replace(cpu(), unmatched=('instance="a"',)), replace(cpu(), unmatched=('instance="a"', "and 37 more"))
+    few = replace(cpu(), unmatched=('instance="a"',))
+    many = replace(few, more_unmatched=37)
     shown.ended(decision(metrics=(few, many)))
     assert shown.value("unmatched_samples", autoscaler="web") == 1 + 38
 
