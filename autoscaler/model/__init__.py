@@ -1,22 +1,9 @@
 """The frozen values that flow through the house, stage by stage."""
 
-from autoscaler.model.decision import (
-    Condition,
-    ConditionType,
-    Decision,
-    Event,
-    EventType,
-    History,
-    Intent,
-    MetricOutcome,
-    Outcome,
-    Proposed,
-    Recommendation,
-    ScaleEvent,
-    Slot,
-    Status,
-    Step,
-)
+from autoscaler.model.condition import Condition, ConditionType
+from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
+from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Slot, Status
+from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Reading, Sample, ValueReading
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,

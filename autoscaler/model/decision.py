@@ -1,36 +1,16 @@
-"""What is remembered between cycles, and what one cycle decided and why."""
+"""What one cycle decided, and why."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from autoscaler.errors import TargetError
-from autoscaler.model.spec import MetricTarget, MetricType
+from autoscaler.model.condition import Condition
+from autoscaler.model.history import Recommendation, ScaleEvent, Slot, Status
+from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
-from autoscaler.quantity import Milli
-
-
-class ConditionType(StrEnum):
-    """HPA's conditions."""
-
-    ABLE_TO_SCALE = "AbleToScale"
-    SCALING_ACTIVE = "ScalingActive"
-    SCALING_LIMITED = "ScalingLimited"
-    SCALED_TO_ZERO = "ScaledToZero"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One aspect of an autoscaler's health."""
-
-    type: ConditionType
-    status: bool
-    reason: str
-    message: str
-    last_transition: datetime
-    """When `status` last changed."""
 
 
 class EventType(StrEnum):
@@ -59,101 +39,6 @@ class Step:
     after: int
     detail: str
     """The numbers behind it: "highest of 20 recommendations in 5m"."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricOutcome:
-    """What one metric came to."""
-
-    name: str
-    type: MetricType
-    target: MetricTarget
-    value: Milli | None = None
-    """Current value (Object, External with Value); None: not of this kind, or failed."""
-    average_value: Milli | None = None
-    """Current average per instance."""
-    average_utilization: int | None = None
-    """Whole percents of the requests."""
-    ratio: float | None = None
-    """The usage ratio that the proposal was made from; None when the metric failed."""
-    proposal: int | None = None
-    """Replicas that this metric alone asks for; None when it failed."""
-    error: str | None = None
-    detail: str = ""
-    """How the proposal came about: "ratio x 3 ready", "ratio within tolerance"."""
-    ready: int = 0
-    """Units whose samples counted."""
-    not_ready: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
-    unmatched: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    """The last five name instances or samples, as `InstanceReading` and HPA's grouping define them."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether there was no value."""
-        return self.error is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """A size that the metrics asked for, before stabilization."""
-
-    replicas: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleEvent:
-    """A size change that was written; `change` > 0 in both directions."""
-
-    change: int
-    at: datetime
-
-
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
-
-
-@dataclass(frozen=True, slots=True)
-class Slot(Generic[_Entry]):
-    """An entry to remember and where: HPA overwrites an outdated entry in place, else it appends."""
-
-    index: int
-    entry: _Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """HPA's status after a step; what a failed read or write leaves standing."""
-
-    current: int = 0
-    desired: int = 0
-    metrics: tuple[MetricOutcome, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A write that was announced and whose outcome is unknown (the daemon died between the two)."""
-
-    size: int
-    decided_from: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Everything a decision remembers. Entries keep their slots: order is not time."""
-
-    recommendations: tuple[Recommendation, ...] = ()
-    scale_ups: tuple[ScaleEvent, ...] = ()
-    scale_downs: tuple[ScaleEvent, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    status: Status = Status()
-    unfinished: Intent | None = None
-    steering: Steering = Steering()
-    at: datetime | None = None
-    """Of the last decision; None: there was none. No entry is later."""
 
 
 @dataclass(frozen=True, slots=True)
