@@ -1,11 +1,9 @@
-"""After the write: what its outcome makes of a decision, and what is remembered of it."""
+"""After the write: what its outcome makes of a decision."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from autoscaler.decide.conditions import Conditions
-from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     ConditionType,
     Conflict,
@@ -13,20 +11,14 @@ from autoscaler.model import (
     Event,
     EventType,
     Held,
-    History,
-    Intent,
     Outcome,
     Proposed,
-    Recommendation,
     ScaleChange,
-    ScaleEvent,
-    Slot,
     Step,
     Unchanged,
     Written,
 )
 
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
 _ABLE = ConditionType.ABLE_TO_SCALE
 
 
@@ -97,36 +89,3 @@ def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:
         trace=(*decision.trace, Step("FailedRescale", change.size, change.decided_from, error)),
         error=error,
     )
-
-
-def remember(history: History, decision: Decision) -> History:
-    """What the next cycle remembers after a concluded decision.
-
-    An unfinished write stays so while the target cannot be read. One that ended with TargetUnavailable may have
-    arrived or not: it is unfinished, too, until the target's size tells.
-    """
-    change, unfinished = decision.change, None
-    if decision.current is None:
-        unfinished = history.unfinished
-    elif change is not None and isinstance(decision.outcome, TargetUnavailable):
-        unfinished = Intent(change.size, change.decided_from, decision.now)
-    return History(
-        recommendations=apply(history.recommendations, decision.recommendations),
-        scale_ups=apply(history.scale_ups, decision.scale_ups),
-        scale_downs=apply(history.scale_downs, decision.scale_downs),
-        conditions=decision.conditions,
-        status=decision.status,
-        unfinished=unfinished,
-        steering=history.steering,
-        at=decision.now,
-    )
-
-
-def apply(entries: tuple[_Entry, ...], slots: Sequence[Slot[_Entry]]) -> tuple[_Entry, ...]:
-    """The entries with each slot's written over or appended."""
-    if not slots:
-        return entries
-    changed = list(entries)
-    for slot in slots:
-        changed[slot.index : slot.index + 1] = [slot.entry]
-    return tuple(changed)

@@ -1,14 +1,13 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
-from autoscaler.decide.conclude import apply
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.proposals import FAILURE_REASONS, propose, tolerances_of
-from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior, slot_for
+from autoscaler.decide.remember import rewound, with_events
+from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.stabilization import stabilize, stabilize_down
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
@@ -27,14 +26,12 @@ from autoscaler.model import (
     Recommendation,
     ScaleChange,
     ScaleEvent,
-    Slot,
     Status,
     Step,
     TargetState,
     TargetType,
 )
 
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
 _ABLE: Final = ConditionType.ABLE_TO_SCALE
 _ACTIVE: Final = ConditionType.SCALING_ACTIVE
 _LIMITED: Final = ConditionType.SCALING_LIMITED
@@ -98,15 +95,15 @@ class _Draft:
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
-        self.scaler, self.history, self.now = scaler, history, now
+        self.scaler, self.history, self.now = scaler, rewound(history, now), now
         self.conditions = Conditions(history.conditions, now)
         self.events: list[Event] = []
         self.trace: list[Step] = []
         self.metrics: tuple[MetricOutcome, ...] = ()
-        self.recommendations: list[Slot[Recommendation]] = []
-        self.scale_ups: list[Slot[ScaleEvent]] = []
-        self.scale_downs: list[Slot[ScaleEvent]] = []
-        self.scale_event: Slot[ScaleEvent] | None = None
+        self.recommendations: list[Recommendation] = []
+        self.scale_ups: list[ScaleEvent] = []
+        self.scale_downs: list[ScaleEvent] = []
+        self.scale_event: ScaleEvent | None = None
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
@@ -118,16 +115,12 @@ class _Draft:
         self.warnings = state.warnings
         history, now = self.history, self.now
         if not history.recommendations:
-            self.recommendations.append(Slot(0, Recommendation(state.replicas, now)))
-        if history.at is not None and history.at > now:  # the clock was set back
-            self.recommendations += _not_after(now, history.recommendations)
-            self.scale_ups += _not_after(now, history.scale_ups)
-            self.scale_downs += _not_after(now, history.scale_downs)
+            self.recommendations.append(Recommendation(state.replicas, now))
         intent = history.unfinished
         if intent is not None and state.replicas == intent.size:  # it was written, and nobody lived to tell
             rise = intent.size > intent.decided_from
-            event = self.event_of(intent.decided_from, intent.size, min(intent.at, now))
-            if event is not None:
+            if self.scaler.behavior is not None:  # without one no events are kept
+                event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
                 (self.scale_ups if rise else self.scale_downs).append(event)
             self.trace.append(Step("Settled", intent.decided_from, intent.size, f"written {intent.at.isoformat()}"))
 
@@ -135,16 +128,6 @@ class _Draft:
         """The bounds in force."""
         self.bounds = bounds_of(self.scaler, self.steering.override, state.limits)
         return self.bounds
-
-    def event_of(self, before: int, after: int, at: datetime) -> Slot[ScaleEvent] | None:
-        """A size change for the policies' periods. Without `behavior` none are kept."""
-        behavior = self.scaler.behavior
-        if behavior is None:
-            return None
-        event = ScaleEvent(abs(after - before), at)
-        if after > before:
-            return slot_for(event, apply(self.history.scale_ups, self.scale_ups), behavior.scale_up, at)
-        return slot_for(event, apply(self.history.scale_downs, self.scale_downs), behavior.scale_down, at)
 
     def may_leave_zero(self) -> bool:
         """Whether a target of size 0 is one that was scaled to zero, and not one that an operator switched off."""
@@ -193,14 +176,14 @@ class _Draft:
         """Stabilization, then rates and bounds; each a step and a condition."""
         scaler, now, history = self.scaler, self.now, self.history
         behavior, default_window = scaler.behavior, scaler.options.downscale_stabilization
-        known = apply(history.recommendations, self.recommendations)
+        known = (*history.recommendations, *self.recommendations)
         if behavior is None:
-            stabilized, remembered = stabilize_down(proposal, known, default_window, now)
+            stabilized = stabilize_down(proposal, known, default_window, now)
             limited = limit_without_behavior(stabilized.after, current, bounds)
         else:
             up_window = behavior.scale_up.stabilization_window
             down_window = behavior.scale_down.stabilization_window
-            stabilized, remembered = stabilize(
+            stabilized = stabilize(
                 proposal,
                 current,
                 known,
@@ -208,10 +191,10 @@ class _Draft:
                 default_window if down_window is None else down_window,
                 now,
             )
-            ups = apply(history.scale_ups, self.scale_ups)
-            downs = apply(history.scale_downs, self.scale_downs)
+            ups = with_events(history.scale_ups, self.scale_ups, behavior.scale_up)
+            downs = with_events(history.scale_downs, self.scale_downs, behavior.scale_down)
             limited = limit(stabilized.after, current, bounds, behavior, ups, downs, now)
-        self.recommendations.append(remembered)
+        self.recommendations.append(Recommendation(proposal, now))
         self.conditions.set(_ABLE, True, stabilized.reason, MESSAGES[stabilized.reason])
         self.conditions.set(
             _LIMITED, limited.before != limited.after, limited.reason, f"{MESSAGES[limited.reason]}: {limited.detail}"
@@ -270,7 +253,8 @@ class _Draft:
             victims=observed.victims if desired < current else (),
         )
         self.trace.append(Step("Rescale", current, desired, reason))
-        self.scale_event = self.event_of(current, desired, self.now)
+        if self.scaler.behavior is not None:  # without one no events are kept
+            self.scale_event = ScaleEvent(abs(desired - current), self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
 
     def _paused(self, *, out: bool) -> HoldReason | None:
@@ -316,8 +300,3 @@ class _Draft:
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
         )
-
-
-def _not_after(now: datetime, entries: Sequence[_Entry]) -> list[Slot[_Entry]]:
-    """Entries of the future, as if of now: else they would hold the size until the clock is there again."""
-    return [Slot(index, replace(entry, at=now)) for index, entry in enumerate(entries) if entry.at > now]

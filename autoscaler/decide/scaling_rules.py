@@ -5,7 +5,7 @@ Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", scaling policie
 
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from autoscaler.model import (
@@ -17,7 +17,6 @@ from autoscaler.model import (
     ScaleEvent,
     ScalingRules,
     SelectPolicy,
-    Slot,
     Step,
 )
 
@@ -135,13 +134,3 @@ def _period_start(current: int, ups: Sequence[ScaleEvent], downs: Sequence[Scale
         if event.at > cutoff:
             start += event.change
     return start
-
-
-def slot_for(event: ScaleEvent, events: Sequence[ScaleEvent], rules: ScalingRules, now: datetime) -> Slot[ScaleEvent]:
-    """Where to remember an event: in place of the last that is older than every policy's period, else at the end."""
-    cutoff = now - max((policy.period for policy in rules.policies), default=timedelta(0))
-    index = len(events)
-    for position, known in enumerate(events):
-        if known.at < cutoff:
-            index = position
-    return Slot(index, event)

@@ -2,12 +2,14 @@
 
 from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
-from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Slot, Status
+from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Reading, Sample, ValueReading
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
+    LONGEST_PERIOD,
+    LONGEST_WINDOW,
     Autoscaler,
     Behavior,
     MetricSpec,
@@ -44,6 +46,8 @@ from autoscaler.model.target import (
 __all__ = [
     "DEFAULT_SCALE_DOWN",
     "DEFAULT_SCALE_UP",
+    "LONGEST_PERIOD",
+    "LONGEST_WINDOW",
     "Autoscaler",
     "Behavior",
     "Call",
@@ -84,7 +88,6 @@ __all__ = [
     "ScalingPolicy",
     "ScalingRules",
     "SelectPolicy",
-    "Slot",
     "Status",
     "Steering",
     "Step",

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from autoscaler.errors import TargetError
 from autoscaler.model.condition import Condition
-from autoscaler.model.history import Recommendation, ScaleEvent, Slot, Status
+from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
@@ -71,12 +71,13 @@ class Decision:
     metrics: tuple[MetricOutcome, ...]
     trace: tuple[Step, ...]
     status: Status
-    recommendations: tuple[Slot[Recommendation], ...] = ()
+    recommendations: tuple[Recommendation, ...] = ()
     """To remember, in order."""
-    scale_ups: tuple[Slot[ScaleEvent], ...] = ()
+    scale_ups: tuple[ScaleEvent, ...] = ()
     """To remember, in order."""
-    scale_downs: tuple[Slot[ScaleEvent], ...] = ()
-    scale_event: Slot[ScaleEvent] | None = None
+    scale_downs: tuple[ScaleEvent, ...] = ()
+    """To remember, in order."""
+    scale_event: ScaleEvent | None = None
     """The change's own, to remember once it is written; None: none is kept, or it is among the others already."""
     scaled_to_zero: bool | None = None
     """What the condition ScaledToZero becomes when the change is written; None: it stays as it is."""

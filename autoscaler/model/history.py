@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
 
 from autoscaler.model.condition import Condition
 from autoscaler.model.metric import MetricOutcome
@@ -25,17 +24,6 @@ class ScaleEvent:
     at: datetime
 
 
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
-
-
-@dataclass(frozen=True, slots=True)
-class Slot(Generic[_Entry]):
-    """An entry to remember and where: HPA overwrites an outdated entry in place, else it appends."""
-
-    index: int
-    entry: _Entry
-
-
 @dataclass(frozen=True, slots=True)
 class Status:
     """HPA's status after a step; what a failed read or write leaves standing."""
@@ -56,11 +44,14 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Everything a decision remembers. Entries keep their slots: order is not time."""
+    """Everything a decision remembers. `decide.remember` says what is kept of it for how long."""
 
     recommendations: tuple[Recommendation, ...] = ()
+    """In order of time; only those that a window can still be decided by."""
     scale_ups: tuple[ScaleEvent, ...] = ()
+    """In the controller's order: a new event stands where it replaced an outdated one, else at the end."""
     scale_downs: tuple[ScaleEvent, ...] = ()
+    """In the same order."""
     conditions: tuple[Condition, ...] = ()
     status: Status = Status()
     unfinished: Intent | None = None

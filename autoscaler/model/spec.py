@@ -119,6 +119,11 @@ class ScalingRules:
     """None: the controller's."""
 
 
+LONGEST_WINDOW: Final = timedelta(seconds=3600)
+"""autoscaling/v2's limit of stabilizationWindowSeconds."""
+LONGEST_PERIOD: Final = timedelta(seconds=1800)
+"""autoscaling/v2's limit of a policy's periodSeconds."""
+
 _15S: Final = timedelta(seconds=15)
 DEFAULT_SCALE_UP: Final = ScalingRules(
     stabilization_window=timedelta(0),

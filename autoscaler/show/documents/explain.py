@@ -43,8 +43,8 @@ def explanation(record: Record, earlier: Sequence[Decision]) -> Explanation:
     """One decision explained. `earlier`: decisions before it, the newest first, over at least `lookback`."""
     decision, scaler = record.decision, record.scaler
     known = [made for made in reversed(earlier) if made.target == decision.target]
-    before = history(known) if known else History()
-    case = _Case(record, history([*known, decision]), _thresholds(record))
+    before = history(scaler, known) if known else History()
+    case = _Case(record, history(scaler, [*known, decision]), _thresholds(record))
     told = Explanation(
         name=decision.name,
         reference=str(decision.target),

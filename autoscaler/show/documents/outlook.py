@@ -67,7 +67,7 @@ def stabilizing(decision: Decision, before: Sequence[Recommendation], scaler: Au
     window = down_window(scaler) if down else up_window(scaler)
     cutoff = decision.now - window
     counted = [known for known in before if (known.at >= cutoff if scaler.behavior is None else known.at > cutoff)]
-    counted += [slot.entry for slot in decision.recommendations[:-1]]  # a first cycle's own size
+    counted += decision.recommendations[:-1]  # a first cycle's own size
     holding = [known for known in counted if (known.replicas > step.before if down else known.replicas < step.before)]
     if not holding:
         return None
@@ -123,7 +123,7 @@ def forecast(scaler: Autoscaler, observed: Observation, after: History, now: dat
         first = first or made
         if made.change is not None:
             return Forecast(Move(made.now, made.change.size, made.change.reason), _hurdles(first))
-        known = remember(known, made)
+        known = remember(scaler, known, made)
     return Forecast(None, _hurdles(made))
 
 
