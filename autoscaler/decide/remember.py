@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
+    LONGEST_PERIOD,
     LONGEST_WINDOW,
     Autoscaler,
     Behavior,
@@ -16,24 +17,17 @@ from autoscaler.model import (
     Recommendation,
     ScaleEvent,
     ScalingRules,
+    Unchanged,
+    Written,
 )
 
 _Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
 
 
 def remember(scaler: Autoscaler, history: History, decision: Decision) -> History:
-    """What the next cycle remembers after a concluded decision.
-
-    An unfinished write stays so while the target cannot be read. One that ended with TargetUnavailable may have
-    arrived or not: it is unfinished, too, until the target's size tells.
-    """
+    """What the next cycle remembers after a concluded decision about `scaler`."""
     history = rewound(history, decision.now)
     behavior = scaler.behavior or Behavior()
-    change, unfinished = decision.change, None
-    if decision.current is None:
-        unfinished = history.unfinished
-    elif change is not None and isinstance(decision.outcome, TargetUnavailable):
-        unfinished = Intent(change.size, change.decided_from, decision.now)
     return History(
         recommendations=with_recommendations(
             history.recommendations, decision.recommendations, scaler.options.downscale_stabilization
@@ -42,10 +36,31 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         scale_downs=with_events(history.scale_downs, decision.scale_downs, behavior.scale_down),
         conditions=decision.conditions,
         status=decision.status,
-        unfinished=unfinished,
+        unfinished=_unfinished(history, decision),
         steering=history.steering,
         at=decision.now,
     )
+
+
+def _unfinished(history: History, decision: Decision) -> Intent | None:
+    """The write that may still arrive at the target, if there is one.
+
+    A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later. It is open until the
+    target shows its size, a later write of ours ends with a known size, or so long that no policy's period would count
+    it.
+    """
+    change, outcome = decision.change, decision.outcome
+    own = None if change is None else Intent(change.size, change.decided_from, decision.now)
+    if isinstance(outcome, TargetUnavailable):
+        return own
+    intent = history.unfinished
+    if intent is None or isinstance(outcome, Written | Unchanged):
+        return None
+    if intent == own and outcome is not None:  # announced in this cycle, and certainly not written
+        return None
+    if decision.current == intent.size or decision.now - intent.at >= LONGEST_PERIOD:
+        return None
+    return intent
 
 
 def rewound(history: History, now: datetime) -> History:

@@ -35,7 +35,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A write that was announced and whose outcome is unknown (the daemon died between the two)."""
+    """A write that was announced and whose outcome is unknown: it had no answer, or the daemon died before one came."""
 
     size: int
     decided_from: int
