@@ -13,6 +13,7 @@ from autoscaler.model import (
     Held,
     Outcome,
     Proposed,
+    Reason,
     ScaleChange,
     Step,
     Unchanged,
@@ -32,10 +33,10 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
     decision = replace(decision, outcome=outcome, scale_event=None)  # what did not happen is not remembered
     match outcome:
         case Proposed(size):
-            step = Step("DryRun", change.decided_from, size, "a dry run writes nothing")
+            step = Step(Reason.DRY_RUN, change.decided_from, size, "a dry run writes nothing")
             return replace(decision, trace=(*decision.trace, step), status=replace(decision.status, desired=size))
         case Unchanged():
-            step = Step("Unchanged", change.decided_from, change.size, "the target has that size already")
+            step = Step(Reason.UNCHANGED, change.decided_from, change.size, "the target has that size already")
             return replace(
                 decision, trace=(*decision.trace, step), status=replace(decision.status, desired=change.size)
             )
@@ -57,15 +58,15 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
 
 def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decision:
     conditions = Conditions(decision.conditions, decision.now)
-    conditions.set(_ABLE, True, "SucceededRescale", f"the target's size was set to {outcome.size}")
+    conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, f"the target's size was set to {outcome.size}")
     if decision.scaled_to_zero is not None:
         zero = decision.scaled_to_zero
         message = "scaled to zero by the autoscaler" if zero else "not scaled to zero by the autoscaler"
-        reason = "ScaledToZero" if zero else "NotScaledToZero"
+        reason = Reason.SCALED_TO_ZERO if zero else Reason.NOT_SCALED_TO_ZERO
         conditions.set(ConditionType.SCALED_TO_ZERO, zero, reason, message)
     own = () if decision.scale_event is None else (decision.scale_event,)
     rise = change.size > change.decided_from
-    event = Event(EventType.NORMAL, "SuccessfulRescale", f"New size: {outcome.size}; reason: {change.reason}")
+    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, f"New size: {outcome.size}; reason: {change.reason}")
     return replace(
         decision,
         outcome=outcome,
@@ -80,12 +81,12 @@ def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decis
 
 def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:
     conditions = Conditions(decision.conditions, decision.now)
-    conditions.set(_ABLE, False, "FailedUpdateScale", error)
+    conditions.set(_ABLE, False, Reason.FAILED_UPDATE_SCALE, error)
     message = f"New size: {change.size}; reason: {change.reason}; error: {error}"
     return replace(
         decision,
         conditions=conditions.frozen(),
-        events=(*decision.events, Event(EventType.WARNING, "FailedRescale", message)),
-        trace=(*decision.trace, Step("FailedRescale", change.size, change.decided_from, error)),
+        events=(*decision.events, Event(EventType.WARNING, Reason.FAILED_RESCALE, message)),
+        trace=(*decision.trace, Step(Reason.FAILED_RESCALE, change.size, change.decided_from, error)),
         error=error,
     )

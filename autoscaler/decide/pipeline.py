@@ -23,6 +23,7 @@ from autoscaler.model import (
     MetricType,
     Observation,
     Reading,
+    Reason,
     Recommendation,
     ScaleChange,
     ScaleEvent,
@@ -111,7 +112,7 @@ class _Draft:
 
     def begin(self, state: TargetState) -> None:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
-        self.conditions.set(_ABLE, True, "SucceededGetScale", f"the target's size is {state.replicas}")
+        self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
         self.warnings = state.warnings
         history, now = self.history, self.now
         if not history.recommendations:
@@ -122,7 +123,9 @@ class _Draft:
             if self.scaler.behavior is not None:  # without one no events are kept
                 event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
                 (self.scale_ups if rise else self.scale_downs).append(event)
-            self.trace.append(Step("Settled", intent.decided_from, intent.size, f"written {intent.at.isoformat()}"))
+            self.trace.append(
+                Step(Reason.SETTLED, intent.decided_from, intent.size, f"written {intent.at.isoformat()}")
+            )
 
     def bound(self, state: TargetState) -> Bounds:
         """The bounds in force."""
@@ -168,8 +171,8 @@ class _Draft:
                 return None
         if winner is not None and winner.proposal is not None:
             described = describe(winner)
-            self.conditions.set(_ACTIVE, True, "ValidMetricFound", f"calculated from {described}")
-            self.trace.append(Step("ValidMetricFound", state.replicas, winner.proposal, described))
+            self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {described}")
+            self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, described))
         return winner
 
     def normalize(self, proposal: int, current: int, bounds: Bounds) -> int:
@@ -205,8 +208,8 @@ class _Draft:
     def unreadable(self, error: TargetError) -> Decision:
         """The target could not be read: the last status stands."""
         self.error = str(error)
-        self._warn("FailedGetScale", self.error)
-        self.conditions.set(_ABLE, False, "FailedGetScale", self.error)
+        self._warn(Reason.FAILED_GET_SCALE, self.error)
+        self.conditions.set(_ABLE, False, Reason.FAILED_GET_SCALE, self.error)
         return self._decision(None, None, self.history.status)
 
     def without_room(self, current: int, bounds: Bounds) -> Decision:
@@ -215,20 +218,20 @@ class _Draft:
             f"no size is allowed: {bounds.minimum_of} is {bounds.minimum} and {bounds.maximum_of} is {bounds.maximum}; "
             "change one of them"
         )
-        self._warn("BoundsConflict", self.error)
-        self.conditions.set(_ABLE, False, "BoundsConflict", self.error)
+        self._warn(Reason.BOUNDS_CONFLICT, self.error)
+        self.conditions.set(_ABLE, False, Reason.BOUNDS_CONFLICT, self.error)
         return self._decision(current, None, Status(current, self.history.status.desired))
 
     def disabled(self, current: int) -> Decision:
         """Somebody set the size to zero: that switches scaling off."""
         message = "the target's size is 0, which switches scaling off; set it to 1 or more to switch it on"
-        self.conditions.set(_ACTIVE, False, "ScalingDisabled", message)
-        self.trace.append(Step("ScalingDisabled", current, current, "the size is 0"))
+        self.conditions.set(_ACTIVE, False, Reason.SCALING_DISABLED, message)
+        self.trace.append(Step(Reason.SCALING_DISABLED, current, current, "the size is 0"))
         return self.keep(current)
 
     def unmeasured(self, current: int) -> Decision:
         """The metrics came to nothing: the size stays, the desired size of before stands."""
-        self._warn("FailedComputeMetricsReplicas", self.error or "")
+        self._warn(Reason.FAILED_COMPUTE_METRICS_REPLICAS, self.error or "")
         return self._decision(current, None, Status(current, self.history.status.desired, self.metrics))
 
     def keep(self, current: int) -> Decision:
@@ -252,7 +255,7 @@ class _Draft:
             reason=reason,
             victims=observed.victims if desired < current else (),
         )
-        self.trace.append(Step("Rescale", current, desired, reason))
+        self.trace.append(Step(Reason.RESCALE, current, desired, reason))
         if self.scaler.behavior is not None:  # without one no events are kept
             self.scale_event = ScaleEvent(abs(desired - current), self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
@@ -262,7 +265,7 @@ class _Draft:
         if pause is None or pause.direction is (Direction.IN if out else Direction.OUT):
             return None
         until = "until it is resumed" if pause.until is None else f"until {pause.until.isoformat(timespec='seconds')}"
-        return HoldReason("Paused", f"paused by {pause.by} {until}: {pause.reason or 'no reason given'}")
+        return HoldReason(Reason.PAUSED, f"paused by {pause.by} {until}: {pause.reason or 'no reason given'}")
 
     def _warn(self, reason: str, message: str) -> None:
         self.events.append(Event(EventType.WARNING, reason, message))

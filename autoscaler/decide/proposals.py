@@ -17,20 +17,21 @@ from autoscaler.model import (
     MetricType,
     Options,
     Reading,
+    Reason,
     TargetState,
     TargetType,
     ValueReading,
 )
 from autoscaler.quantity import Milli
 
-FAILURE_REASONS: Final[Mapping[MetricType, str]] = {
-    MetricType.RESOURCE: "FailedGetResourceMetric",
-    MetricType.CONTAINER_RESOURCE: "FailedGetContainerResourceMetric",
-    MetricType.PODS: "FailedGetPodsMetric",
-    MetricType.OBJECT: "FailedGetObjectMetric",
-    MetricType.EXTERNAL: "FailedGetExternalMetric",
+FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
+    MetricType.RESOURCE: Reason.FAILED_GET_RESOURCE_METRIC,
+    MetricType.CONTAINER_RESOURCE: Reason.FAILED_GET_CONTAINER_RESOURCE_METRIC,
+    MetricType.PODS: Reason.FAILED_GET_PODS_METRIC,
+    MetricType.OBJECT: Reason.FAILED_GET_OBJECT_METRIC,
+    MetricType.EXTERNAL: Reason.FAILED_GET_EXTERNAL_METRIC,
 }
-"""HPA's reason words, for the condition ScalingActive and for events."""
+"""For the condition ScalingActive and for events."""
 
 _NAMED: Final = 3
 """Samples that a message names."""

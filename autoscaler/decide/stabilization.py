@@ -6,7 +6,7 @@ Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", stabilization w
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from autoscaler.model import Recommendation, Step
+from autoscaler.model import Reason, Recommendation, Step
 from autoscaler.quantity import format_duration
 
 
@@ -18,9 +18,9 @@ def stabilize_down(desired: int, recommendations: Sequence[Recommendation], wind
         if recommendation.replicas > highest and recommendation.at >= cutoff:
             highest = recommendation.replicas
     if highest == desired:
-        return Step("ReadyForNewScale", desired, desired, "nothing higher of late")
+        return Step(Reason.READY_FOR_NEW_SCALE, desired, desired, "nothing higher of late")
     detail = f"highest recommendation of the last {format_duration(window)}"
-    return Step("ScaleDownStabilized", desired, highest, detail)
+    return Step(Reason.SCALE_DOWN_STABILIZED, desired, highest, detail)
 
 
 def stabilize(
@@ -46,9 +46,9 @@ def stabilize(
             highest = replicas
     stabilized = min(max(current, lowest), highest)
     if stabilized == desired:
-        return Step("ReadyForNewScale", desired, desired, "no other recommendation in the window")
+        return Step(Reason.READY_FOR_NEW_SCALE, desired, desired, "no other recommendation in the window")
     if desired >= current:
         told = f"lowest recommendation of the last {format_duration(up_window)}"
-        return Step("ScaleUpStabilized", desired, stabilized, told)
+        return Step(Reason.SCALE_UP_STABILIZED, desired, stabilized, told)
     told = f"highest recommendation of the last {format_duration(down_window)}"
-    return Step("ScaleDownStabilized", desired, stabilized, told)
+    return Step(Reason.SCALE_DOWN_STABILIZED, desired, stabilized, told)

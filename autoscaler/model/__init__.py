@@ -5,6 +5,7 @@ from autoscaler.model.decision import Decision, Event, EventType, Outcome, Propo
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Reading, Sample, ValueReading
+from autoscaler.model.reason import Reason
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
@@ -80,6 +81,7 @@ __all__ = [
     "Proposed",
     "Query",
     "Reading",
+    "Reason",
     "Recommendation",
     "Sample",
     "ScaleChange",

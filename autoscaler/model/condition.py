@@ -21,6 +21,7 @@ class Condition:
     type: ConditionType
     status: bool
     reason: str
+    """A `Reason`, or an adapter's own word for a hold."""
     message: str
     last_transition: datetime
     """When `status` last changed."""

@@ -26,6 +26,7 @@ class Event:
 
     type: EventType
     reason: str
+    """A `Reason`."""
     message: str
 
 
@@ -34,7 +35,7 @@ class Step:
     """One stage of a decision: what it did to the number and why."""
 
     reason: str
-    """HPA's reason word where it has one: ScaleDownStabilized, ScaleUpLimit, TooManyReplicas."""
+    """A `Reason`, or an adapter's own word for a hold."""
     before: int
     after: int
     detail: str

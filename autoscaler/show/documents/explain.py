@@ -14,6 +14,7 @@ from autoscaler.model import (
     MetricOutcome,
     Observation,
     Reading,
+    Reason,
     Step,
     TargetState,
     ValueReading,
@@ -184,7 +185,7 @@ def _metrics(record: Record, limits: Sequence[Thresholds | None]) -> tuple[Expla
 
 def _winner(decision: Decision) -> MetricOutcome | None:
     """The metric that was followed: the first that asks for most, as `decide` chooses. None: the metrics failed."""
-    if not any(step.reason == "ValidMetricFound" for step in decision.trace):
+    if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
         return None
     asking = [outcome for outcome in decision.metrics if outcome.proposal is not None]
     return max(asking, key=lambda outcome: outcome.proposal or 0, default=None)
@@ -250,7 +251,7 @@ def _stabilization(decision: Decision, before: History, scaler: Autoscaler) -> S
     hold = outlook.stabilizing(decision, before.recommendations, scaler)
     if hold is None:
         return None
-    down = any(step.reason == "ScaleDownStabilized" for step in decision.trace)
+    down = any(step.reason == Reason.SCALE_DOWN_STABILIZED for step in decision.trace)
     return Stabilization(
         direction=Direction.IN if down else Direction.OUT,
         recommendation=hold.replicas,
