@@ -118,7 +118,7 @@ class _Draft:
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
         intent = history.unfinished
-        if intent is not None and state.replicas == intent.size:  # it was written, and nobody lived to tell
+        if intent is not None and state.replicas == intent.size:  # it was written, and nobody knew
             rise = intent.size > intent.decided_from
             if self.scaler.behavior is not None:  # without one no events are kept
                 event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
@@ -170,9 +170,9 @@ class _Draft:
                 self.conditions.set(_ACTIVE, False, FAILURE_REASONS[first_failed.type], self.error)
                 return None
         if winner is not None and winner.proposal is not None:
-            described = describe(winner)
-            self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {described}")
-            self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, described))
+            name = describe(winner)
+            self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {name}")
+            self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, name))
         return winner
 
     def normalize(self, proposal: int, current: int, bounds: Bounds) -> int:

@@ -10,12 +10,12 @@ from autoscaler.decide.replica_calculator import Tolerances
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
+    ControllerOptions,
     Instance,
     InstanceReading,
     MetricOutcome,
     MetricSpec,
     MetricType,
-    Options,
     Reading,
     Reason,
     TargetState,
@@ -33,7 +33,7 @@ FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
 }
 """For the condition ScalingActive and for events."""
 
-_NAMED: Final = 3
+_MOST_NAMED: Final = 3
 """Samples that a message names."""
 _NO_INSTANCES: Final = "the target has no instances to measure; look at the target"
 
@@ -51,7 +51,7 @@ def propose(
     metric: MetricSpec,
     reading: Reading | MetricError,
     state: TargetState,
-    options: Options,
+    options: ControllerOptions,
     tolerances: Tolerances,
     now: datetime,
 ) -> MetricOutcome:
@@ -71,8 +71,8 @@ def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> M
         return MetricOutcome(metric.name, metric.type, metric.target, error=error)
     for many, what in ((reading.unmatched, "samples belong to no instance"), (reading.dropped, "samples are unusable")):
         if many:
-            more = f" and {len(many) - _NAMED} more" if len(many) > _NAMED else ""
-            error += f"; {what}: {', '.join(many[:_NAMED])}{more}"
+            more = f" and {len(many) - _MOST_NAMED} more" if len(many) > _MOST_NAMED else ""
+            error += f"; {what}: {', '.join(many[:_MOST_NAMED])}{more}"
     return MetricOutcome(
         metric.name, metric.type, metric.target, error=error, unmatched=reading.unmatched, dropped=reading.dropped
     )
@@ -82,7 +82,7 @@ def _per_instance(
     metric: MetricSpec,
     reading: InstanceReading,
     state: TargetState,
-    options: Options,
+    options: ControllerOptions,
     tolerances: Tolerances,
     now: datetime,
 ) -> MetricOutcome:
@@ -98,15 +98,15 @@ def _per_instance(
         usage_of = calculator.usage_of_requests(requests, weights, target.value)
         fallback = max(100, target.value)
 
-        def assumed(instance: Instance) -> Milli:
+        def assumption(instance: Instance) -> Milli:
             return requests[instance.name] * fallback // 100
     else:
         usage_of = calculator.usage_of_average(weights, target.value)
 
-        def assumed(instance: Instance) -> Milli:
+        def assumption(instance: Instance) -> Milli:
             return target.value * instance.weight
 
-    proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumed, tolerances)
+    proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumption, tolerances)
     usage = proposal.usage
     return MetricOutcome(
         metric.name,

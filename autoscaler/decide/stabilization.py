@@ -18,7 +18,7 @@ def stabilize_down(desired: int, recommendations: Sequence[Recommendation], wind
         if recommendation.replicas > highest and recommendation.at >= cutoff:
             highest = recommendation.replicas
     if highest == desired:
-        return Step(Reason.READY_FOR_NEW_SCALE, desired, desired, "nothing higher of late")
+        return Step(Reason.READY_FOR_NEW_SCALE, desired, desired, "no higher recommendation in the window")
     detail = f"highest recommendation of the last {format_duration(window)}"
     return Step(Reason.SCALE_DOWN_STABILIZED, desired, highest, detail)
 
@@ -48,7 +48,7 @@ def stabilize(
     if stabilized == desired:
         return Step(Reason.READY_FOR_NEW_SCALE, desired, desired, "no other recommendation in the window")
     if desired >= current:
-        told = f"lowest recommendation of the last {format_duration(up_window)}"
-        return Step(Reason.SCALE_UP_STABILIZED, desired, stabilized, told)
-    told = f"highest recommendation of the last {format_duration(down_window)}"
-    return Step(Reason.SCALE_DOWN_STABILIZED, desired, stabilized, told)
+        detail = f"lowest recommendation of the last {format_duration(up_window)}"
+        return Step(Reason.SCALE_UP_STABILIZED, desired, stabilized, detail)
+    detail = f"highest recommendation of the last {format_duration(down_window)}"
+    return Step(Reason.SCALE_DOWN_STABILIZED, desired, stabilized, detail)

@@ -26,7 +26,7 @@ class ScaleEvent:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """HPA's status after a step; what a failed read or write leaves standing."""
+    """HPA's status after a step; a failed read or write leaves it as it was."""
 
     current: int = 0
     desired: int = 0

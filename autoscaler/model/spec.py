@@ -148,7 +148,7 @@ class Behavior:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ControllerOptions:
     """The controller's own numbers, named and defaulted as kube-controller-manager's flags."""
 
     tolerance: float = 0.1
@@ -185,7 +185,7 @@ class Autoscaler:
     max_replicas: int
     metrics: tuple[MetricSpec, ...]
     behavior: Behavior | None = None
-    options: Options = Options()
+    options: ControllerOptions = ControllerOptions()
     sync_period: timedelta = timedelta(seconds=15)
     dry_run: bool = False
     victims: VictimRule | None = None
