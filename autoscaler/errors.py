@@ -13,7 +13,7 @@ class AutoscalerError(Exception):
 
 
 class QuantityError(AutoscalerError, ValueError):
-    """A text is no quantity or duration, or does not fit; the message says which form was expected."""
+    """A text is not a valid quantity or duration, or does not fit; the message says which form was expected."""
 
 
 class MetricError(AutoscalerError):

@@ -61,7 +61,7 @@ def parse_exact(text: str | int | float) -> Fraction:
     source = repr(text) if isinstance(text, float) else str(text)
     match = _QUANTITY.fullmatch(source.strip()) if source.isascii() else None
     if match is None or isinstance(text, bool):
-        raise QuantityError(f"{source[:64]!r} is no quantity; {_FORM}")
+        raise QuantityError(f"{source[:64]!r} is not a valid quantity; {_FORM}")
     sign, number, exponent, suffix = match.groups()
     whole, _, fraction = number.partition(".")
     numerator, denominator = _SUFFIXES[suffix or ""]
@@ -76,6 +76,13 @@ def format_quantity(milli: Milli) -> str:
     """The quantity as kubectl writes it: `37500m`, or `63` when it is whole."""
     whole, rest = divmod(milli, 1000)
     return str(whole) if rest == 0 else f"{milli}m"
+
+
+def format_decimal(milli: Milli) -> str:
+    """The quantity for reading, to two decimals: `8.33`, `37.5`; `0.005` where two would leave little of it."""
+    decimals = 2 if abs(milli) >= 100 else 3
+    text = f"{milli / 1000:.{decimals}f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def milli_from_float(value: float) -> Milli:
@@ -97,7 +104,7 @@ def parse_duration(text: str) -> timedelta:
     if text == "0":
         return timedelta(0)
     if not text or match is None:
-        raise QuantityError(f"{text[:64]!r} is no duration; {_DURATION_FORM}")
+        raise QuantityError(f"{text[:64]!r} is not a valid duration; {_DURATION_FORM}")
     try:
         parts = zip(match.groups(), _DURATION_UNITS_MS, strict=True)
         return timedelta(milliseconds=sum(int(count) * unit for count, unit in parts if count))

@@ -30,7 +30,7 @@ from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.target import Duration, ExistingPath
 
-_DEFAULTS: Final = model.Options()
+_DEFAULTS: Final = model.ControllerOptions()
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
 """Parameters of Prometheus' instant queries that say what is asked."""
 
@@ -51,9 +51,9 @@ class Controller(Section):
     dry_run: Flag = False
     """true: decide and log, write nothing."""
 
-    def options(self) -> model.Options:
+    def options(self) -> model.ControllerOptions:
         """The numbers that decisions are made with."""
-        return model.Options(
+        return model.ControllerOptions(
             self.tolerance,
             self.downscale_stabilization,
             self.cpu_initialization_period,
@@ -280,7 +280,7 @@ class Autoscaler(Section):
             raise ValueError(f"{maximum} is below minReplicas {minimum}; raise it, or lower minReplicas")
         return maximum
 
-    def spec(self, controller: Controller, options: model.Options, shared: Shared) -> model.Autoscaler:
+    def spec(self, controller: Controller, options: model.ControllerOptions, shared: Shared) -> model.Autoscaler:
         """The frozen autoscaler, with the controller's options."""
         victims = self.scale_target_ref.victims
         return model.Autoscaler(

@@ -1,6 +1,8 @@
 """The HorizontalPodAutoscaler's decision pipeline (Kubernetes 1.36): pure functions of frozen values and one `now`."""
 
-from autoscaler.decide.conclude import conclude, remember
+from autoscaler.decide.changed import changed
+from autoscaler.decide.conclude import conclude
 from autoscaler.decide.pipeline import decide
+from autoscaler.decide.remember import remember
 
-__all__ = ["conclude", "decide", "remember"]
+__all__ = ["changed", "conclude", "decide", "remember"]

@@ -1,20 +1,20 @@
 """The conditions while a decision is being made, and the messages that go with HPA's reasons."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from autoscaler.model import Condition, ConditionType
+from autoscaler.model import Condition, ConditionType, Reason
 
-MESSAGES: Final = {
-    "ReadyForNewScale": "the recommended size was not changed by stabilization",
-    "ScaleUpStabilized": "a recent recommendation was lower than the current one",
-    "ScaleDownStabilized": "a recent recommendation was higher than the current one",
-    "DesiredWithinRange": "the desired size is within the allowed range",
-    "TooFewReplicas": "the desired size is below the minimum",
-    "TooManyReplicas": "the desired size is above the maximum",
-    "ScaleUpLimit": "the desired size rises faster than one step allows",
-    "ScaleDownLimit": "the desired size falls faster than one step allows",
+MESSAGES: Final[Mapping[str, str]] = {
+    Reason.READY_FOR_NEW_SCALE: "the recommended size was not changed by stabilization",
+    Reason.SCALE_UP_STABILIZED: "a recent recommendation was lower than the current one",
+    Reason.SCALE_DOWN_STABILIZED: "a recent recommendation was higher than the current one",
+    Reason.DESIRED_WITHIN_RANGE: "the desired size is within the allowed range",
+    Reason.TOO_FEW_REPLICAS: "the desired size is below the minimum",
+    Reason.TOO_MANY_REPLICAS: "the desired size is above the maximum",
+    Reason.SCALE_UP_LIMIT: "the desired size rises faster than one step allows",
+    Reason.SCALE_DOWN_LIMIT: "the desired size falls faster than one step allows",
 }
 
 

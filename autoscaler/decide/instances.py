@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from autoscaler.model import Instance, Options, Phase, Sample
+from autoscaler.model import ControllerOptions, Instance, Phase, Sample
 
 _FAILED: Final = Phase.FAILED
 _PENDING: Final = Phase.PENDING
@@ -29,11 +29,16 @@ class Groups(NamedTuple):
 
 
 def group(
-    instances: Sequence[Instance], samples: Mapping[str, Sample], options: Options, now: datetime, *, is_cpu: bool
+    instances: Sequence[Instance],
+    samples: Mapping[str, Sample],
+    options: ControllerOptions,
+    now: datetime,
+    *,
+    is_cpu: bool,
 ) -> Groups:
     """Every instance in its group. Only a Resource metric named cpu (`is_cpu`) looks at readiness."""
     values: dict[str, int] = {}
-    ready = passed_over = 0
+    ready = uncounted = 0
     not_ready: list[Instance] = []
     missing: list[Instance] = []
     ignored: list[Instance] = []
@@ -51,14 +56,14 @@ def group(
             ready += instance.weight
             values[instance.name] = sample.value
             continue
-        passed_over += sample is not None
-    if len(values) + passed_over < len(samples):  # HPA counts samples of pods that it does not know
+        uncounted += sample is not None
+    if len(values) + uncounted < len(samples):  # HPA counts samples of pods that it does not know
         known = {instance.name for instance in instances}
         values |= {name: sample.value for name, sample in samples.items() if name not in known}
     return Groups(values, ready, not_ready, missing, ignored)
 
 
-def _is_cpu_sample_usable(instance: Instance, sample: Sample, options: Options, now: datetime) -> bool:
+def _is_cpu_sample_usable(instance: Instance, sample: Sample, options: ControllerOptions, now: datetime) -> bool:
     """Whether a cpu sample shows load, and not the work of starting up."""
     started, transition = instance.started_at, instance.ready_transition
     if instance.ready is None or started is None or transition is None:

@@ -1,14 +1,13 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
-from autoscaler.decide.conclude import apply
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.proposals import FAILURE_REASONS, propose, tolerances_of
-from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior, slot_for
+from autoscaler.decide.remember import rewound, with_events
+from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.stabilization import stabilize, stabilize_down
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
@@ -24,17 +23,16 @@ from autoscaler.model import (
     MetricType,
     Observation,
     Reading,
+    Reason,
     Recommendation,
     ScaleChange,
     ScaleEvent,
-    Slot,
     Status,
     Step,
     TargetState,
     TargetType,
 )
 
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
 _ABLE: Final = ConditionType.ABLE_TO_SCALE
 _ACTIVE: Final = ConditionType.SCALING_ACTIVE
 _LIMITED: Final = ConditionType.SCALING_LIMITED
@@ -98,15 +96,15 @@ class _Draft:
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
-        self.scaler, self.history, self.now = scaler, history, now
+        self.scaler, self.history, self.now = scaler, rewound(history, now), now
         self.conditions = Conditions(history.conditions, now)
         self.events: list[Event] = []
         self.trace: list[Step] = []
         self.metrics: tuple[MetricOutcome, ...] = ()
-        self.recommendations: list[Slot[Recommendation]] = []
-        self.scale_ups: list[Slot[ScaleEvent]] = []
-        self.scale_downs: list[Slot[ScaleEvent]] = []
-        self.scale_event: Slot[ScaleEvent] | None = None
+        self.recommendations: list[Recommendation] = []
+        self.scale_ups: list[ScaleEvent] = []
+        self.scale_downs: list[ScaleEvent] = []
+        self.scale_event: ScaleEvent | None = None
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
@@ -114,37 +112,25 @@ class _Draft:
 
     def begin(self, state: TargetState) -> None:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
-        self.conditions.set(_ABLE, True, "SucceededGetScale", f"the target's size is {state.replicas}")
+        self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
         self.warnings = state.warnings
         history, now = self.history, self.now
         if not history.recommendations:
-            self.recommendations.append(Slot(0, Recommendation(state.replicas, now)))
-        if history.at is not None and history.at > now:  # the clock was set back
-            self.recommendations += _not_after(now, history.recommendations)
-            self.scale_ups += _not_after(now, history.scale_ups)
-            self.scale_downs += _not_after(now, history.scale_downs)
+            self.recommendations.append(Recommendation(state.replicas, now))
         intent = history.unfinished
-        if intent is not None and state.replicas == intent.size:  # it was written, and nobody lived to tell
+        if intent is not None and state.replicas == intent.size:  # it was written, and nobody knew
             rise = intent.size > intent.decided_from
-            event = self.event_of(intent.decided_from, intent.size, min(intent.at, now))
-            if event is not None:
+            if self.scaler.behavior is not None:  # without one no events are kept
+                event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
                 (self.scale_ups if rise else self.scale_downs).append(event)
-            self.trace.append(Step("Settled", intent.decided_from, intent.size, f"written {intent.at.isoformat()}"))
+            self.trace.append(
+                Step(Reason.SETTLED, intent.decided_from, intent.size, f"written {intent.at.isoformat()}")
+            )
 
     def bound(self, state: TargetState) -> Bounds:
         """The bounds in force."""
         self.bounds = bounds_of(self.scaler, self.steering.override, state.limits)
         return self.bounds
-
-    def event_of(self, before: int, after: int, at: datetime) -> Slot[ScaleEvent] | None:
-        """A size change for the policies' periods. Without `behavior` none are kept."""
-        behavior = self.scaler.behavior
-        if behavior is None:
-            return None
-        event = ScaleEvent(abs(after - before), at)
-        if after > before:
-            return slot_for(event, apply(self.history.scale_ups, self.scale_ups), behavior.scale_up, at)
-        return slot_for(event, apply(self.history.scale_downs, self.scale_downs), behavior.scale_down, at)
 
     def may_leave_zero(self) -> bool:
         """Whether a target of size 0 is one that was scaled to zero, and not one that an operator switched off."""
@@ -184,23 +170,23 @@ class _Draft:
                 self.conditions.set(_ACTIVE, False, FAILURE_REASONS[first_failed.type], self.error)
                 return None
         if winner is not None and winner.proposal is not None:
-            described = describe(winner)
-            self.conditions.set(_ACTIVE, True, "ValidMetricFound", f"calculated from {described}")
-            self.trace.append(Step("ValidMetricFound", state.replicas, winner.proposal, described))
+            name = describe(winner)
+            self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {name}")
+            self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, name))
         return winner
 
     def normalize(self, proposal: int, current: int, bounds: Bounds) -> int:
         """Stabilization, then rates and bounds; each a step and a condition."""
         scaler, now, history = self.scaler, self.now, self.history
         behavior, default_window = scaler.behavior, scaler.options.downscale_stabilization
-        known = apply(history.recommendations, self.recommendations)
+        known = (*history.recommendations, *self.recommendations)
         if behavior is None:
-            stabilized, remembered = stabilize_down(proposal, known, default_window, now)
+            stabilized = stabilize_down(proposal, known, default_window, now)
             limited = limit_without_behavior(stabilized.after, current, bounds)
         else:
             up_window = behavior.scale_up.stabilization_window
             down_window = behavior.scale_down.stabilization_window
-            stabilized, remembered = stabilize(
+            stabilized = stabilize(
                 proposal,
                 current,
                 known,
@@ -208,10 +194,10 @@ class _Draft:
                 default_window if down_window is None else down_window,
                 now,
             )
-            ups = apply(history.scale_ups, self.scale_ups)
-            downs = apply(history.scale_downs, self.scale_downs)
+            ups = with_events(history.scale_ups, self.scale_ups, behavior.scale_up)
+            downs = with_events(history.scale_downs, self.scale_downs, behavior.scale_down)
             limited = limit(stabilized.after, current, bounds, behavior, ups, downs, now)
-        self.recommendations.append(remembered)
+        self.recommendations.append(Recommendation(proposal, now))
         self.conditions.set(_ABLE, True, stabilized.reason, MESSAGES[stabilized.reason])
         self.conditions.set(
             _LIMITED, limited.before != limited.after, limited.reason, f"{MESSAGES[limited.reason]}: {limited.detail}"
@@ -222,8 +208,8 @@ class _Draft:
     def unreadable(self, error: TargetError) -> Decision:
         """The target could not be read: the last status stands."""
         self.error = str(error)
-        self._warn("FailedGetScale", self.error)
-        self.conditions.set(_ABLE, False, "FailedGetScale", self.error)
+        self._warn(Reason.FAILED_GET_SCALE, self.error)
+        self.conditions.set(_ABLE, False, Reason.FAILED_GET_SCALE, self.error)
         return self._decision(None, None, self.history.status)
 
     def without_room(self, current: int, bounds: Bounds) -> Decision:
@@ -232,20 +218,20 @@ class _Draft:
             f"no size is allowed: {bounds.minimum_of} is {bounds.minimum} and {bounds.maximum_of} is {bounds.maximum}; "
             "change one of them"
         )
-        self._warn("BoundsConflict", self.error)
-        self.conditions.set(_ABLE, False, "BoundsConflict", self.error)
+        self._warn(Reason.BOUNDS_CONFLICT, self.error)
+        self.conditions.set(_ABLE, False, Reason.BOUNDS_CONFLICT, self.error)
         return self._decision(current, None, Status(current, self.history.status.desired))
 
     def disabled(self, current: int) -> Decision:
         """Somebody set the size to zero: that switches scaling off."""
         message = "the target's size is 0, which switches scaling off; set it to 1 or more to switch it on"
-        self.conditions.set(_ACTIVE, False, "ScalingDisabled", message)
-        self.trace.append(Step("ScalingDisabled", current, current, "the size is 0"))
+        self.conditions.set(_ACTIVE, False, Reason.SCALING_DISABLED, message)
+        self.trace.append(Step(Reason.SCALING_DISABLED, current, current, "the size is 0"))
         return self.keep(current)
 
     def unmeasured(self, current: int) -> Decision:
         """The metrics came to nothing: the size stays, the desired size of before stands."""
-        self._warn("FailedComputeMetricsReplicas", self.error or "")
+        self._warn(Reason.FAILED_COMPUTE_METRICS_REPLICAS, self.error or "")
         return self._decision(current, None, Status(current, self.history.status.desired, self.metrics))
 
     def keep(self, current: int) -> Decision:
@@ -269,8 +255,9 @@ class _Draft:
             reason=reason,
             victims=observed.victims if desired < current else (),
         )
-        self.trace.append(Step("Rescale", current, desired, reason))
-        self.scale_event = self.event_of(current, desired, self.now)
+        self.trace.append(Step(Reason.RESCALE, current, desired, reason))
+        if self.scaler.behavior is not None:  # without one no events are kept
+            self.scale_event = ScaleEvent(abs(desired - current), self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
 
     def _paused(self, *, out: bool) -> HoldReason | None:
@@ -278,7 +265,7 @@ class _Draft:
         if pause is None or pause.direction is (Direction.IN if out else Direction.OUT):
             return None
         until = "until it is resumed" if pause.until is None else f"until {pause.until.isoformat(timespec='seconds')}"
-        return HoldReason("Paused", f"paused by {pause.by} {until}: {pause.reason or 'no reason given'}")
+        return HoldReason(Reason.PAUSED, f"paused by {pause.by} {until}: {pause.reason or 'no reason given'}")
 
     def _warn(self, reason: str, message: str) -> None:
         self.events.append(Event(EventType.WARNING, reason, message))
@@ -316,8 +303,3 @@ class _Draft:
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
         )
-
-
-def _not_after(now: datetime, entries: Sequence[_Entry]) -> list[Slot[_Entry]]:
-    """Entries of the future, as if of now: else they would hold the size until the clock is there again."""
-    return [Slot(index, replace(entry, at=now)) for index, entry in enumerate(entries) if entry.at > now]

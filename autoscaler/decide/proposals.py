@@ -10,29 +10,30 @@ from autoscaler.decide.replica_calculator import Tolerances
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
+    ControllerOptions,
     Instance,
     InstanceReading,
     MetricOutcome,
     MetricSpec,
     MetricType,
-    Options,
     Reading,
+    Reason,
     TargetState,
     TargetType,
     ValueReading,
 )
 from autoscaler.quantity import Milli
 
-FAILURE_REASONS: Final[Mapping[MetricType, str]] = {
-    MetricType.RESOURCE: "FailedGetResourceMetric",
-    MetricType.CONTAINER_RESOURCE: "FailedGetContainerResourceMetric",
-    MetricType.PODS: "FailedGetPodsMetric",
-    MetricType.OBJECT: "FailedGetObjectMetric",
-    MetricType.EXTERNAL: "FailedGetExternalMetric",
+FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
+    MetricType.RESOURCE: Reason.FAILED_GET_RESOURCE_METRIC,
+    MetricType.CONTAINER_RESOURCE: Reason.FAILED_GET_CONTAINER_RESOURCE_METRIC,
+    MetricType.PODS: Reason.FAILED_GET_PODS_METRIC,
+    MetricType.OBJECT: Reason.FAILED_GET_OBJECT_METRIC,
+    MetricType.EXTERNAL: Reason.FAILED_GET_EXTERNAL_METRIC,
 }
-"""HPA's reason words, for the condition ScalingActive and for events."""
+"""For the condition ScalingActive and for events."""
 
-_NAMED: Final = 3
+_MOST_NAMED: Final = 3
 """Samples that a message names."""
 _NO_INSTANCES: Final = "the target has no instances to measure; look at the target"
 
@@ -50,7 +51,7 @@ def propose(
     metric: MetricSpec,
     reading: Reading | MetricError,
     state: TargetState,
-    options: Options,
+    options: ControllerOptions,
     tolerances: Tolerances,
     now: datetime,
 ) -> MetricOutcome:
@@ -73,8 +74,8 @@ def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> M
         (reading.dropped, 0, "samples are unusable"),
     ):
         if names:
-            more = len(names[_NAMED:]) + unnamed
-            error += f"; {what}: {', '.join(names[:_NAMED])}" + (f" and {more} more" if more else "")
+            more = len(names[_MOST_NAMED:]) + unnamed
+            error += f"; {what}: {', '.join(names[:_MOST_NAMED])}" + (f" and {more} more" if more else "")
     return MetricOutcome(
         metric.name,
         metric.type,
@@ -90,7 +91,7 @@ def _per_instance(
     metric: MetricSpec,
     reading: InstanceReading,
     state: TargetState,
-    options: Options,
+    options: ControllerOptions,
     tolerances: Tolerances,
     now: datetime,
 ) -> MetricOutcome:
@@ -106,15 +107,15 @@ def _per_instance(
         usage_of = calculator.usage_of_requests(requests, weights, target.value)
         fallback = max(100, target.value)
 
-        def assumed(instance: Instance) -> Milli:
+        def assumption(instance: Instance) -> Milli:
             return requests[instance.name] * fallback // 100
     else:
         usage_of = calculator.usage_of_average(weights, target.value)
 
-        def assumed(instance: Instance) -> Milli:
+        def assumption(instance: Instance) -> Milli:
             return target.value * instance.weight
 
-    proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumed, tolerances)
+    proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumption, tolerances)
     usage = proposal.usage
     return MetricOutcome(
         metric.name,

@@ -87,12 +87,12 @@ def per_instance(
     groups: Groups,
     weights: Mapping[str, int],
     usage_of: Callable[[Mapping[str, int]], Usage],
-    assumed: Callable[[Instance], Milli],
+    assumption: Callable[[Instance], Milli],
     tolerances: Tolerances,
 ) -> Proposal:
     """Replicas for a metric with one sample per instance.
 
-    Missing instances are assumed at `assumed` when the others say scale in and at 0 when they say scale out;
+    Missing instances are assumed at `assumption` when the others say scale in and at 0 when they say scale out;
     unready ones at 0 when they say scale out. When those assumptions turn the direction, nothing changes.
     Raises MetricError when no sample counts.
     """
@@ -108,19 +108,19 @@ def per_instance(
 
     values = dict(groups.samples)
     if ratio < 1.0:
-        values |= {instance.name: assumed(instance) for instance in groups.missing}
+        values |= {instance.name: assumption(instance) for instance in groups.missing}
     elif ratio > 1.0:
         values |= dict.fromkeys((instance.name for instance in groups.missing), 0)
     if unready_matter:
         values |= dict.fromkeys((instance.name for instance in groups.not_ready), 0)
     careful = usage_of(values).ratio
-    told = f"ratio {careful:.3f} with {len(groups.missing)} missing and {len(groups.not_ready)} not ready assumed"
+    detail = f"ratio {careful:.3f} with {len(groups.missing)} missing and {len(groups.not_ready)} not ready assumed"
     if tolerances.holds(careful) or (ratio < 1.0 < careful) or (careful < 1.0 < ratio):
-        return Proposal(current, usage, f"{told}: no change")
+        return Proposal(current, usage, f"{detail}: no change")
     replicas = math.ceil(careful * _units(values, weights))
     if (careful < 1.0 and replicas > current) or (careful > 1.0 and replicas < current):
-        return Proposal(current, usage, f"{told}: no change")
-    return Proposal(replicas, usage, f"{told}, x {_units(values, weights)}")
+        return Proposal(current, usage, f"{detail}: no change")
+    return Proposal(replicas, usage, f"{detail}, x {_units(values, weights)}")
 
 
 def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerances: Tolerances) -> Proposal:

@@ -5,7 +5,7 @@ Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", scaling policie
 
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from autoscaler.model import (
@@ -14,10 +14,10 @@ from autoscaler.model import (
     Limits,
     Override,
     PolicyType,
+    Reason,
     ScaleEvent,
     ScalingRules,
     SelectPolicy,
-    Slot,
     Step,
 )
 
@@ -33,15 +33,15 @@ class Bounds(NamedTuple):
 
     def too_few(self, desired: int) -> Step:
         """Raised to the minimum."""
-        return Step("TooFewReplicas", desired, self.minimum, f"{self.minimum_of} is {self.minimum}")
+        return Step(Reason.TOO_FEW_REPLICAS, desired, self.minimum, f"{self.minimum_of} is {self.minimum}")
 
     def too_many(self, desired: int) -> Step:
         """Cut to the maximum."""
-        return Step("TooManyReplicas", desired, self.maximum, f"{self.maximum_of} is {self.maximum}")
+        return Step(Reason.TOO_MANY_REPLICAS, desired, self.maximum, f"{self.maximum_of} is {self.maximum}")
 
     def within(self, desired: int) -> Step:
         """Left alone."""
-        return Step("DesiredWithinRange", desired, desired, f"{self.minimum} to {self.maximum} is allowed")
+        return Step(Reason.DESIRED_WITHIN_RANGE, desired, desired, f"{self.minimum} to {self.maximum} is allowed")
 
 
 def bounds_of(scaler: Autoscaler, override: Override | None, limits: Limits) -> Bounds:
@@ -65,7 +65,7 @@ def limit_without_behavior(desired: int, current: int, bounds: Bounds) -> Step:
         return bounds.too_few(desired)
     rise = max(2 * current, 4)
     if rise < bounds.maximum and desired > rise:
-        return Step("ScaleUpLimit", desired, rise, f"one step from {current} ends at {rise}")
+        return Step(Reason.SCALE_UP_LIMIT, desired, rise, f"one step from {current} ends at {rise}")
     return bounds.too_many(desired) if desired > bounds.maximum else bounds.within(desired)
 
 
@@ -82,13 +82,13 @@ def limit(
     if desired > current:
         allowed = max(current, _scale_up_limit(current, behavior.scale_up, ups, downs, now))
         if allowed < bounds.maximum and desired > allowed:
-            return Step("ScaleUpLimit", desired, allowed, f"the scaleUp policies allow {allowed} for now")
+            return Step(Reason.SCALE_UP_LIMIT, desired, allowed, f"the scaleUp policies allow {allowed} for now")
         if desired > bounds.maximum:
             return bounds.too_many(desired)
     elif desired < current:
         allowed = min(current, _scale_down_limit(current, behavior.scale_down, ups, downs, now))
         if allowed > bounds.minimum and desired < allowed:
-            return Step("ScaleDownLimit", desired, allowed, f"the scaleDown policies allow {allowed} for now")
+            return Step(Reason.SCALE_DOWN_LIMIT, desired, allowed, f"the scaleDown policies allow {allowed} for now")
         if desired < bounds.minimum:
             return bounds.too_few(desired)
     return bounds.within(desired)
@@ -135,13 +135,3 @@ def _period_start(current: int, ups: Sequence[ScaleEvent], downs: Sequence[Scale
         if event.at > cutoff:
             start += event.change
     return start
-
-
-def slot_for(event: ScaleEvent, events: Sequence[ScaleEvent], rules: ScalingRules, now: datetime) -> Slot[ScaleEvent]:
-    """Where to remember an event: in place of the last that is older than every policy's period, else at the end."""
-    cutoff = now - max((policy.period for policy in rules.policies), default=timedelta(0))
-    index = len(events)
-    for position, known in enumerate(events):
-        if known.at < cutoff:
-            index = position
-    return Slot(index, event)

@@ -32,6 +32,7 @@ from autoscaler.model import (
     MetricOutcome,
     Observation,
     Reading,
+    Reason,
     Step,
     TargetState,
     ValueReading,
@@ -43,8 +44,8 @@ def explanation(record: Record, earlier: Sequence[Decision]) -> Explanation:
     """One decision explained. `earlier`: decisions before it, the newest first, over at least `lookback`."""
     decision, scaler = record.decision, record.scaler
     known = [made for made in reversed(earlier) if made.target == decision.target]
-    before = history(known) if known else History()
-    case = _Case(record, history([*known, decision]), _thresholds(record))
+    before = history(scaler, known) if known else History()
+    case = _Case(record, history(scaler, [*known, decision]), _thresholds(record))
     told = Explanation(
         name=decision.name,
         reference=str(decision.target),
@@ -190,7 +191,7 @@ def _unmatched(outcome: MetricOutcome) -> tuple[str, ...]:
 
 def _winner(decision: Decision) -> MetricOutcome | None:
     """The metric that was followed: the first that asks for most, as `decide` chooses. None: the metrics failed."""
-    if not any(step.reason == "ValidMetricFound" for step in decision.trace):
+    if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
         return None
     asking = [outcome for outcome in decision.metrics if outcome.proposal is not None]
     return max(asking, key=lambda outcome: outcome.proposal or 0, default=None)
@@ -256,7 +257,7 @@ def _stabilization(decision: Decision, before: History, scaler: Autoscaler) -> S
     hold = outlook.stabilizing(decision, before.recommendations, scaler)
     if hold is None:
         return None
-    down = any(step.reason == "ScaleDownStabilized" for step in decision.trace)
+    down = any(step.reason == Reason.SCALE_DOWN_STABILIZED for step in decision.trace)
     return Stabilization(
         direction=Direction.IN if down else Direction.OUT,
         recommendation=hold.replicas,

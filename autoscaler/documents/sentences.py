@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from autoscaler.documents.explanation import ExplainedMetric, Explanation, MoveDocument, Way
-from autoscaler.model import Direction
+from autoscaler.model import Direction, Reason
 from autoscaler.quantity import format_duration
 
 _NAMED = 5
@@ -63,7 +63,7 @@ def _samples(metric: ExplainedMetric) -> Iterator[str]:
 
 def _steps(told: Explanation) -> Iterator[str]:
     for step in told.trace:
-        if step.reason != "ValidMetricFound":
+        if step.reason != Reason.VALID_METRIC_FOUND:
             change = f"{step.before} -> {step.after}" if step.before != step.after else f"{step.after}"
             yield f"{step.reason}: {change} ({step.detail})."
 

@@ -15,6 +15,7 @@ from autoscaler.model import (
     Decision,
     Direction,
     Proposed,
+    Reason,
     Steering,
 )
 
@@ -202,19 +203,26 @@ def state(decision: Decision | None, steering: Steering) -> State:
     able = found.get(ConditionType.ABLE_TO_SCALE)
     if able is not None and not able.status:
         return State.HELD
-    if active is not None and active.reason == "ScalingDisabled":
+    if active is not None and active.reason == Reason.SCALING_DISABLED:
         return State.DISABLED
     if decision.written is not None or isinstance(decision.outcome, Proposed):
         return State.SCALING
     if limited is not None and limited.status:
         return State.LIMITED
-    if able is not None and able.reason in ("ScaleDownStabilized", "ScaleUpStabilized"):
+    if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
         return State.STABILIZING
     return State.STEADY
 
 
 _LIMITS = frozenset(
-    {"ScaleDownStabilized", "ScaleUpStabilized", "ScaleUpLimit", "ScaleDownLimit", "TooFewReplicas", "TooManyReplicas"}
+    {
+        Reason.SCALE_DOWN_STABILIZED,
+        Reason.SCALE_UP_STABILIZED,
+        Reason.SCALE_UP_LIMIT,
+        Reason.SCALE_DOWN_LIMIT,
+        Reason.TOO_FEW_REPLICAS,
+        Reason.TOO_MANY_REPLICAS,
+    }
 )
 
 

@@ -20,6 +20,7 @@ from autoscaler.model import (
     InstanceReading,
     Observation,
     Reading,
+    Reason,
     Recommendation,
     SelectPolicy,
     Step,
@@ -60,14 +61,17 @@ class Forecast:
 
 def stabilizing(decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler) -> Hold | None:
     """What a stabilization window held this decision to, and until when; None: nothing."""
-    step = next((step for step in decision.trace if step.reason in ("ScaleDownStabilized", "ScaleUpStabilized")), None)
+    step = next(
+        (step for step in decision.trace if step.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED)),
+        None,
+    )
     if step is None or decision.current is None:
         return None
-    down = step.reason == "ScaleDownStabilized"
+    down = step.reason == Reason.SCALE_DOWN_STABILIZED
     window = down_window(scaler) if down else up_window(scaler)
     cutoff = decision.now - window
     counted = [known for known in before if (known.at >= cutoff if scaler.behavior is None else known.at > cutoff)]
-    counted += [slot.entry for slot in decision.recommendations[:-1]]  # a first cycle's own size
+    counted += decision.recommendations[:-1]  # a first cycle's own size
     holding = [known for known in counted if (known.replicas > step.before if down else known.replicas < step.before)]
     if not holding:
         return None
@@ -123,7 +127,7 @@ def forecast(scaler: Autoscaler, observed: Observation, after: History, now: dat
         first = first or made
         if made.change is not None:
             return Forecast(Move(made.now, made.change.size, made.change.reason), _hurdles(first))
-        known = remember(known, made)
+        known = remember(scaler, known, made)
     return Forecast(None, _hurdles(made))
 
 
@@ -132,7 +136,7 @@ def _hurdles(decision: Decision) -> Sequence[Step]:
     return [step for step in decision.trace if step.before != step.after and step.reason not in _NOT_HURDLES]
 
 
-_NOT_HURDLES: Final = frozenset({"ValidMetricFound", "Rescale", "Settled"})
+_NOT_HURDLES: Final = frozenset({Reason.VALID_METRIC_FOUND, Reason.RESCALE, Reason.SETTLED})
 
 
 def _later(observed: Observation, ahead: timedelta) -> Observation:

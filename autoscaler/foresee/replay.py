@@ -1,12 +1,13 @@
 """What an autoscaler remembered at one of its decisions, from the decisions before it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
-from autoscaler.model import Autoscaler, Decision, History, Recommendation, ScaleEvent, Slot
+from autoscaler.decide import remember
+from autoscaler.model import Autoscaler, Decision, History, Recommendation
 
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
 _OUTDATED: Final = Recommendation(0, datetime(1970, 1, 1, tzinfo=UTC))
 """Older than every window: it says that there were recommendations, which have no say any more."""
 
@@ -22,25 +23,12 @@ def lookback(scaler: Autoscaler) -> timedelta:
     return longest
 
 
-def history(decisions: Sequence[Decision]) -> History:
+def history(scaler: Autoscaler, decisions: Sequence[Decision]) -> History:
     """What is remembered after the last of `decisions`, which are about one target, the oldest first.
 
     They reach back at least `lookback`: entries older than that are absent, and would change nothing.
     """
-    last = decisions[-1]
-    return History(
-        recommendations=_entries(slot for made in decisions for slot in made.recommendations) or (_OUTDATED,),
-        scale_ups=_entries(slot for made in decisions for slot in made.scale_ups),
-        scale_downs=_entries(slot for made in decisions for slot in made.scale_downs),
-        conditions=last.conditions,
-        status=last.status,
-        steering=last.steering,
-    )
-
-
-def _entries(slots: Iterable[Slot[_Entry]]) -> tuple[_Entry, ...]:
-    """A slot that was written again holds what was written last."""
-    kept: dict[int, _Entry] = {}
-    for slot in slots:
-        kept[slot.index] = slot.entry
-    return tuple([kept[index] for index in sorted(kept)])
+    known = History(recommendations=(_OUTDATED,))
+    for made in decisions:
+        known = remember(scaler, known, made)
+    return replace(known, steering=decisions[-1].steering)

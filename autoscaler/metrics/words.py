@@ -14,7 +14,7 @@ from autoscaler.errors import (
     TargetRefused,
     TargetUnavailable,
 )
-from autoscaler.model import Decision, MetricOutcome, Outcome
+from autoscaler.model import Decision, MetricOutcome, Outcome, Reason
 
 
 class Action(StrEnum):
@@ -59,7 +59,7 @@ def error_of(decision: Decision) -> Error:
     """Whether the cycle failed for this autoscaler, and by whose doing."""
     if decision.error is None:
         return Error.NONE
-    conflict = any(condition.reason == "BoundsConflict" for condition in decision.conditions)
+    conflict = any(condition.reason == Reason.BOUNDS_CONFLICT for condition in decision.conditions)
     return Error.SPEC if conflict or isinstance(decision.outcome, _AGAINST_THE_SPEC) else Error.INTERNAL
 
 

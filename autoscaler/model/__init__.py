@@ -1,32 +1,22 @@
 """The frozen values that flow through the house, stage by stage."""
 
-from autoscaler.model.decision import (
-    Condition,
-    ConditionType,
-    Decision,
-    Event,
-    EventType,
-    History,
-    Intent,
-    MetricOutcome,
-    Outcome,
-    Proposed,
-    Recommendation,
-    ScaleEvent,
-    Slot,
-    Status,
-    Step,
-)
+from autoscaler.model.condition import Condition, ConditionType
+from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
+from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
+from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Reading, Sample, ValueReading
+from autoscaler.model.reason import Reason
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
+    LONGEST_PERIOD,
+    LONGEST_WINDOW,
     Autoscaler,
     Behavior,
+    ControllerOptions,
     MetricSpec,
     MetricTarget,
     MetricType,
-    Options,
     PolicyType,
     Query,
     ScalingPolicy,
@@ -57,12 +47,15 @@ from autoscaler.model.target import (
 __all__ = [
     "DEFAULT_SCALE_DOWN",
     "DEFAULT_SCALE_UP",
+    "LONGEST_PERIOD",
+    "LONGEST_WINDOW",
     "Autoscaler",
     "Behavior",
     "Call",
     "Condition",
     "ConditionType",
     "Conflict",
+    "ControllerOptions",
     "Decision",
     "Direction",
     "Event",
@@ -80,7 +73,6 @@ __all__ = [
     "MetricTarget",
     "MetricType",
     "Observation",
-    "Options",
     "Outcome",
     "Override",
     "Pause",
@@ -89,6 +81,7 @@ __all__ = [
     "Proposed",
     "Query",
     "Reading",
+    "Reason",
     "Recommendation",
     "Sample",
     "ScaleChange",
@@ -97,7 +90,6 @@ __all__ = [
     "ScalingPolicy",
     "ScalingRules",
     "SelectPolicy",
-    "Slot",
     "Status",
     "Steering",
     "Step",

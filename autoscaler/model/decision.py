@@ -1,36 +1,16 @@
-"""What is remembered between cycles, and what one cycle decided and why."""
+"""What one cycle decided, and why."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from autoscaler.errors import TargetError
-from autoscaler.model.spec import MetricTarget, MetricType, TargetType
+from autoscaler.model.condition import Condition
+from autoscaler.model.history import Recommendation, ScaleEvent, Status
+from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
-from autoscaler.quantity import Milli
-
-
-class ConditionType(StrEnum):
-    """HPA's conditions."""
-
-    ABLE_TO_SCALE = "AbleToScale"
-    SCALING_ACTIVE = "ScalingActive"
-    SCALING_LIMITED = "ScalingLimited"
-    SCALED_TO_ZERO = "ScaledToZero"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One aspect of an autoscaler's health."""
-
-    type: ConditionType
-    status: bool
-    reason: str
-    message: str
-    last_transition: datetime
-    """When `status` last changed."""
 
 
 class EventType(StrEnum):
@@ -46,6 +26,7 @@ class Event:
 
     type: EventType
     reason: str
+    """A `Reason`."""
     message: str
 
 
@@ -54,119 +35,11 @@ class Step:
     """One stage of a decision: what it did to the number and why."""
 
     reason: str
-    """HPA's reason word where it has one: ScaleDownStabilized, ScaleUpLimit, TooManyReplicas."""
+    """A `Reason`, or an adapter's own word for a hold."""
     before: int
     after: int
     detail: str
     """The numbers behind it: "highest of 20 recommendations in 5m"."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricOutcome:
-    """What one metric came to."""
-
-    name: str
-    type: MetricType
-    target: MetricTarget
-    value: Milli | None = None
-    """Current value (Object, External with Value); None: not of this kind, or failed."""
-    average_value: Milli | None = None
-    """Current average per instance."""
-    average_utilization: int | None = None
-    """Whole percents of the requests."""
-    ratio: float | None = None
-    """The usage ratio that the proposal was made from; None when the metric failed."""
-    proposal: int | None = None
-    """Replicas that this metric alone asks for; None when it failed."""
-    error: str | None = None
-    detail: str = ""
-    """How the proposal came about: "ratio x 3 ready", "ratio within tolerance"."""
-    ready: int = 0
-    """Units whose samples counted."""
-    not_ready: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
-    unmatched: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    """These five name instances or samples, as `InstanceReading` and HPA's grouping define them."""
-    more_unmatched: int = 0
-    """How many more samples belong to no instance than `unmatched` names."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether there was no value."""
-        return self.error is not None
-
-    @property
-    def current(self) -> int | None:
-        """The value that is set against the target: whole percents for Utilization, else thousandths."""
-        match self.target.type:
-            case TargetType.UTILIZATION:
-                return self.average_utilization
-            case TargetType.AVERAGE_VALUE:
-                return self.average_value
-            case TargetType.VALUE:
-                return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """A size that the metrics asked for, before stabilization."""
-
-    replicas: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleEvent:
-    """A size change that was written; `change` > 0 in both directions."""
-
-    change: int
-    at: datetime
-
-
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
-
-
-@dataclass(frozen=True, slots=True)
-class Slot(Generic[_Entry]):
-    """An entry to remember and where: HPA overwrites an outdated entry in place, else it appends."""
-
-    index: int
-    entry: _Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """HPA's status after a step; what a failed read or write leaves standing."""
-
-    current: int = 0
-    desired: int = 0
-    metrics: tuple[MetricOutcome, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A write that was announced and whose outcome is unknown (the daemon died between the two)."""
-
-    size: int
-    decided_from: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Everything a decision remembers. Entries keep their slots: order is not time."""
-
-    recommendations: tuple[Recommendation, ...] = ()
-    scale_ups: tuple[ScaleEvent, ...] = ()
-    scale_downs: tuple[ScaleEvent, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    status: Status = Status()
-    unfinished: Intent | None = None
-    steering: Steering = Steering()
-    at: datetime | None = None
-    """Of the last decision; None: there was none. No entry is later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +72,13 @@ class Decision:
     metrics: tuple[MetricOutcome, ...]
     trace: tuple[Step, ...]
     status: Status
-    recommendations: tuple[Slot[Recommendation], ...] = ()
+    recommendations: tuple[Recommendation, ...] = ()
     """To remember, in order."""
-    scale_ups: tuple[Slot[ScaleEvent], ...] = ()
+    scale_ups: tuple[ScaleEvent, ...] = ()
     """To remember, in order."""
-    scale_downs: tuple[Slot[ScaleEvent], ...] = ()
-    scale_event: Slot[ScaleEvent] | None = None
+    scale_downs: tuple[ScaleEvent, ...] = ()
+    """To remember, in order."""
+    scale_event: ScaleEvent | None = None
     """The change's own, to remember once it is written; None: none is kept, or it is among the others already."""
     scaled_to_zero: bool | None = None
     """What the condition ScaledToZero becomes when the change is written; None: it stays as it is."""

@@ -119,6 +119,11 @@ class ScalingRules:
     """None: the controller's."""
 
 
+LONGEST_WINDOW: Final = timedelta(seconds=3600)
+"""autoscaling/v2's limit of stabilizationWindowSeconds."""
+LONGEST_PERIOD: Final = timedelta(seconds=1800)
+"""autoscaling/v2's limit of a policy's periodSeconds."""
+
 _15S: Final = timedelta(seconds=15)
 DEFAULT_SCALE_UP: Final = ScalingRules(
     stabilization_window=timedelta(0),
@@ -143,7 +148,7 @@ class Behavior:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ControllerOptions:
     """The controller's own numbers, named and defaulted as kube-controller-manager's flags."""
 
     tolerance: float = 0.1
@@ -180,7 +185,7 @@ class Autoscaler:
     max_replicas: int
     metrics: tuple[MetricSpec, ...]
     behavior: Behavior | None = None
-    options: Options = Options()
+    options: ControllerOptions = ControllerOptions()
     sync_period: timedelta = timedelta(seconds=15)
     dry_run: bool = False
     victims: VictimRule | None = None

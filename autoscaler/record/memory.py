@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, select
@@ -69,9 +70,10 @@ def load(connection: Connection) -> dict[Key, Entry]:
     entries = {}
     for row in connection.execute(select(owner)):
         standing = STANDING.load(unpack(row.standing)) if row.standing is not None else Standing((), Status())
+        recommendations = sorted(slots[row.id, schema.RECOMMENDATION], key=itemgetter(1))  # older versions overwrote
         ups, downs = slots[row.id, schema.SCALE_UP], slots[row.id, schema.SCALE_DOWN]
         history = History(
-            tuple([Recommendation(size, from_micros(at)) for size, at in slots[row.id, schema.RECOMMENDATION]]),
+            tuple([Recommendation(size, from_micros(at)) for size, at in recommendations]),
             tuple([ScaleEvent(change, from_micros(at)) for change, at in ups]),
             tuple([ScaleEvent(change, from_micros(at)) for change, at in downs]),
             standing.conditions,

@@ -13,7 +13,6 @@ from autoscaler.model import (
     Observation,
     Recommendation,
     ScaleEvent,
-    Slot,
     TargetType,
 )
 from autoscaler.record import schema
@@ -43,6 +42,8 @@ class Change:
     owner: Values
     decision: Values
     slots: Sequence[Values]
+    lengths: Sequence[Values]
+    """Of the lists that became shorter."""
     events: Sequence[Values]
     spec_rows: Sequence[Values]
 
@@ -67,7 +68,7 @@ def body_of(observation: Observation, decision: Decision) -> bytes:
 def change_of(entry: Entry, scaler: Autoscaler, decision: Decision, body: bytes) -> Change:
     """The rows of one decision. Nothing is changed before `Change.apply`."""
     at, owner_id = to_micros(decision.now), entry.id
-    history = remember(entry.history, decision)
+    history = remember(scaler, entry.history, decision)
     spec, spec_at, spec_rows = _spec(entry, scaler, at)
     continues = bool(entry.basis) and 0 < at - entry.basis_at < BASIS_MICROS
     basis, basis_at = (entry.basis, entry.basis_at) if continues else (body, at)
@@ -93,9 +94,18 @@ def change_of(entry: Entry, scaler: Autoscaler, decision: Decision, body: bytes)
             "body": pack(body, basis) if continues else pack(body),
         },
         slots=[
-            *_slots(owner_id, schema.RECOMMENDATION, decision.recommendations),
-            *_slots(owner_id, schema.SCALE_UP, decision.scale_ups),
-            *_slots(owner_id, schema.SCALE_DOWN, decision.scale_downs),
+            *_slots(owner_id, schema.RECOMMENDATION, entry.history.recommendations, history.recommendations),
+            *_slots(owner_id, schema.SCALE_UP, entry.history.scale_ups, history.scale_ups),
+            *_slots(owner_id, schema.SCALE_DOWN, entry.history.scale_downs, history.scale_downs),
+        ],
+        lengths=[
+            {"owner_id": owner_id, "of_kind": kind, "length": len(after)}
+            for kind, before, after in (
+                (schema.RECOMMENDATION, entry.history.recommendations, history.recommendations),
+                (schema.SCALE_UP, entry.history.scale_ups, history.scale_ups),
+                (schema.SCALE_DOWN, entry.history.scale_downs, history.scale_downs),
+            )
+            if len(after) < len(before)
         ],
         events=[
             key
@@ -130,17 +140,22 @@ def _spec(entry: Entry, scaler: Autoscaler, at: int) -> tuple[bytes, int, Sequen
 
 
 def _slots(
-    owner_id: int, kind: int, slots: Sequence[Slot[Recommendation]] | Sequence[Slot[ScaleEvent]]
+    owner_id: int,
+    kind: int,
+    before: Sequence[Recommendation | ScaleEvent],
+    after: Sequence[Recommendation | ScaleEvent],
 ) -> Sequence[Values]:
+    """The entries that are new at their place in the list."""
     return [
         {
             "autoscaler_id": owner_id,
             "kind": kind,
-            "position": slot.index,
-            "amount": slot.entry.replicas if isinstance(slot.entry, Recommendation) else slot.entry.change,
-            "at": to_micros(slot.entry.at),
+            "position": position,
+            "amount": entry.replicas if isinstance(entry, Recommendation) else entry.change,
+            "at": to_micros(entry.at),
         }
-        for slot in slots
+        for position, entry in enumerate(after)
+        if position >= len(before) or before[position] != entry
     ]
 
 

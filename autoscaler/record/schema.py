@@ -55,7 +55,7 @@ spec = Table(
 )
 
 slot = Table(
-    "slot",  # recommendations and scale events, where HPA keeps them
+    "slot",  # recommendations and scale events, in the order of their lists
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("kind", SmallInteger, primary_key=True, autoincrement=False),

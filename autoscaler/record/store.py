@@ -211,6 +211,11 @@ class Store(Archive):
 
 
 _OWNER = update(schema.autoscaler).where(schema.autoscaler.c.id == bindparam("owner_id"))
+_SHORTENED = (
+    delete(schema.slot)
+    .where(schema.slot.c.autoscaler_id == bindparam("owner_id"))
+    .where(schema.slot.c.kind == bindparam("of_kind"), schema.slot.c.position >= bindparam("length"))
+)
 _SETTLED = delete(schema.intent).where(schema.intent.c.autoscaler_id == bindparam("owner_id"))
 
 
@@ -218,6 +223,8 @@ def _write(connection: Connection, changes: Sequence[Change]) -> None:
     """A handful of statements, however many decisions."""
     schema.upsert(connection, schema.spec, [row for change in changes for row in change.spec_rows])
     schema.upsert(connection, schema.slot, [row for change in changes for row in change.slots])
+    if lengths := [row for change in changes for row in change.lengths]:
+        connection.execute(_SHORTENED, lengths)
     schema.upsert(connection, schema.decision, [change.decision for change in changes])
     for columns in {tuple(change.owner) for change in changes}:  # one statement sets the same columns in all its rows
         connection.execute(_OWNER, [change.owner for change in changes if tuple(change.owner) == columns])

@@ -37,7 +37,7 @@ def test_defaults_are_those_of_autoscaling_v2_and_the_controller(load_text: Load
     )
     only = scaler(load_text)
     assert (only.min_replicas, only.behavior, only.victims, only.dry_run) == (1, None, None, False)
-    assert only.options == model.Options()
+    assert only.options == model.ControllerOptions()
     assert only.sync_period == timedelta(seconds=15)
 
 
@@ -49,7 +49,7 @@ def test_the_controllers_numbers_reach_every_autoscaler(load_text: Load) -> None
     )
     only = scaler(load_text, head=head)
     minute = timedelta(minutes=1)
-    assert only.options == model.Options(0.0005, minute, 2 * minute, timedelta(0))
+    assert only.options == model.ControllerOptions(0.0005, minute, 2 * minute, timedelta(0))
     assert only.sync_period == timedelta(seconds=5)
     assert scaler(load_text, ", syncPeriod: 1s", head=head).sync_period == timedelta(seconds=1)
 

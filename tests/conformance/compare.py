@@ -40,7 +40,7 @@ def play(scenario: Scenario) -> list[Decision]:
                 replicas = status_replicas = change.size
             else:
                 decision = conclude(decision, TargetRefused(step.update_scale_error))
-        history = remember(history, decision)
+        history = remember(step.scaler, history, decision)
         decisions.append(decision)
     return decisions
 

@@ -14,13 +14,13 @@ from autoscaler.model import (
     DEFAULT_SCALE_UP,
     Autoscaler,
     Behavior,
+    ControllerOptions,
     Instance,
     InstanceReading,
     MetricSpec,
     MetricTarget,
     MetricType,
     Observation,
-    Options,
     Phase,
     PolicyType,
     Query,
@@ -108,7 +108,7 @@ def _scaler(document: Mapping[str, Any]) -> Autoscaler:
         max_replicas=spec["maxReplicas"],
         metrics=tuple(_metric(metric) for metric in spec["metrics"]),
         behavior=None if spec.get("behavior") is None else _behavior(spec["behavior"]),
-        options=Options(
+        options=ControllerOptions(
             config["tolerance"],
             timedelta(seconds=config["downscaleStabilizationSeconds"]),
             timedelta(seconds=config["cpuInitializationPeriodSeconds"]),

@@ -94,7 +94,7 @@ class Life:
         if decision.change is not None:
             self.size = decision.change.size
             decision = conclude(decision, Written(self.size))
-        self.history = remember(self.history, decision)
+        self.history = remember(self.autoscaler, self.history, decision)
         return decision
 
     def edit(self, **changes: int) -> None:

@@ -53,7 +53,7 @@ def test_a_written_size_is_a_scale_event_and_a_condition() -> None:
     assert decision.written == 4
     assert condition(decision, ConditionType.ABLE_TO_SCALE) == (True, "SucceededRescale")
     assert decision.status.desired == 4
-    assert [event.change for event in remember(History(), decision).scale_ups] == [2]
+    assert [event.change for event in remember(UP, History(), decision).scale_ups] == [2]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_written_size_is_a_scale_event_and_a_condition() -> None:
 )
 def test_what_was_not_written_starts_no_cooldown(outcome: Outcome) -> None:
     """Only a size that was really changed counts against the policies; the recommendation stays either way."""
-    remembered = remember(History(), conclude(rising(), outcome))
+    remembered = remember(UP, History(), conclude(rising(), outcome))
     assert remembered.scale_ups == ()
     assert [known.replicas for known in remembered.recommendations] == [2, 4]
 
@@ -138,7 +138,7 @@ def test_a_write_cut_off_by_a_crash_still_counts_against_the_policies() -> None:
     settled = decide(UP, observed, History(unfinished=intent), NOW)
     assert settled.trace[0].reason == "Settled"
     assert settled.desired == 6, "4 pods every 15 s, 2 of which were used up before the crash"
-    remembered = remember(History(unfinished=intent), conclude(settled, Written(6)))
+    remembered = remember(UP, History(unfinished=intent), conclude(settled, Written(6)))
     assert [event.change for event in remembered.scale_ups] == [2, 2]
     assert remembered.unfinished is None
 
@@ -148,13 +148,13 @@ def test_a_write_that_never_arrived_counts_for_nothing() -> None:
     decision = decide(UP, Observation(state(2), (value(60_000),)), History(unfinished=intent), NOW)
     assert decision.scale_ups == ()
     assert decision.scale_event is not None
-    assert decision.scale_event.entry.at == NOW
+    assert decision.scale_event.at == NOW
 
 
 def test_an_unfinished_write_stays_so_while_the_target_cannot_be_read() -> None:
     history = History(unfinished=Intent(4, 2, NOW))
     decision = decide(UP, Observation(TargetUnavailable("down"), ()), history, NOW)
-    assert remember(history, decision).unfinished == history.unfinished
+    assert remember(UP, history, decision).unfinished == history.unfinished
 
 
 def test_scaling_to_zero_and_back_is_remembered_as_ours() -> None:
@@ -221,18 +221,84 @@ def test_overridden_bounds_take_the_place_of_the_configured_ones() -> None:
 
 def test_a_write_without_an_answer_counts_once_the_size_shows_that_it_arrived() -> None:
     """A time-out may hide a write that took effect; forgetting it would let a policy be exceeded."""
-    unknown = remember(History(), conclude(rising(), TargetUnavailable("no answer in time")))
+    unknown = remember(UP, History(), conclude(rising(), TargetUnavailable("no answer in time")))
     assert unknown.unfinished == Intent(4, 2, NOW)
     later = NOW + timedelta(seconds=5)
     arrived = decide(UP, Observation(state(4), (value(600_000),)), unknown, later)
-    assert [slot.entry for slot in arrived.scale_ups] == [ScaleEvent(2, NOW)]
+    assert arrived.scale_ups == (ScaleEvent(2, NOW),)
     assert arrived.desired == 6
     lost = decide(UP, Observation(state(2), (value(600_000),)), unknown, later)
     assert lost.scale_ups == ()
 
 
+LOST = Intent(4, 2, NOW)
+"""A rise from 2 to 4 without an answer."""
+
+
+def seen(size: int, seconds: float = 15, load: int = 30_000) -> Decision:
+    """The decision of a later cycle, which found `size`, with LOST unfinished; not yet written."""
+    later = NOW + timedelta(seconds=seconds)
+    return decide(UP, Observation(state(size), (value(load),)), History(unfinished=LOST, at=NOW), later)
+
+
+def unfinished_after(decision: Decision) -> Intent | None:
+    return remember(UP, History(unfinished=LOST, at=NOW), decision).unfinished
+
+
+def test_a_request_that_arrives_two_cycles_later_counts_with_its_own_time() -> None:
+    """A slow back end may carry out what it never answered: a policy would be exceeded if nobody looked again."""
+    history = remember(UP, History(), conclude(rising(), TargetUnavailable("no answer in time")))
+    for cycle in (1, 2):
+        found = Observation(state(2), (value(30_000),))
+        history = remember(UP, history, decide(UP, found, history, NOW + cycle * timedelta(seconds=5)))
+        assert history.unfinished == LOST
+    arrived = decide(UP, Observation(state(4), (value(600_000),)), history, NOW + timedelta(seconds=14))
+    assert arrived.scale_ups == (ScaleEvent(2, NOW),)
+    assert arrived.desired == 6, "4 pods every 15 s, 2 of which were used up 14 s ago"
+    settled = remember(UP, history, conclude(arrived, Written(6)))
+    assert [event.change for event in settled.scale_ups] == [2, 4 - 2]
+    assert settled.unfinished is None
+
+
+def test_a_write_stays_unfinished_while_the_target_has_another_size() -> None:
+    assert unfinished_after(seen(2)) == LOST
+    assert unfinished_after(seen(3)) == LOST
+
+
+def test_a_write_is_finished_once_the_target_shows_its_size() -> None:
+    assert unfinished_after(seen(4)) is None
+
+
+@pytest.mark.parametrize("outcome", [Written(6), Unchanged()])
+def test_a_write_is_given_up_when_a_later_one_ends_with_a_known_size(outcome: Outcome) -> None:
+    """Back ends carry out one absolute size after the other: what we know to stand has replaced the older request."""
+    assert unfinished_after(conclude(seen(2, load=600_000), outcome)) is None
+
+
+@pytest.mark.parametrize("outcome", [Held(DEPLOYING), Conflict("changed"), TargetRefused("too large"), Proposed(4)])
+def test_a_later_write_that_changed_nothing_leaves_an_older_one_unfinished(outcome: Outcome) -> None:
+    assert unfinished_after(conclude(seen(2, load=600_000), outcome)) == LOST
+
+
+def test_a_later_write_without_an_answer_takes_the_place_of_the_older_one() -> None:
+    later = conclude(seen(2, load=600_000), TargetUnavailable("no answer in time"))
+    assert unfinished_after(later) == Intent(6, 2, later.now)
+
+
+def test_an_announced_write_that_was_refused_is_finished() -> None:
+    """The ledger announces each change before it is written: its own outcome settles it."""
+    refused = conclude(rising(), TargetRefused("too large"))
+    assert remember(UP, History(unfinished=LOST), refused).unfinished is None
+
+
+def test_a_write_is_given_up_when_no_policy_could_count_it() -> None:
+    """1,800 s is the longest period of a policy."""
+    assert unfinished_after(seen(2, seconds=1799)) == LOST
+    assert unfinished_after(seen(2, seconds=1800)) is None
+
+
 def test_a_refused_write_certainly_changed_nothing() -> None:
-    assert remember(History(), conclude(rising(), TargetRefused("too large"))).unfinished is None
+    assert remember(UP, History(), conclude(rising(), TargetRefused("too large"))).unfinished is None
 
 
 def test_a_clock_set_back_does_not_freeze_the_size_for_the_length_of_the_step() -> None:
@@ -245,7 +311,7 @@ def test_a_clock_set_back_does_not_freeze_the_size_for_the_length_of_the_step() 
         at=tomorrow,
     )
     first = decide(UP, Observation(state(10), (value(15_000),)), history, NOW)
-    mended = remember(history, first)
+    mended = remember(UP, history, first)
     assert {entry.at for entry in mended.recommendations} == {NOW}
     assert {event.at for event in mended.scale_ups + mended.scale_downs} == {NOW}
     later = decide(UP, Observation(state(10), (value(15_000),)), mended, NOW + timedelta(minutes=6))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Behavior,
+    ControllerOptions,
     MetricType,
-    Options,
     PolicyType,
     Reading,
     ScalingPolicy,
@@ -103,7 +103,7 @@ def test_more_load_never_means_fewer_replicas(loads: tuple[list[int], list[int]]
     less = [min(pair) for pair in zip(*loads, strict=True)]
     more = [max(pair) for pair in zip(*loads, strict=True)]
     size = len(less)
-    tolerant = replace(scaler(PER_INSTANCE), options=Options(tolerance))
+    tolerant = replace(scaler(PER_INSTANCE), options=ControllerOptions(tolerance))
     low = first_decision(tolerant, state(size), samples(less)).metrics[0].proposal
     high = first_decision(tolerant, state(size), samples(more)).metrics[0].proposal
     assert low is not None

@@ -59,7 +59,7 @@ class Diary:
         if made.change is not None:
             self.size = made.change.size
             made = conclude(made, Written(self.size))
-        self.history = remember(self.history, made)
+        self.history = remember(self.autoscaler, self.history, made)
         self.records.append(Record(self.autoscaler, observed, made))
         return made
 

@@ -42,7 +42,7 @@ def test_what_was_remembered_is_found_again_from_the_decisions(store: Store) -> 
     life = lived(store)
     kept = store.recall([life.autoscaler])["web"]
     since = life.now - lookback(life.autoscaler)
-    found = history(list(reversed(store.decisions("web", since, life.now, 1000))))
+    found = history(life.autoscaler, list(reversed(store.decisions("web", since, life.now, 1000))))
     for ours, theirs in (
         (found.recommendations, kept.recommendations),
         (found.scale_ups, kept.scale_ups),

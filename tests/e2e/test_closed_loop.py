@@ -91,7 +91,7 @@ def replay(records: Sequence[Record]) -> None:
         again = decide(record.scaler, record.observation, history, record.decision.now)
         again = conclude(again, record.decision.outcome)
         assert again == record.decision
-        history = remember(history, again)
+        history = remember(record.scaler, history, again)
 
 
 def test_the_daemons_sizes_are_those_of_decide_and_of_the_formula(tmp_path: Path) -> None:

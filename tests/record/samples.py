@@ -26,7 +26,6 @@ from autoscaler.model import (
     Sample,
     ScaleChange,
     ScaleEvent,
-    Slot,
     Status,
     Step,
     TargetRef,
@@ -64,7 +63,7 @@ def observation(replicas: int = 5, busy: int = 2500) -> Observation:
 def decision(
     seconds: float = 0, name: str = "web", target: str = "web-asg", size: int = 5, events: Sequence[Event] = ()
 ) -> Decision:
-    """One that changes nothing and keeps its recommendation in slot 0."""
+    """One that changes nothing and keeps its recommendation."""
     now = at(seconds)
     metric = MetricOutcome("cpu", MetricType.RESOURCE, CPU, average_utilization=60 + size, ratio=1.05, proposal=size)
     return Decision(
@@ -80,7 +79,7 @@ def decision(
         metrics=(metric,),
         trace=(Step("DesiredWithinRange", 5, size, "inside the bounds"),),
         status=Status(5, size, (metric,)),
-        recommendations=(Slot(0, Recommendation(size, now)),),
+        recommendations=(Recommendation(size, now),),
     )
 
 
@@ -88,7 +87,7 @@ def rising(seconds: float = 0, size: int = 8, name: str = "web") -> Decision:
     """One that wants to write a larger size."""
     plain = decision(seconds, name, size=size)
     change = ScaleChange(f"{plain.name}-{seconds}", size, 5, None, "cpu above target")
-    return replace(plain, change=change, scale_ups=(Slot(0, ScaleEvent(size - 5, plain.now)),))
+    return replace(plain, change=change, scale_ups=(ScaleEvent(size - 5, plain.now),))
 
 
 def written(made: Decision) -> Decision:

@@ -7,15 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoscaler.errors import MetricError, StateError, TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
-from autoscaler.model import Autoscaler, Decision, History, Observation, Outcome, Slot
+from autoscaler.model import Autoscaler, Decision, History, Observation, Outcome
 from autoscaler.record.codec import Codec, pack, unpack
 from tests.record.samples import decision, observation
 
-# what hypothesis cannot know: times are aware, errors carry one sentence, a slot's entry is of the kind asked for
+# what hypothesis cannot know: times are aware, errors carry one sentence
 st.register_type_strategy(datetime, st.datetimes(timezones=st.just(UTC)))
-st.register_type_strategy(
-    Slot, lambda kind: st.builds(Slot, index=st.integers(0, 99), entry=st.from_type(get_args(kind)[0]))
-)
 for kind in (TargetError, MetricError, TargetUnavailable, TargetForbidden, TargetNotFound):
     st.register_type_strategy(kind, st.builds(kind, st.text(max_size=6)))
 

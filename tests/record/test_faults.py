@@ -51,7 +51,7 @@ def test_a_record_that_fails_leaves_the_intent_unfinished(
     assert (remembered.recommendations, remembered.scale_ups) == (before.recommendations, ())
     pragma(store, repaired)
     keep(store, decision(30))
-    expected = remember(remembered, decision(30))
+    expected = remember(scaler(), remembered, decision(30))
     assert store.recall([scaler()]) == {"web": expected}
     sqlite_opener.close()
     assert sqlite_opener.store().recall([scaler()]) == {"web": expected}
@@ -78,7 +78,7 @@ def test_an_autoscaler_that_could_not_be_created_is_created_later(sqlite_opener:
     pragma(store, WRITABLE)
     keep(store, decision(15))
     sqlite_opener.close()
-    assert sqlite_opener.store().recall([scaler()]) == {"web": remember(History(), decision(15))}
+    assert sqlite_opener.store().recall([scaler()]) == {"web": remember(scaler(), History(), decision(15))}
 
 
 def test_a_commit_that_reports_failure_and_happened_is_believed_by_what_is_on_the_disk(
@@ -98,14 +98,14 @@ def test_a_commit_that_reports_failure_and_happened_is_believed_by_what_is_on_th
         patch.setattr(store._engine.dialect, "do_commit", commit_and_fail)
         with pytest.raises(StateError, match="connection lost"):
             store.record({"web": observation()}, [written(rising(15))])
-    expected = remember(remember(History(), decision(0)), written(rising(15)))
+    expected = remember(scaler(), remember(scaler(), History(), decision(0)), written(rising(15)))
     assert store.recall([scaler()]) == {"web": expected}
     keep(store, decision(30))
     assert [made.now for made in store.decisions("web")] == [at(30), at(15), at(0)]
 
 
 def test_a_failure_in_the_middle_keeps_no_half(opener: Opener) -> None:
-    """A decision without its slots, or slots without their decision, would be a history that never was."""
+    """A decision without what it adds to memory, or that without the decision, would be a history that never was."""
     store = opener.store()
     keep(store, decision(0))
     before = store.recall([scaler()])

@@ -18,7 +18,7 @@ def _lane(store: Store, lane: int) -> History:
         store.intend([made])
         keep(store, written(made))
         store.latest()
-        expected = remember(expected, written(made))
+        expected = remember(scaler(name), expected, written(made))
     return expected
 
 

@@ -7,22 +7,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoscaler.decide import remember
-from autoscaler.model import Decision, History, Intent, Recommendation, ScaleEvent, Slot
+from autoscaler.model import Decision, History, Intent, Recommendation, ScaleEvent
 from autoscaler.record import Store
 from tests.record.samples import at, decision, keep, rising, scaler
 
 NAMES = ("a", "b")
 
 
-@st.composite
-def slots(draw: st.DrawFn, count: int, seconds: int) -> list[tuple[int, int, int]]:
-    """(position, amount, seconds) that overwrite or append, as `decide` makes them for `count` entries."""
-    made = []
-    for _ in range(draw(st.integers(0, 2))):
-        position = draw(st.integers(0, count))
-        count = max(count, position + 1)
-        made.append((position, draw(st.integers(1, 10**6)), seconds))
-    return made
+AMOUNTS = st.lists(st.integers(1, 10**6), max_size=2)
+"""Of what one decision adds to a list."""
 
 
 @given(st.data())
@@ -34,22 +27,22 @@ def test_histories_survive_any_number_of_restarts_exactly(data: st.DataObject) -
     with TemporaryDirectory() as folder:
         store = Store.open(None, Path(folder), timedelta(days=1))
         try:
-            for cycle in range(data.draw(st.integers(1, 8), label="cycles")):
+            for seconds in range(0, 900 * data.draw(st.integers(1, 8), label="cycles"), 900):
                 if data.draw(st.booleans(), label="restart"):
                     store.close()
                     store = Store.open(None, Path(folder), timedelta(days=1))
                 assert store.recall(scalers) == expected
-                made = [_drawn(data, name, expected[name], cycle) for name in NAMES]
+                made = [_drawn(data, name, seconds) for name in NAMES]
                 if data.draw(st.booleans(), label="writes"):
-                    store.intend([rising(cycle, name=name) for name in NAMES])
-                    intent = Intent(8, 5, at(cycle))
+                    store.intend([rising(seconds, name=name) for name in NAMES])
+                    intent = Intent(8, 5, at(seconds))
                     expected = {
-                        name: replace(history, unfinished=intent, at=history.at or at(cycle))
+                        name: replace(history, unfinished=intent, at=history.at or at(seconds))
                         for name, history in expected.items()
                     }
                 if data.draw(st.booleans(), label="outcome"):
                     keep(store, *made)
-                    expected = {one.name: remember(expected[one.name], one) for one in made}
+                    expected = {one.name: remember(scaler(one.name), expected[one.name], one) for one in made}
             store.close()
             store = Store.open(None, Path(folder), timedelta(days=1))
             assert store.recall(scalers) == expected
@@ -57,14 +50,12 @@ def test_histories_survive_any_number_of_restarts_exactly(data: st.DataObject) -
             store.close()
 
 
-def _drawn(data: st.DataObject, name: str, history: History, cycle: int) -> Decision:
-    recommendations = data.draw(slots(len(history.recommendations), cycle), label="recommendations")
-    ups = data.draw(slots(len(history.scale_ups), cycle), label="ups")
-    downs = data.draw(slots(len(history.scale_downs), cycle), label="downs")
+def _drawn(data: st.DataObject, name: str, seconds: int) -> Decision:
+    sizes, ups, downs = (data.draw(AMOUNTS, label=label) for label in ("recommendations", "ups", "downs"))
     return replace(
-        decision(cycle, name),
+        decision(seconds, name),
         current=data.draw(st.sampled_from([None, 5]), label="current"),
-        recommendations=tuple(Slot(place, Recommendation(size, at(when))) for place, size, when in recommendations),
-        scale_ups=tuple(Slot(place, ScaleEvent(change, at(when))) for place, change, when in ups),
-        scale_downs=tuple(Slot(place, ScaleEvent(change, at(when))) for place, change, when in downs),
+        recommendations=tuple(Recommendation(size, at(seconds)) for size in sizes),
+        scale_ups=tuple(ScaleEvent(change, at(seconds)) for change in ups),
+        scale_downs=tuple(ScaleEvent(change, at(seconds)) for change in downs),
     )

@@ -78,7 +78,7 @@ def test_an_autoscaler_that_left_is_remembered_for_the_retention(opener: Opener)
 
 
 def test_an_autoscaler_that_left_is_forgotten_after_the_retention(opener: Opener) -> None:
-    """All of it: its row, its slots, what was seen of its target."""
+    """All of it: its row, its recommendations and scale events, what was seen of its target."""
     store = opener.store(KEEP)
     keep(store, decision(0, "left", "left-asg"), decision(0, "stays"))
     targets = [scaler("left", "left-asg").target, scaler("stays").target]

@@ -15,7 +15,7 @@ def test_an_autoscaler_never_seen_remembers_nothing(opener: Opener) -> None:
 def test_what_was_recorded_is_remembered_at_once_and_after_a_restart(opener: Opener) -> None:
     """A restarted daemon must not forget a stabilization window or a rate limit."""
     made = written(rising())
-    expected = remember(History(), made)
+    expected = remember(scaler(), History(), made)
     store = opener.store()
     keep(store, made)
     assert store.recall([scaler()]) == {"web": expected}
@@ -23,14 +23,15 @@ def test_what_was_recorded_is_remembered_at_once_and_after_a_restart(opener: Ope
     assert opener.store().recall([scaler()]) == {"web": expected}
 
 
-def test_a_slot_is_overwritten_in_place(opener: Opener) -> None:
-    """HPA reuses the slots of outdated entries; order is not time, and it decides which entry goes next."""
+def test_what_is_forgotten_leaves_the_disk_as_well(opener: Opener) -> None:
+    """A recommendation that came back after a restart would hold a size that nothing else holds."""
     store = opener.store()
     keep(store, decision(0, size=5))
-    keep(store, decision(15, size=7))
+    keep(store, decision(15, size=9))
+    keep(store, decision(7200, size=7))
     opener.close()
     (only,) = opener.store().recall([scaler()])["web"].recommendations
-    assert (only.replicas, only.at) == (7, at(15))
+    assert (only.replicas, only.at) == (7, at(7200))
 
 
 def test_an_intent_without_an_outcome_is_handed_back_after_a_restart(opener: Opener) -> None:

@@ -1,0 +1,139 @@
+"""From one cycle to the next: what is remembered of a decision, and for how long."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import (
+    LONGEST_PERIOD,
+    LONGEST_WINDOW,
+    Autoscaler,
+    Behavior,
+    Decision,
+    History,
+    Intent,
+    Recommendation,
+    ScaleEvent,
+    ScalingRules,
+    Unchanged,
+    Written,
+)
+
+_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
+
+
+def remember(scaler: Autoscaler, history: History, decision: Decision) -> History:
+    """What the next cycle remembers after a concluded decision about `scaler`."""
+    history = rewound(history, decision.now)
+    behavior = scaler.behavior or Behavior()
+    return History(
+        recommendations=with_recommendations(
+            history.recommendations, decision.recommendations, scaler.options.downscale_stabilization
+        ),
+        scale_ups=with_events(history.scale_ups, decision.scale_ups, behavior.scale_up),
+        scale_downs=with_events(history.scale_downs, decision.scale_downs, behavior.scale_down),
+        conditions=decision.conditions,
+        status=decision.status,
+        unfinished=_unfinished(history, decision),
+        steering=history.steering,
+        at=decision.now,
+    )
+
+
+def _unfinished(history: History, decision: Decision) -> Intent | None:
+    """The write that may still arrive at the target, if there is one.
+
+    A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later. It is open until the
+    target shows its size, a later write of ours ends with a known size, or so long that no policy's period would count
+    it.
+    """
+    change, outcome = decision.change, decision.outcome
+    own = None if change is None else Intent(change.size, change.decided_from, decision.now)
+    if isinstance(outcome, TargetUnavailable):
+        return own
+    intent = history.unfinished
+    if intent is None or isinstance(outcome, Written | Unchanged):
+        return None
+    if intent == own and outcome is not None:  # announced in this cycle, and certainly not written
+        return None
+    if decision.current == intent.size or decision.now - intent.at >= LONGEST_PERIOD:
+        return None
+    return intent
+
+
+def rewound(history: History, now: datetime) -> History:
+    """The history as it counts at `now`; another one only where the clock was set back since the last decision.
+
+    Everything then keeps the age that it had at the last decision, as if no time had gone by since: else what was
+    remembered would hold the size until the clock is there again, or count again after it had left its window.
+    """
+    if history.at is None or history.at <= now:
+        return history
+    step, intent = history.at - now, history.unfinished
+    return replace(
+        history,
+        recommendations=_earlier(step, history.recommendations),
+        scale_ups=_earlier(step, history.scale_ups),
+        scale_downs=_earlier(step, history.scale_downs),
+        unfinished=None if intent is None else replace(intent, at=intent.at - step),
+        at=now,
+    )
+
+
+def _earlier(step: timedelta, entries: Sequence[_Entry]) -> tuple[_Entry, ...]:
+    return tuple([replace(entry, at=entry.at - step) for entry in entries])
+
+
+def with_recommendations(
+    known: tuple[Recommendation, ...], new: Sequence[Recommendation], default_window: timedelta
+) -> tuple[Recommendation, ...]:
+    """The recommendations with new ones at the end, without those that no window can be decided by any more.
+
+    A window reaches from some time up to now and asks for its highest or its lowest recommendation. One that a later
+    one equals or exceeds is never the highest that counts; one that a later one equals or undercuts is never the
+    lowest. So what stays is what is higher, or lower, than everything after it: a handful, where a load swings for an
+    hour, and one where it is constant (with the time of the last).
+
+    What is older than every window that can be configured leaves, too: an hour, or the controller's own
+    `default_window` where that is longer. The newest always stays, as an autoscaler without any takes the size it
+    finds for its first.
+    """
+    if not new:
+        return known
+    newest = new[-1]
+    cutoff = newest.at - max(LONGEST_WINDOW, default_window)
+    lowest = highest = newest.replicas
+    kept = [newest]
+    for entry in reversed((*known, *new[:-1])):
+        replicas = entry.replicas
+        if entry.at < cutoff:
+            break
+        if replicas > highest:
+            highest = replicas
+        elif replicas < lowest:
+            lowest = replicas
+        else:
+            continue
+        kept.append(entry)
+    kept.reverse()
+    return tuple(kept)
+
+
+def with_events(
+    known: tuple[ScaleEvent, ...], new: Iterable[ScaleEvent], rules: ScalingRules
+) -> tuple[ScaleEvent, ...]:
+    """The scale events of one direction with new ones; `rules` are that direction's.
+
+    As in the HPA controller a new event replaces the last in the list that is older than every policy's period, in
+    its place. A policy of the other direction with a longer period no longer counts what was replaced, so both this
+    rule and the list's order decide sizes. It bounds the list as well: it only grows while all of it is younger than
+    the longest period.
+    """
+    for event in new:
+        cutoff = event.at - max((policy.period for policy in rules.policies), default=timedelta(0))
+        outdated = [index for index, entry in enumerate(known) if entry.at < cutoff]
+        place = outdated[-1] if outdated else len(known)
+        known = (*known[:place], event, *known[place + 1 :])
+    return known

@@ -1,0 +1,27 @@
+"""An autoscaler's conditions: HPA's own, true or false, each with why."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class ConditionType(StrEnum):
+    """HPA's conditions."""
+
+    ABLE_TO_SCALE = "AbleToScale"
+    SCALING_ACTIVE = "ScalingActive"
+    SCALING_LIMITED = "ScalingLimited"
+    SCALED_TO_ZERO = "ScaledToZero"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One aspect of an autoscaler's health."""
+
+    type: ConditionType
+    status: bool
+    reason: str
+    """A `Reason`, or an adapter's own word for a hold."""
+    message: str
+    last_transition: datetime
+    """When `status` last changed."""

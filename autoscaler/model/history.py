@@ -1,0 +1,60 @@
+"""What an autoscaler remembers from one cycle to the next."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from autoscaler.model.condition import Condition
+from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.steering import Steering
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A size that the metrics asked for, before stabilization."""
+
+    replicas: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleEvent:
+    """A size change that was written; `change` > 0 in both directions."""
+
+    change: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """HPA's status after a step; a failed read or write leaves it as it was."""
+
+    current: int = 0
+    desired: int = 0
+    metrics: tuple[MetricOutcome, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A write that was announced and whose outcome is unknown: it had no answer, or the daemon died before one came."""
+
+    size: int
+    decided_from: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything a decision remembers. `decide.remember` says what is kept of it for how long."""
+
+    recommendations: tuple[Recommendation, ...] = ()
+    """In order of time; only those that a window can still be decided by."""
+    scale_ups: tuple[ScaleEvent, ...] = ()
+    """In the controller's order: a new event stands where it replaced an outdated one, else at the end."""
+    scale_downs: tuple[ScaleEvent, ...] = ()
+    """In the same order."""
+    conditions: tuple[Condition, ...] = ()
+    status: Status = Status()
+    unfinished: Intent | None = None
+    steering: Steering = Steering()
+    at: datetime | None = None
+    """Of the last decision; None: there was none. No entry is later."""

@@ -1,0 +1,55 @@
+"""The words for why: of conditions, events and a decision's steps."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """HPA's reasons, and ours where it has none. An adapter's reason to hold is a word of its own, and no member."""
+
+    # of the condition AbleToScale
+    SUCCEEDED_GET_SCALE = "SucceededGetScale"
+    FAILED_GET_SCALE = "FailedGetScale"
+    READY_FOR_NEW_SCALE = "ReadyForNewScale"
+    SCALE_UP_STABILIZED = "ScaleUpStabilized"
+    SCALE_DOWN_STABILIZED = "ScaleDownStabilized"
+    SUCCEEDED_RESCALE = "SucceededRescale"
+    FAILED_UPDATE_SCALE = "FailedUpdateScale"
+
+    # of the condition ScalingActive
+    VALID_METRIC_FOUND = "ValidMetricFound"
+    SCALING_DISABLED = "ScalingDisabled"
+    FAILED_GET_RESOURCE_METRIC = "FailedGetResourceMetric"
+    FAILED_GET_CONTAINER_RESOURCE_METRIC = "FailedGetContainerResourceMetric"
+    FAILED_GET_PODS_METRIC = "FailedGetPodsMetric"
+    FAILED_GET_OBJECT_METRIC = "FailedGetObjectMetric"
+    FAILED_GET_EXTERNAL_METRIC = "FailedGetExternalMetric"
+
+    # of the condition ScalingLimited
+    DESIRED_WITHIN_RANGE = "DesiredWithinRange"
+    TOO_FEW_REPLICAS = "TooFewReplicas"
+    TOO_MANY_REPLICAS = "TooManyReplicas"
+    SCALE_UP_LIMIT = "ScaleUpLimit"
+    SCALE_DOWN_LIMIT = "ScaleDownLimit"
+
+    # of the condition ScaledToZero
+    SCALED_TO_ZERO = "ScaledToZero"
+    NOT_SCALED_TO_ZERO = "NotScaledToZero"
+
+    # of events alone
+    SUCCESSFUL_RESCALE = "SuccessfulRescale"
+    FAILED_RESCALE = "FailedRescale"
+    FAILED_COMPUTE_METRICS_REPLICAS = "FailedComputeMetricsReplicas"
+
+    # ours
+    BOUNDS_CONFLICT = "BoundsConflict"
+    """The autoscaler's bounds and the target's own have no size in common."""
+    PAUSED = "Paused"
+    """An operator holds the direction."""
+    RESCALE = "Rescale"
+    """Step: another size is to be written."""
+    DRY_RUN = "DryRun"
+    """Step: nothing was written, as it is a dry run."""
+    UNCHANGED = "Unchanged"
+    """Step: the target had the size already."""
+    SETTLED = "Settled"
+    """Step: an unfinished write turned out to have arrived."""

@@ -1,0 +1,35 @@
+"""Numbers as texts, for programs and for readers."""
+
+import pytest
+
+from autoscaler.errors import QuantityError
+from autoscaler.quantity import format_decimal, format_quantity, parse_duration, parse_quantity
+
+
+@pytest.mark.parametrize(
+    ("milli", "text"),
+    [
+        (8334, "8.33"),
+        (8335, "8.34"),
+        (37_500, "37.5"),
+        (63_000, "63"),
+        (100, "0.1"),
+        (5, "0.005"),
+        (0, "0"),
+        (-8334, "-8.33"),
+    ],
+)
+def test_a_quantity_for_reading_has_two_decimals_at_most(milli: int, text: str) -> None:
+    """An average of 25 over 3 instances is 8.33 to an operator; `8334m` is for programs."""
+    assert format_decimal(milli) == text
+
+
+def test_a_quantity_for_programs_is_what_kubectl_writes() -> None:
+    assert [format_quantity(milli) for milli in (8334, 63_000)] == ["8334m", "63"]
+
+
+def test_what_is_not_a_quantity_or_a_duration_says_what_was_expected() -> None:
+    with pytest.raises(QuantityError, match=r"^\'3x\' is not a valid quantity; expected a quantity such as 2, 0\.5"):
+        parse_quantity("3x")
+    with pytest.raises(QuantityError, match=r"^'soon' is not a valid duration; expected a duration such as"):
+        parse_duration("soon")
