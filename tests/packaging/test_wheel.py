@@ -79,4 +79,4 @@ def test_the_wheel_in_an_empty_environment_checks_the_demos_configuration(dist: 
     found += "print(json.dumps([autoscaler.__file__, sorted(installed())]))"
     where, adapters = json.loads(run(python, "-c", found, cwd=tmp_path))
     assert Path(where).is_relative_to(tmp_path / "venv")
-    assert {"aws-asg", "docker-swarm", "nomad", "process"} <= set(adapters)
+    assert {"aws-asg", "docker-swarm", "memory", "nomad", "process"} <= set(adapters)
