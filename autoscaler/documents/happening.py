@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.metric import number
 from autoscaler.model import EventType, TargetType
-from autoscaler.record import EventRow, MetricPoint, SeriesRow
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+    from autoscaler.record import EventRow, MetricPoint, SeriesRow
 
 
 class EventDocument(Document):
@@ -67,7 +70,7 @@ class HistoryDocument(Document):
     events: tuple[EventDocument, ...]
 
 
-def event(row: EventRow) -> EventDocument:
+def event(row: "EventRow") -> EventDocument:
     """The document of equal events."""
     return EventDocument(
         autoscaler=row.name,
@@ -85,8 +88,8 @@ def history_document(
     name: str,
     since: datetime,
     until: datetime,
-    rows: Sequence[SeriesRow],
-    events: Sequence[EventRow],
+    rows: "Sequence[SeriesRow]",
+    events: "Sequence[EventRow]",
     most: int,
 ) -> HistoryDocument:
     """The chart of one autoscaler, of at most `most` points."""
@@ -100,7 +103,7 @@ def history_document(
     )
 
 
-def thinned(rows: Sequence[SeriesRow], most: int) -> Sequence[SeriesRow]:
+def thinned(rows: "Sequence[SeriesRow]", most: int) -> "Sequence[SeriesRow]":
     """At most `most` rows: those at which a size changes first, then an even choice of the others; in order."""
     if len(rows) <= most:
         return rows
@@ -123,7 +126,7 @@ def _even(indices: Sequence[int], count: int) -> Sequence[int]:
     return [indices[place * (len(indices) - 1) // (count - 1)] for place in range(count)]
 
 
-def _point(row: SeriesRow) -> Point:
+def _point(row: "SeriesRow") -> Point:
     return Point(
         at=row.at,
         current=row.current,
@@ -135,7 +138,7 @@ def _point(row: SeriesRow) -> Point:
     )
 
 
-def _metric(point: MetricPoint) -> PointMetric:
+def _metric(point: "MetricPoint") -> PointMetric:
     kind = point.target_type
     return PointMetric(
         name=point.name, target_type=kind, value=number(point.value, kind), target=number(point.target, kind)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
-from autoscaler.documents import ExplainedMetric, Explanation
+from autoscaler.documents.explanation import ExplainedMetric, Explanation
 
 
 def explained(told: Explanation, now: datetime, screen: Screen) -> list[str]:
