@@ -8,7 +8,7 @@ import typer
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl, Since, moment
 from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
-from autoscaler.cli.tables.happenings import EventTable
+from autoscaler.cli.tables.events import EventTable
 
 
 def events(

@@ -8,7 +8,7 @@ import typer
 from autoscaler.cli.options import DEFAULT_SERVER, TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
 from autoscaler.cli.output import Form, failing, screen, show, show_document
 from autoscaler.cli.source import Source, Where
-from autoscaler.cli.tables.explained import explained
+from autoscaler.cli.tables.explanation import explanation
 
 
 def explain(
@@ -34,4 +34,4 @@ def explain(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        show(explained(found, datetime.now(UTC), screen()))
+        show(explanation(found, datetime.now(UTC), screen()))

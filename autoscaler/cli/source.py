@@ -19,8 +19,9 @@ if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the 
     from autoscaler.config import Settings
     from autoscaler.documents.base import Document
     from autoscaler.documents.detail import Detail
+    from autoscaler.documents.events import EventList
     from autoscaler.documents.explanation import Explanation
-    from autoscaler.documents.happening import EventList, HistoryDocument
+    from autoscaler.documents.history import HistoryDocument
     from autoscaler.documents.library import Library
 
 _Document = TypeVar("_Document", bound="Document")
@@ -125,7 +126,7 @@ class Source:
 
     def history(self, name: str, since: datetime, until: datetime, points: int) -> "HistoryDocument":
         """Decisions over a time, as at most so many points. Raises UnknownName."""
-        from autoscaler.documents.happening import HistoryDocument  # noqa: PLC0415 - likewise
+        from autoscaler.documents.history import HistoryDocument  # noqa: PLC0415 - likewise
 
         return self._read_named(
             name,
@@ -143,7 +144,7 @@ class Source:
 
     def events(self, name: str | None, since: datetime) -> "EventList":
         """The newest. Raises UnknownName."""
-        from autoscaler.documents.happening import EventList  # noqa: PLC0415 - likewise
+        from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
 
         path = ("events",) if name is None else ("autoscalers", name, "events")
         return self._read_named(

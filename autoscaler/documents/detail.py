@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
-from autoscaler.documents.happening import EventDocument, event
+from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
 from autoscaler.model import Autoscaler, Decision

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import zip_longest
 
-from autoscaler.cli.tables.happenings import EventTable
+from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import Metric

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.detail import Detail
+from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.happening import EventList, HistoryDocument
+from autoscaler.documents.history import HistoryDocument
 from autoscaler.documents.summary import AutoscalerList, SteeringDocument
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from autoscaler.cli.tables.layout import YELLOW, Screen, Table, age, clean
-from autoscaler.documents.happening import EventDocument
+from autoscaler.documents.events import EventDocument
 
 
 class EventTable:
