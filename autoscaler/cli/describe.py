@@ -7,8 +7,8 @@ import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl
 from autoscaler.cli.output import Form, failing, screen, show, show_document
-from autoscaler.cli.server import understood
 from autoscaler.cli.source import Source, Where
+from autoscaler.cli.tables.description import description
 
 
 def describe(
@@ -25,8 +25,4 @@ def describe(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        from autoscaler.cli.tables.description import description  # noqa: PLC0415
-        from autoscaler.documents import Detail  # noqa: PLC0415 - slow, and a wrong name needs none
-
-        detail = understood(lambda: Detail.model_validate(found))
-        show(description(detail, datetime.now(UTC), screen()))
+        show(description(found, datetime.now(UTC), screen()))

@@ -1,15 +1,14 @@
 """`autoscaler events`: what happened, equal events counted."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl, Since, moment
 from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
-from autoscaler.cli.server import understood
 from autoscaler.cli.source import Source, Where
-from autoscaler.cli.tables.happenings import EventTable
+from autoscaler.cli.tables.events import EventTable
 
 
 def events(
@@ -31,19 +30,19 @@ def events(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        shown: list[dict[str, Any]] = understood(lambda: list(found["events"]))
+        shown = found.events
         if not shown and not follow:
             typer.echo("no events in this time; --since looks further back", err=True)
             return
         table = EventTable(screen(), with_name=name is None)
         now = datetime.now(UTC)
-        show(understood(lambda: [*table.header(shown, now), *table.rows(shown, now)]))
+        show([*table.header(shown, now), *table.rows(shown, now)])
         if not follow:
             return
 
         def go_on() -> None:
             nonlocal shown
-            now_there = source.events(name, begin)["events"]
+            now_there = source.events(name, begin).events
             show(table.rows([each for each in now_there if each not in shown], datetime.now(UTC)))
             shown = now_there
 

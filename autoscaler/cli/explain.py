@@ -7,8 +7,8 @@ import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
 from autoscaler.cli.output import Form, failing, screen, show, show_document
-from autoscaler.cli.server import understood
 from autoscaler.cli.source import Source, Where
+from autoscaler.cli.tables.explanation import explanation
 
 
 def explain(
@@ -34,8 +34,4 @@ def explain(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        from autoscaler.cli.tables.explained import explained  # noqa: PLC0415
-        from autoscaler.documents import Explanation  # noqa: PLC0415 - slow, and a wrong name needs none
-
-        told = understood(lambda: Explanation.model_validate(found))
-        show(explained(told, datetime.now(UTC), screen()))
+        show(explanation(found, datetime.now(UTC), screen()))

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl
 from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
-from autoscaler.cli.server import understood
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
 from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, Row
+from autoscaler.documents.summary import AutoscalerList, Summary
 
 
 class Output(StrEnum):
@@ -48,7 +48,7 @@ def get(
     with failing(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.named(names or [])
         if document:
-            show_document({"autoscalers": list(found), "total": len(found)}, Form(output.value))
+            show_document(AutoscalerList(autoscalers=tuple(found), total=len(found)), Form(output.value))
             return
         if not found and not watch:
             typer.echo("no autoscalers are configured or remembered", err=True)
@@ -68,14 +68,14 @@ class _Listing:
         self._table = Table(WIDE_HEADER if wide else HEADER, screen())
         self._shown: dict[str, Row] = {}
 
-    def begin(self, found: Sequence[dict[str, Any]]) -> None:
+    def begin(self, found: Sequence[Summary]) -> None:
         """The header, and every row."""
         rows, now = _rows(found), datetime.now(UTC)
         self._table.fit([self._cells(row, now) for row in rows.values()])
         show([self._table.header(), *self._lines(rows, now)])
         self._shown = rows
 
-    def go_on(self, found: Sequence[dict[str, Any]]) -> None:
+    def go_on(self, found: Sequence[Summary]) -> None:
         """The rows that look otherwise than before, their age aside."""
         rows = _rows(found)
         changed = {name: row for name, row in rows.items() if self._differs(row, self._shown.get(name))}
@@ -93,5 +93,5 @@ class _Listing:
         ]
 
 
-def _rows(found: Sequence[dict[str, Any]]) -> dict[str, Row]:
-    return understood(lambda: {each["name"]: Row.of(each) for each in found})
+def _rows(found: Sequence[Summary]) -> dict[str, Row]:
+    return {each.name: Row.of(each) for each in found}

@@ -6,8 +6,8 @@ import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, moment
 from autoscaler.cli.output import Form, failing, screen, show, show_document
-from autoscaler.cli.server import understood
 from autoscaler.cli.source import Source, Where
+from autoscaler.cli.tables.chart import plot, rows
 
 _MOST_POINTS = 10_000
 
@@ -31,11 +31,8 @@ def history(
         if output is not Form.TEXT:
             show_document(found, output)
             return
-        from autoscaler.cli.tables.chart import plot, rows  # noqa: PLC0415
-        from autoscaler.documents import HistoryDocument  # noqa: PLC0415 - slow, and a wrong name needs none
-
-        told, on = understood(lambda: HistoryDocument.model_validate(found)), screen()
-        if not told.points:
+        if not found.points:
             typer.echo("no decisions in this time; --since looks further back", err=True)
             return
-        show(rows(told) if on.width is None else plot(told, on))
+        on = screen()
+        show(rows(found) if on.width is None else plot(found, on))

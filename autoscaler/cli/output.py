@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from autoscaler.cli.tables.layout import Screen, clean
 from autoscaler.errors import AutoscalerError
+
+if TYPE_CHECKING:  # slow, and most commands show none
+    from autoscaler.documents.base import Document
 
 _POLL_SECONDS: Final = 1.0
 _INTERRUPTED: Final = 130
@@ -44,15 +47,16 @@ def show(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def show_document(document: Any, form: Form) -> None:
+def show_document(document: "Document", form: Form) -> None:
     """Print a document for programs."""
+    values = document.model_dump(mode="json")
     if form is Form.JSON:
-        show([json.dumps(document, indent=2, ensure_ascii=False)])
+        show([json.dumps(values, indent=2, ensure_ascii=False)])
         return
     import yaml  # noqa: PLC0415 - only for this
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    show([yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120).rstrip("\n")])
+    show([yaml.dump(values, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120).rstrip("\n")])
 
 
 @contextmanager

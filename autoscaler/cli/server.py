@@ -1,13 +1,18 @@
-"""The daemon's HTTP API, as the commands ask it. No redirects, no proxies, no ~/.netrc: it is usually this machine."""
+"""The daemon's HTTP API, as the commands ask it: what it answers becomes a document here.
 
+No redirects, no proxies, no ~/.netrc: it is usually this machine.
+"""
+
+import gc
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
+from pydantic import ValidationError
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, SSLError
 from urllib3.exceptions import TimeoutError as LateError
 
@@ -15,8 +20,9 @@ from autoscaler.errors import ServerError
 
 if TYPE_CHECKING:  # pydantic and the configuration's parts: half a second that only credentials are worth
     from autoscaler.cli.http_config import HttpConfig
+    from autoscaler.documents.base import Document
 
-_T = TypeVar("_T")
+_Document = TypeVar("_Document", bound="Document")
 _CONNECT_SECONDS: Final = 3.0
 _ANSWER_SECONDS: Final = 15.0
 _LARGEST_ANSWER: Final = 256 * 2**20
@@ -65,16 +71,29 @@ class Server:
         """Close the connection."""
         self._pool.close()
 
-    def get(self, *path: str, **parameters: str | int | None) -> Any:
+    def get(self, kind: type[_Document], *path: str, **parameters: str | int | None) -> _Document:
         """The document at a path below the API's prefix; parameters of None are left out. Raises NotFound."""
         query = urlencode({key: value for key, value in parameters.items() if value is not None})
-        return self._ask("GET", _joined(path) + (f"?{query}" if query else ""))
+        return self._read_as(kind, self._ask("GET", _joined(path) + (f"?{query}" if query else "")))
 
-    def post(self, *path: str, body: Mapping[str, Any]) -> Any:
+    def post(self, kind: type[_Document], *path: str, body: Mapping[str, Any]) -> _Document:
         """Ask for a change; what it answers. Raises NotFound."""
-        return self._ask("POST", _joined(path), json.dumps(body).encode())
+        return self._read_as(kind, self._ask("POST", _joined(path), json.dumps(body).encode()))
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
+    def _read_as(self, kind: type[_Document], data: Mapping[str, Any]) -> _Document:
+        gc.disable()  # of what is read nothing is garbage: to look for it would double the time
+        try:
+            return kind.model_validate(data)
+        except ValidationError as error:
+            place = ".".join(map(str, error.errors()[0]["loc"]))
+            raise ServerError(
+                f"{self.url} answers in a form that this version does not know (at {place}); install the daemon's own "
+                "version here"
+            ) from None
+        finally:
+            gc.enable()
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> Mapping[str, Any]:
         headers = self._headers | {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -104,7 +123,7 @@ class Server:
                 return ServerError(f"{self.url} did not answer within {_ANSWER_SECONDS:.0f} s; see the daemon's log")
         return ServerError(f"{self.url} broke the connection off ({type(error).__name__}); check --server")
 
-    def _decoded(self, status: int, kind: str, content: bytes) -> Any:
+    def _decoded(self, status: int, kind: str, content: bytes) -> Mapping[str, Any]:
         try:
             answer = json.loads(content)
             if status == HTTPStatus.OK and answer["status"] == "success":
@@ -119,16 +138,6 @@ class Server:
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             told += "; credentials are read from --http.config.file"
         raise ServerError(f"{self.url} refused: {told}")
-
-
-def understood(read: Callable[[], _T]) -> _T:
-    """What a document was read as. Raises ServerError when another version's daemon has sent another form."""
-    try:
-        return read()
-    except (LookupError, TypeError, ValueError):
-        raise ServerError(
-            "the daemon answers in a form that this version does not know; install the daemon's own version here"
-        ) from None
 
 
 def _joined(path: Sequence[str]) -> str:

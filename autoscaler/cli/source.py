@@ -7,17 +7,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import typer
 
-from autoscaler.cli.server import NotFound, Server, ServerDown, understood
+from autoscaler.cli.server import NotFound, Server, ServerDown
+from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 
-if TYPE_CHECKING:  # SQLAlchemy and all of the configuration: worth their second only without a daemon
+if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the configuration only without a daemon
     from autoscaler.config import Settings
-    from autoscaler.documents import Document, Library
+    from autoscaler.documents.base import Document
+    from autoscaler.documents.detail import Detail
+    from autoscaler.documents.events import EventList
+    from autoscaler.documents.explanation import Explanation
+    from autoscaler.documents.history import HistoryDocument
+    from autoscaler.documents.library import Library
 
+_Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
 _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
 """Where systemd keeps the service's state: whoever asks from a shell has not its $STATE_DIRECTORY."""
@@ -52,7 +59,7 @@ class Where:
 
 
 class Source:
-    """Documents as plain JSON values. Every method raises AutoscalerError.
+    """Documents. Every method raises AutoscalerError.
 
     Once the daemon did not answer, it is the state that is read, until the end.
     """
@@ -71,83 +78,100 @@ class Source:
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
-    def autoscalers(self) -> Sequence[dict[str, Any]]:
-        """Every Summary, by name."""
-        found: list[dict[str, Any]] = []
+    def autoscalers(self) -> Sequence[Summary]:
+        """All of them, by name."""
+        found: list[Summary] = []
         while True:
-            part, total = self._page(len(found))
-            found += part
-            if len(found) >= total or not part:
+            page = self._page(len(found))
+            found += page.autoscalers
+            if len(found) >= page.total or not page.autoscalers:
                 return found
 
-    def _page(self, offset: int) -> tuple[list[dict[str, Any]], int]:
-        page = self._read(
-            lambda server: server.get("autoscalers", offset=offset, limit=_PAGE),
+    def _page(self, offset: int) -> AutoscalerList:
+        return self._read(
+            lambda server: server.get(AutoscalerList, "autoscalers", offset=offset, limit=_PAGE),
             lambda library, now: library.page(now, offset, _PAGE),
         )
-        return understood(lambda: (list(page["autoscalers"]), int(page["total"])))
 
-    def named(self, names: Sequence[str]) -> Sequence[dict[str, Any]]:
-        """The Summaries of these, in their order; all without names. Raises UnknownName."""
+    def named(self, names: Sequence[str]) -> Sequence[Summary]:
+        """Those of these names, in their order; all without names. Raises UnknownName."""
         found = self.autoscalers()
         if not names:
             return found
-        known = {each["name"]: each for each in found}
+        known = {each.name: each for each in found}
         for name in names:
             if name not in known:
                 raise unknown(name, known)
         return [known[name] for name in dict.fromkeys(names)]
 
-    def autoscaler(self, name: str) -> Any:
-        """A Detail. Raises UnknownName."""
-        return self._read_named(
-            name, lambda server: server.get("autoscalers", name), lambda library, now: library.autoscaler(name, now)
-        )
+    def autoscaler(self, name: str) -> "Detail":
+        """One of them. Raises UnknownName."""
+        from autoscaler.documents.detail import Detail  # noqa: PLC0415 - slow, and `get` is to be quick
 
-    def explanation(self, name: str, at: datetime | None) -> Any:
-        """An Explanation. Raises UnknownName."""
         return self._read_named(
             name,
-            lambda server: server.get("autoscalers", name, "explain", at=_rfc3339(at)),
+            lambda server: server.get(Detail, "autoscalers", name),
+            lambda library, now: library.autoscaler(name, now),
+        )
+
+    def explanation(self, name: str, at: datetime | None) -> "Explanation":
+        """The decision in force at a time; None: the last. Raises UnknownName."""
+        from autoscaler.documents.explanation import Explanation  # noqa: PLC0415 - likewise
+
+        return self._read_named(
+            name,
+            lambda server: server.get(Explanation, "autoscalers", name, "explain", at=_rfc3339(at)),
             lambda library, _: library.explanation(name, at),
         )
 
-    def history(self, name: str, since: datetime, until: datetime, points: int) -> Any:
-        """A HistoryDocument. Raises UnknownName."""
+    def history(self, name: str, since: datetime, until: datetime, points: int) -> "HistoryDocument":
+        """Decisions over a time, as at most so many points. Raises UnknownName."""
+        from autoscaler.documents.history import HistoryDocument  # noqa: PLC0415 - likewise
+
         return self._read_named(
             name,
             lambda server: server.get(
-                "autoscalers", name, "history", since=_rfc3339(since), until=_rfc3339(until), points=points
+                HistoryDocument,
+                "autoscalers",
+                name,
+                "history",
+                since=_rfc3339(since),
+                until=_rfc3339(until),
+                points=points,
             ),
             lambda library, _: library.history(name, since, until, points),
         )
 
-    def events(self, name: str | None, since: datetime) -> Any:
-        """An EventList of the newest. Raises UnknownName."""
+    def events(self, name: str | None, since: datetime) -> "EventList":
+        """The newest. Raises UnknownName."""
+        from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
+
         path = ("events",) if name is None else ("autoscalers", name, "events")
         return self._read_named(
             name,
-            lambda server: server.get(*path, since=_rfc3339(since), limit=_MOST_EVENTS),
+            lambda server: server.get(EventList, *path, since=_rfc3339(since), limit=_MOST_EVENTS),
             lambda library, _: library.events(name, since, limit=_MOST_EVENTS),
         )
 
     def _read_named(
         self,
         name: str | None,
-        ask: Callable[[Server], Any],
-        look_up: "Callable[[Library, datetime], Document]",
-    ) -> Any:
+        ask: Callable[[Server], _Document],
+        look_up: "Callable[[Library, datetime], _Document]",
+    ) -> _Document:
         try:
             return self._read(ask, look_up)
         except NotFound:
             if name is None:
                 raise
-            known = [each["name"] for each in self.autoscalers()]
+            known = [each.name for each in self.autoscalers()]
             if name in known:
                 raise
             raise unknown(name, known) from None
 
-    def _read(self, ask: Callable[[Server], Any], look_up: "Callable[[Library, datetime], Document]") -> Any:
+    def _read(
+        self, ask: Callable[[Server], _Document], look_up: "Callable[[Library, datetime], _Document]"
+    ) -> _Document:
         if self._library is None:
             try:
                 return ask(self._server)
@@ -155,15 +179,15 @@ class Source:
                 if not self._server.is_this_machine:
                     raise ServerError(f"{down}; check --server, or start it there") from None
                 self._library = self._open(down)
-        from autoscaler.documents import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - loaded with the library
+        from autoscaler.documents.library import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
 
         try:
-            return look_up(self._library, datetime.now(UTC)).model_dump(mode="json")
+            return look_up(self._library, datetime.now(UTC))
         except (NoDecision, UnknownAutoscaler) as error:
             raise NotFound(str(error)) from None
 
     def _open(self, down: ServerDown) -> "Library":
-        from autoscaler.documents import Library  # noqa: PLC0415
+        from autoscaler.documents.library import Library  # noqa: PLC0415
         from autoscaler.record import Archive  # noqa: PLC0415
         from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
 

@@ -10,10 +10,12 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from autoscaler.cli.output import failing, show
-from autoscaler.cli.server import NotFound, ServerDown, understood
+from autoscaler.cli.server import NotFound, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.layout import age, clean
+from autoscaler.documents.summary import AutoscalerList, SteeringDocument
 from autoscaler.errors import QuantityError, ServerError
+from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
 
 For: TypeAlias = Annotated[
@@ -22,6 +24,11 @@ For: TypeAlias = Annotated[
 Reason: TypeAlias = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Shown wherever its effect is.")]
 
 _MOST_SECONDS: Final = 999_999
+_PAUSED: Final = {
+    Direction.IN: "scaling in is",
+    Direction.OUT: "scaling out is",
+    Direction.BOTH: "scaling is",
+}
 
 
 def change(where: Where, name: str, verb: str, body: Mapping[str, Any]) -> None:
@@ -29,16 +36,15 @@ def change(where: Where, name: str, verb: str, body: Mapping[str, Any]) -> None:
     with failing():
         server = where.connect()
         try:
-            steering = server.post("autoscalers", name, verb, body={"by": _who(), **body})
+            steering = server.post(SteeringDocument, "autoscalers", name, verb, body={"by": _who(), **body})
         except ServerDown as down:
             raise ServerError(f"{down}, and only it can {verb}; start it, or check --server") from None
         except NotFound:
-            page = server.get("autoscalers", limit=10_000)
-            raise unknown(name, [each["name"] for each in page["autoscalers"]]) from None
+            page = server.get(AutoscalerList, "autoscalers", limit=10_000)
+            raise unknown(name, [each.name for each in page.autoscalers]) from None
         finally:
             server.close()
-        told = understood(lambda: _told(name, steering))
-    show([told])
+    show([_in_force(name, steering)])
 
 
 def seconds(text: str | None) -> str | None:
@@ -65,18 +71,17 @@ def _who() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
-def _told(name: str, steering: Mapping[str, Any]) -> str:
-    now, told = datetime.now(UTC), []
-    pause, override = steering["pause"], steering["override"]
+def _in_force(name: str, steering: SteeringDocument) -> str:
+    now, parts = datetime.now(UTC), []
+    pause, override = steering.pause, steering.override
     if pause is not None:
-        way = {"in": "scaling in is", "out": "scaling out is", "both": "scaling is"}[pause["direction"]]
-        told.append(f"{way} paused {_until(pause['until'], now)}")
+        parts.append(f"{_PAUSED[pause.direction]} paused {_until(pause.until, now)}")
     if override is not None:
-        words = (("min", override["minimum"]), ("max", override["maximum"]))
+        words = (("min", override.minimum), ("max", override.maximum))
         bounds = ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
-        told.append(f"{bounds} in force {_until(override['until'], now)}")
-    return f"{clean(name)}: " + ("; ".join(told) or "as configured")
+        parts.append(f"{bounds} in force {_until(override.until, now)}")
+    return f"{clean(name)}: " + ("; ".join(parts) or "as configured")
 
 
-def _until(until: str | None, now: datetime) -> str:
-    return "until it is resumed" if until is None else f"for {age(datetime.fromisoformat(until) - now)}"
+def _until(until: datetime | None, now: datetime) -> str:
+    return "until it is resumed" if until is None else f"for {age(until - now)}"

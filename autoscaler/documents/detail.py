@@ -1,13 +1,16 @@
 """One autoscaler with all that is known of it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
-from autoscaler.documents.happening import EventDocument, event
+from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
 from autoscaler.model import Autoscaler, Decision
-from autoscaler.record import EventRow
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+    from autoscaler.record import EventRow
 
 
 class Detail(Document):
@@ -22,7 +25,7 @@ class Detail(Document):
     """Counted, the newest last."""
 
 
-def detail(summary: Summary, scaler: Autoscaler, decision: Decision | None, events: Sequence[EventRow]) -> Detail:
+def detail(summary: Summary, scaler: Autoscaler, decision: Decision | None, events: "Sequence[EventRow]") -> Detail:
     """Its document. `scaler`: as configured, or as it was last recorded."""
     return Detail(
         summary=summary,

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.documents.detail import Detail, detail
+from autoscaler.documents.events import EventList, event
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.happening import EventList, HistoryDocument, event, history_document
+from autoscaler.documents.history import HistoryDocument, history_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
 from autoscaler.foresee.replay import lookback

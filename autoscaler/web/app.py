@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from autoscaler.documents import Document, NoDecision, UnknownAutoscaler
+from autoscaler.documents.base import Document
+from autoscaler.documents.library import NoDecision, UnknownAutoscaler
 from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition

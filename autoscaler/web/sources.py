@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
-from autoscaler.documents import Library
+from autoscaler.documents.library import Library
 from autoscaler.record import Store
 
 

@@ -145,6 +145,15 @@ def test_another_versions_documents_are_told_with_the_remedy(offline: Scene, com
     assert "install the daemon's own version here" in said.err
 
 
+@pytest.mark.parametrize("output", ["table", "wide", "json", "yaml"])
+def test_where_another_versions_document_differs_is_told(offline: Scene, output: str) -> None:
+    """In every form: a script is to see the error, not half of what it reads."""
+    with serving(Older) as url:
+        said = offline.run("get", "-o", output, "--server", url)
+    assert (said.code, said.out) == (1, "")
+    assert f"{url} answers in a form that this version does not know (at autoscalers.0.reference); " in said.err
+
+
 def test_what_a_server_says_cannot_steer_the_terminal(offline: Scene) -> None:
     """Its errors are shown, its escapes are not obeyed."""
     with serving(Hostile) as url:

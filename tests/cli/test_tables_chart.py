@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from autoscaler.cli.tables.chart import plot
 from autoscaler.cli.tables.layout import Screen
-from autoscaler.documents import HistoryDocument, Point, PointMetric
+from autoscaler.documents.history import HistoryDocument, Point, PointMetric
 from autoscaler.model import TargetType
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

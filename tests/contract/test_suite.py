@@ -2,134 +2,165 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
-from autoscaler.model import Call, Conflict, Instance, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
-from autoscaler.target import Adapter
+from adapters.memory import Memory
+from adapters.memory.groups import Group
+from adapters.memory.settings import GroupSettings
+from autoscaler.target import (
+    Adapter,
+    Call,
+    Conflict,
+    Instance,
+    ScaleChange,
+    ScaleOutcome,
+    TargetError,
+    TargetNotFound,
+    TargetRef,
+    TargetState,
+    TargetUnavailable,
+    Written,
+)
 from autoscaler.target.contract import AdapterContract, Harness
-from tests.contract.memory import START, MemoryAdapter, MemoryHarness
+from tests.adapters.memory.harness import SETTINGS, MemoryHarness
 
 Promise = Callable[[AdapterContract, Harness], None]
 
 
-class AnswersTooMuch(MemoryAdapter):
+class Broken(Memory):
+    """Reaches behind its own back."""
+
+    def size(self) -> int:
+        return len(self.read("web").members)
+
+    def resize(self, size: int) -> None:
+        self.groups.write("web", self.read("web").resized("web", size, datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+class AnswersTooMuch(Broken):
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
-        return {TargetRef("memory", name): self.state(TargetRef("memory", name)) for name in self.memory.groups}
+        return super().observe([TargetRef("memory", name) for name in SETTINGS.groups], call)
 
 
-class RaisesForOne(MemoryAdapter):
-    def state(self, target: TargetRef) -> TargetState | TargetError:
-        return TargetUnavailable("down") if target.name == "nobody" else super().state(target)
+class RaisesForOne(Broken):
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        return TargetUnavailable("down") if target.name == "nobody" else super().state(target, now)
 
 
-class IsSilent(MemoryAdapter):
-    def state(self, target: TargetRef) -> TargetState | TargetError:
-        return TargetNotFound() if target.name == "nobody" else super().state(target)
+class IsSilent(Broken):
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        return TargetNotFound() if target.name == "nobody" else super().state(target, now)
 
 
-class ChangesWhenObserved(MemoryAdapter):
-    def state(self, target: TargetRef) -> TargetState | TargetError:
-        state = super().state(target)
+class ChangesWhenObserved(Broken):
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        state = super().state(target, now)
         if target.name == "web":
-            self.memory.groups["web"].revision += 1
+            self.resize(self.size())
         return state
 
 
-class SharesNames(MemoryAdapter):
-    def instance(self, name: str) -> Instance:
-        return replace(super().instance(name), name="member")
+class ChangesInstances(Broken):
+    """What each instance says is put through `change`."""
+
+    def change(self, one: Instance) -> Instance:
+        raise NotImplementedError
+
+    def instance(self, name: str, since: datetime | None, settings: GroupSettings, now: datetime) -> Instance:
+        return self.change(super().instance(name, since, settings, now))
 
 
-class SharesIdentities(MemoryAdapter):
-    def instance(self, name: str) -> Instance:
-        return replace(super().instance(name), identities=frozenset({"everybody"}))
+class SharesNames(ChangesInstances):
+    def change(self, one: Instance) -> Instance:
+        return replace(one, name="member")
 
 
-class IsNaive(MemoryAdapter):
-    def instance(self, name: str) -> Instance:
-        return replace(super().instance(name), started_at=datetime(2026, 1, 1))  # noqa: DTZ001 - the promise broken
+class SharesIdentities(ChangesInstances):
+    def change(self, one: Instance) -> Instance:
+        return replace(one, identities=frozenset({"everybody"}))
 
 
-class LivesInTheFuture(MemoryAdapter):
-    def instance(self, name: str) -> Instance:
-        return replace(super().instance(name), started_at=START + timedelta(days=365_000))
+class IsNaive(ChangesInstances):
+    def change(self, one: Instance) -> Instance:
+        return replace(one, started_at=datetime(2026, 1, 1))  # noqa: DTZ001 - the promise broken
 
 
-class WeighsNothing(MemoryAdapter):
-    def state(self, target: TargetRef) -> TargetState | TargetError:
-        state = super().state(target)
-        if isinstance(state, TargetError):
-            return state
-        return replace(state, instances=tuple(replace(one, weight=0) for one in state.instances))
+class LivesInTheFuture(ChangesInstances):
+    def change(self, one: Instance) -> Instance:
+        return replace(one, started_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=365_000))
 
 
-class MiscountsWhatExists(MemoryAdapter):
-    def state(self, target: TargetRef) -> TargetState | TargetError:
-        state = super().state(target)
+class WeighsNothing(ChangesInstances):
+    def change(self, one: Instance) -> Instance:
+        return replace(one, weight=0)
+
+
+class MiscountsWhatExists(Broken):
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        state = super().state(target, now)
         return state if isinstance(state, TargetError) else replace(state, status_replicas=state.replicas + 1)
 
 
-class TakesSizesForSteps(MemoryAdapter):
+class TakesSizesForSteps(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        size = len(self.memory.groups[target.name].members)
-        return super().scale(target, replace(change, size=size + change.size), call)
+        return super().scale(target, replace(change, size=self.size() + change.size), call)
 
 
-class ReplacesAll(MemoryAdapter):
+class ReplacesAll(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        self.memory.groups[target.name].members.clear()
-        return super().scale(target, replace(change, decided_from=0), call)
+        self.resize(0)
+        return super().scale(target, replace(change, decided_from=0, revision=None), call)
 
 
-class WritesTheSameAgain(MemoryAdapter):
+class WritesTheSameAgain(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         outcome = super().scale(target, change, call)
-        self.memory.groups[target.name].revision += 1
+        self.resize(self.size())
         return outcome if isinstance(outcome, Conflict) else Written(change.size)
 
 
-class Overwrites(MemoryAdapter):
+class Overwrites(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        size = len(self.memory.groups[target.name].members)
-        return super().scale(target, replace(change, decided_from=size, revision=None), call)
+        return super().scale(target, replace(change, decided_from=self.size(), revision=None), call)
 
 
-class RemovesTwice(MemoryAdapter):
+class RemovesTwice(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-        members = self.memory.groups[target.name].members
-        self.memory.groups[target.name].resize(len(members) + change.size - change.decided_from)
+        self.resize(self.size() + change.size - change.decided_from)
         return Written(change.size)
 
 
-class ChoosesItsOwnVictims(MemoryAdapter):
+class ChoosesItsOwnVictims(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         return super().scale(target, replace(change, victims=()), call)
 
 
-class KeepsOne(MemoryAdapter):
+class KeepsOne(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         super().scale(target, replace(change, size=max(1, change.size)), call)
         return Written(change.size)
 
 
-class ScalesTheFixed(MemoryAdapter):
-    def state(self, target: TargetRef) -> TargetState | TargetError:
-        self.memory.groups["fixed"].scalable = True
-        return super().state(target)
+class ScalesTheFixed(Broken):
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        state = super().state(target, now)
+        return super().state(replace(target, name="web"), now) if target.name == "fixed" else state
 
 
-class IgnoresDeadlines(MemoryAdapter):
+class IgnoresDeadlines(Broken):
     def check(self, call: Call) -> None:
         super().check(replace(call, deadline=float("inf")))
 
 
-class TakesOutagesForEmptiness(MemoryAdapter):
-    def check(self, call: Call) -> None:
-        if self.clock.monotonic() >= call.deadline:
-            super().check(call)
+class TakesOutagesForEmptiness(Broken):
+    def read(self, name: str) -> Group:
+        try:
+            return super().read(name)
+        except TargetUnavailable:
+            return Group(born=0, members={})
 
 
 @pytest.mark.parametrize(
@@ -167,10 +198,10 @@ class TakesOutagesForEmptiness(MemoryAdapter):
         ),
     ],
 )
-def test_a_broken_promise_fails_its_test(broken: type[MemoryAdapter], promise: Promise, words: str) -> None:
+def test_a_broken_promise_fails_its_test(broken: type[Memory], promise: Promise, words: str, tmp_path: Path) -> None:
     """A suite that passes everybody promises nothing."""
     with pytest.raises(pytest.fail.Exception) as failure:
-        promise(AdapterContract(), MemoryHarness(broken))
+        promise(AdapterContract(), MemoryHarness(tmp_path, broken))
     assert words in str(failure.value)
 
 
@@ -199,7 +230,7 @@ class CannotBeUnreachable(MemoryHarness):
         (AdapterContract.test_what_cannot_be_scaled_says_so, "cannot be scaled"),
     ],
 )
-def test_what_a_back_end_cannot_do_is_skipped_with_the_reason(promise: Promise, reason: str) -> None:
+def test_what_a_back_end_cannot_do_is_skipped_with_the_reason(promise: Promise, reason: str, tmp_path: Path) -> None:
     """Not every back end has every state; none is passed over in silence."""
     with pytest.raises(pytest.skip.Exception, match=reason):
-        promise(AdapterContract(), CannotBeUnreachable())
+        promise(AdapterContract(), CannotBeUnreachable(tmp_path))

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.documents import Explanation, explanation
+from autoscaler.documents.explain import explanation
+from autoscaler.documents.explanation import Explanation
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,

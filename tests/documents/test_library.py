@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.documents import Library, NoDecision, UnknownAutoscaler
-from autoscaler.documents.happening import thinned
+from autoscaler.documents.history import thinned
+from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
 from autoscaler.foresee.replay import history, lookback
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record import Archive, SeriesRow, Store

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.documents import AutoscalerList, State, Summary, summaries, summary
+from autoscaler.documents.summary import AutoscalerList, State, Summary, summaries, summary
 from autoscaler.model import (
     Condition,
     ConditionType,

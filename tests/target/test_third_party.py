@@ -15,8 +15,7 @@ from autoscaler.target.contract import make_context
 Install = Callable[[str, str], None]
 
 ADAPTER = """
-from autoscaler.model import TargetState
-from autoscaler.target import AdapterSettings
+from autoscaler.target import AdapterSettings, TargetState
 
 class Lighthouse:
     class Settings(AdapterSettings):

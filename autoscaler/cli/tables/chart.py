@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.cli.tables.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table, clean
-from autoscaler.documents import HistoryDocument, Point, PointMetric
+from autoscaler.documents.history import HistoryDocument, Point, PointMetric
 from autoscaler.model import TargetType
 
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"

@@ -7,17 +7,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import zip_longest
 
-from autoscaler.cli.tables.happenings import EventTable
+from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
-from autoscaler.documents import (
-    BehaviorDocument,
-    ConditionDocument,
-    Detail,
-    Metric,
-    MetricSpecDocument,
-    RulesDocument,
-    Summary,
-)
+from autoscaler.documents.detail import Detail
+from autoscaler.documents.metric import Metric
+from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
+from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
 
 _METRICS = "Metrics:"
@@ -160,9 +155,8 @@ def _conditions(conditions: Sequence[ConditionDocument], screen: Screen) -> list
 def _events(detail: Detail, now: datetime, screen: Screen) -> list[str]:
     if not detail.events:
         return [f"Events:  {NONE}"]
-    events = [each.model_dump(mode="json") for each in detail.events]
     table = EventTable(screen, with_name=False, described=True)
-    return ["Events:", *table.header(events, now), *table.rows(events, now)]
+    return ["Events:", *table.header(detail.events, now), *table.rows(detail.events, now)]
 
 
 def _time(at: datetime) -> str:

@@ -3,45 +3,48 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from autoscaler.cli.tables.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, age, clean
+from autoscaler.documents.summary import State, Summary
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE")
 WIDE_HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "DESIRED", "AGE", "STATE", "WHY")
-_COLOURS: Final = {
-    "failing": RED,
-    "unknown": YELLOW,
-    "paused": YELLOW,
-    "held": YELLOW,
-    "limited": YELLOW,
-    "disabled": YELLOW,
-    "scaling": GREEN,
+_COLOURS: Final[Mapping[State, str]] = {
+    State.FAILING: RED,
+    State.UNKNOWN: YELLOW,
+    State.PAUSED: YELLOW,
+    State.HELD: YELLOW,
+    State.LIMITED: YELLOW,
+    State.DISABLED: YELLOW,
+    State.SCALING: GREEN,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a row shows. Read from JSON by hand: 2,000 of them are wanted within a second, program start included."""
+    """What a row shows."""
 
     cells: tuple[str, ...]
     """Those of HEADER without the age: two rows with the same cells look the same."""
-    first_seen: str | None
+    state: State
+    first_seen: datetime | None
     wide: tuple[str, ...]
     """Those that the wide table has beside them: all metrics, the size wanted, the state and what it comes from."""
 
     @classmethod
-    def of(cls, summary: Mapping[str, Any]) -> "Row":
-        """From a Summary in JSON."""
-        size, wanted = _count(summary["current"]), _count(summary["desired"])
-        low, high = _count(summary["minimum"]), _count(summary["maximum"])
-        name, reference = clean(summary["name"]), clean(summary["reference"]) or UNKNOWN
-        metrics = ", ".join(metric["text"] for metric in summary["metrics"]) or NONE
-        why = clean(summary["limitedBy"] or summary["error"] or summary["reason"] or "")
+    def of(cls, summary: Summary) -> "Row":
+        """The row of one autoscaler."""
+        size, wanted = _count(summary.current), _count(summary.desired)
+        low, high = _count(summary.minimum), _count(summary.maximum)
+        name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
+        metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
+        why = clean(summary.limited_by or summary.error or summary.reason or "")
         return cls(
-            (name, reference, clean(summary["targets"]), low, high, size),
-            summary["firstSeen"],
-            (clean(metrics), wanted, summary["state"] + (" (dry run)" if summary["dryRun"] else ""), why),
+            (name, reference, clean(summary.targets), low, high, size),
+            summary.state,
+            summary.first_seen,
+            (clean(metrics), wanted, summary.state.value + (" (dry run)" if summary.dry_run else ""), why),
         )
 
     def narrow(self, now: datetime) -> tuple[str, ...]:
@@ -56,11 +59,11 @@ class Row:
 
     def colours(self) -> Sequence[str]:
         """Of the wide table's cells: the state's own."""
-        colour = _COLOURS.get(self.wide[2].partition(" ")[0], "")
+        colour = _COLOURS.get(self.state, "")
         return [colour if title == "STATE" else "" for title in WIDE_HEADER]
 
     def _age(self, now: datetime) -> str:
-        return UNKNOWN if self.first_seen is None else age(now - datetime.fromisoformat(self.first_seen))
+        return UNKNOWN if self.first_seen is None else age(now - self.first_seen)
 
 
 def _count(size: int | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from autoscaler.documents import Document
+from autoscaler.documents.base import Document
 from autoscaler.errors import AutoscalerError
 
 JSON: Final = "application/json"

@@ -10,15 +10,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from autoscaler.documents import (
-    AutoscalerList,
-    Detail,
-    Document,
-    EventList,
-    Explanation,
-    HistoryDocument,
-    SteeringDocument,
-)
+from autoscaler.documents.base import Document
+from autoscaler.documents.detail import Detail
+from autoscaler.documents.events import EventList
+from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.history import HistoryDocument
+from autoscaler.documents.summary import AutoscalerList, SteeringDocument
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (

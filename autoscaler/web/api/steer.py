@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 from datetime import datetime
 
-from autoscaler.documents import SteeringDocument, steering_document
+from autoscaler.documents.summary import SteeringDocument, steering_document
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, MetricType, Override, Pause, Steering
 from autoscaler.web.api.answers import ErrorType, RequestError

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from autoscaler.documents import State
+from autoscaler.documents.summary import State
 from autoscaler.documents.summary import state as state_of
 from autoscaler.model import Autoscaler, Decision, Steering
 

@@ -16,7 +16,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from autoscaler.documents import Explanation, Library, NoDecision, UnknownAutoscaler, summary
+from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
+from autoscaler.documents.summary import summary
 from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.web.api.parameters import parse_time

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.documents import ConditionDocument, Metric, PauseDocument, State
+from autoscaler.documents.metric import Metric
+from autoscaler.documents.summary import ConditionDocument, PauseDocument, State
 from autoscaler.model import ConditionType, Direction
 from autoscaler.quantity import format_duration
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autoscaler.documents import State
+from autoscaler.documents.summary import State
 from autoscaler.model import Decision, Steering
 from autoscaler.web.page.listing import PAGE_ROWS, Entry, Order, Wanted, entries, listing
 from tests.decisions import cpu, decision

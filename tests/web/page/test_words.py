@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.documents import metric
+from autoscaler.documents.metric import metric
 from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
 from autoscaler.web.page import words
 from tests.decisions import NOW, cpu

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
-from autoscaler.documents import ExplainedMetric, Explanation
+from autoscaler.documents.explanation import ExplainedMetric, Explanation
 
 
-def explained(told: Explanation, now: datetime, screen: Screen) -> list[str]:
+def explanation(told: Explanation, now: datetime, screen: Screen) -> list[str]:
     """The whole text, in lines: the metrics in a table, then the document's own sentences."""
     at = told.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
     head = f"{clean(told.name)} ({clean(told.reference)}), decided {at}, {age(now - told.at)} ago"

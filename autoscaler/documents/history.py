@@ -1,34 +1,16 @@
-"""Events, counted, and the series that charts are drawn from."""
+"""Decisions over a time, as charts are drawn from them."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
+from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.metric import number
-from autoscaler.model import EventType, TargetType
-from autoscaler.record import EventRow, MetricPoint, SeriesRow
+from autoscaler.model import TargetType
 
-
-class EventDocument(Document):
-    """Equal events of one autoscaler, counted: `x5 over 96s`."""
-
-    autoscaler: str
-    type: EventType
-    reason: str
-    message: str
-    count: int
-    first: datetime
-    last: datetime
-    dry_run: bool
-
-
-class EventList(Document):
-    """A page of events."""
-
-    events: tuple[EventDocument, ...]
-    """In the order of their last time, the newest last."""
-    total: int
-    """How many there are on all pages."""
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+    from autoscaler.record import EventRow, MetricPoint, SeriesRow
 
 
 class PointMetric(Document):
@@ -67,26 +49,12 @@ class HistoryDocument(Document):
     events: tuple[EventDocument, ...]
 
 
-def event(row: EventRow) -> EventDocument:
-    """The document of equal events."""
-    return EventDocument(
-        autoscaler=row.name,
-        type=row.type,
-        reason=row.reason,
-        message=row.message,
-        count=row.count,
-        first=row.first,
-        last=row.last,
-        dry_run=row.dry_run,
-    )
-
-
 def history_document(
     name: str,
     since: datetime,
     until: datetime,
-    rows: Sequence[SeriesRow],
-    events: Sequence[EventRow],
+    rows: "Sequence[SeriesRow]",
+    events: "Sequence[EventRow]",
     most: int,
 ) -> HistoryDocument:
     """The chart of one autoscaler, of at most `most` points."""
@@ -100,7 +68,7 @@ def history_document(
     )
 
 
-def thinned(rows: Sequence[SeriesRow], most: int) -> Sequence[SeriesRow]:
+def thinned(rows: "Sequence[SeriesRow]", most: int) -> "Sequence[SeriesRow]":
     """At most `most` rows: those at which a size changes first, then an even choice of the others; in order."""
     if len(rows) <= most:
         return rows
@@ -123,7 +91,7 @@ def _even(indices: Sequence[int], count: int) -> Sequence[int]:
     return [indices[place * (len(indices) - 1) // (count - 1)] for place in range(count)]
 
 
-def _point(row: SeriesRow) -> Point:
+def _point(row: "SeriesRow") -> Point:
     return Point(
         at=row.at,
         current=row.current,
@@ -135,7 +103,7 @@ def _point(row: SeriesRow) -> Point:
     )
 
 
-def _metric(point: MetricPoint) -> PointMetric:
+def _metric(point: "MetricPoint") -> PointMetric:
     kind = point.target_type
     return PointMetric(
         name=point.name, target_type=kind, value=number(point.value, kind), target=number(point.target, kind)

@@ -1,0 +1,116 @@
+"""The two verbs of the contract in their smallest form. To write your own, copy this and put your client for `Groups`.
+
+docs/adapters.md walks through it.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from adapters.memory.groups import Group, Groups
+from adapters.memory.settings import GroupSettings, MemorySettings
+from autoscaler.target import (
+    AdapterContext,
+    Call,
+    Conflict,
+    Instance,
+    Phase,
+    ScaleChange,
+    ScaleOutcome,
+    TargetError,
+    TargetNotFound,
+    TargetNotScalable,
+    TargetRef,
+    TargetState,
+    TargetUnavailable,
+    Unchanged,
+    Written,
+)
+
+
+class Memory:
+    """One connection: groups that are remembered in its state folder. Nothing is started or stopped."""
+
+    Settings: ClassVar = MemorySettings
+    target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
+
+    @staticmethod
+    def target_problem(target: TargetRef, settings: MemorySettings) -> str | None:
+        """A group that is not configured, known before anything runs."""
+        if target.name in settings.groups:
+            return None
+        return f"name: there is no group {target.name!r}; the groups are {', '.join(sorted(settings.groups))}"
+
+    def __init__(self, context: AdapterContext[MemorySettings]) -> None:
+        """Reads nothing yet: a back end that is down is no reason not to start."""
+        self.groups = Groups(context.state_dir)
+        self._settings = context.settings.groups
+        self._clock = context.clock
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        """One batch. What concerns one target is its value; what concerns all is raised (TargetUnavailable)."""
+        self.check(call)
+        return {target: self.state(target, call.now) for target in targets}
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        """Write the absolute size, unless somebody else was faster. Raises TargetError."""
+        self.check(call)
+        state = self.state(target, call.now)
+        if isinstance(state, TargetError):
+            raise state
+        if change.decided_from != state.replicas or change.revision not in (None, state.revision):
+            return Conflict(
+                f"{target} has the size {state.replicas} at revision {state.revision} by now; the decision saw "
+                f"{change.decided_from} at revision {change.revision}"
+            )
+        if change.size == state.replicas:
+            return Unchanged()
+        group = self.read(target.name)
+        try:
+            self.groups.write(target.name, group.resized(target.name, change.size, call.now, change.victims))
+        except OSError as error:
+            raise TargetUnavailable(f"{target} was not written: {error.strerror}; make its folder writable") from None
+        return Written(change.size)
+
+    def check(self, call: Call) -> None:
+        """A call whose deadline has passed does nothing. Raises TargetUnavailable."""
+        if self._clock.monotonic() >= call.deadline:
+            raise TargetUnavailable("no time is left before the cycle's deadline; the next cycle tries again")
+
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        """One target as the back end has it."""
+        settings = self._settings.get(target.name)
+        if settings is None:
+            return TargetNotFound(f"{target} does not exist; add it to `groups`, or correct scaleTargetRef.name")
+        if not settings.scalable:
+            return TargetNotScalable(f"{target} has `scalable: false`; name another group")
+        try:
+            group = self.read(target.name)
+        except TargetUnavailable as error:
+            return error
+        instances = tuple([self.instance(name, since, settings, now) for name, since in group.members.items()])
+        return TargetState(len(instances), len(instances), instances, revision=str(group.revision))
+
+    def read(self, name: str) -> Group:
+        """A group; one that was never written is as its settings begin it. Raises TargetUnavailable."""
+        try:
+            return self.groups.read(name) or Group.first(name, self._settings[name].initial_replicas)
+        except OSError as error:
+            raise TargetUnavailable(f"{name} cannot be read: {error.strerror}; make its folder readable") from None
+        except ValueError:
+            raise TargetUnavailable(
+                f"{self.groups.file(name)} is not a valid record of a group; repair it, or remove it to begin anew"
+            ) from None
+
+    def instance(self, name: str, since: datetime | None, settings: GroupSettings, now: datetime) -> Instance:
+        """A member, not ready before it has had its time to start."""
+        starts_until = None if since is None else since + settings.startup_time
+        ready = starts_until is None or starts_until <= now
+        return Instance(
+            name,
+            Phase.RUNNING,
+            ready=ready,
+            ready_transition=starts_until if ready else since,
+            started_at=since,
+            identities=frozenset({name}),
+        )

@@ -1,0 +1,46 @@
+"""Events, equal ones counted."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from autoscaler.documents.base import Document
+from autoscaler.model import EventType
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+    from autoscaler.record import EventRow
+
+
+class EventDocument(Document):
+    """Equal events of one autoscaler, counted: `x5 over 96s`."""
+
+    autoscaler: str
+    type: EventType
+    reason: str
+    message: str
+    count: int
+    first: datetime
+    last: datetime
+    dry_run: bool
+
+
+class EventList(Document):
+    """A page of events."""
+
+    events: tuple[EventDocument, ...]
+    """In the order of their last time, the newest last."""
+    total: int
+    """How many there are on all pages."""
+
+
+def event(row: "EventRow") -> EventDocument:
+    """The document of equal events."""
+    return EventDocument(
+        autoscaler=row.name,
+        type=row.type,
+        reason=row.reason,
+        message=row.message,
+        count=row.count,
+        first=row.first,
+        last=row.last,
+        dry_run=row.dry_run,
+    )
