@@ -26,7 +26,7 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What several files share that there is only one of -> where the tests of it are."""
 
-LONGEST: Final = ()
+LONGEST: Final[tuple[str, ...]] = ()
 """Units that take longest, the longest first: begun last, one of them would run alone at the end."""
 
 _ENDED_WITHIN_SECONDS: Final = 10.0
