@@ -23,10 +23,10 @@ run: $(VENV)/installed ## real Prometheus, real workers, the daemon; DEMO_SECOND
 	@$(BIN)/python -m demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
 test: $(VENV)/installed-dev $(if $(filter 0,$(shell id -u)),servers) ## everything, with branch coverage
-	$(BIN)/python -m pytest --cov
+	$(BIN)/python -m pytest -n auto --cov
 
 test-unit: $(VENV)/installed-dev ## what needs no server and no build
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "not slow"
 
 fmt: $(VENV)/installed-dev ## format the code
 	$(BIN)/ruff check --quiet --select I --fix .

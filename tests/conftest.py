@@ -1,7 +1,44 @@
 """What holds for every test."""
 
+import os
 import signal
+import sys
+
+import pytest
+from xdist.remote import Producer
+from xdist.workermanage import WorkerController
+
+from tests.parallel import Units, end_processes_of, longest_first
 
 # A shell without job control starts what it puts into the background with SIGINT ignored, and every process that a
 # test starts would inherit that. The tests of Ctrl-C need what a terminal gives.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Where nobody may write bytecode, every daemon that a test starts and every worker of pytest-xdist would compile all
+# that it imports anew: a third of the suite's processor time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.hookimpl(trylast=True)  # after the marks that other conftests set
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # in a worker of pytest-xdist
+        longest_first(items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
+    return Units(config, log)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: a third of the time is waiting for servers."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_testnodedown(node: WorkerController, error: object | None) -> None:
+    """What a worker that died has started is ended here, for it cannot do so itself."""
+    if error:
+        terminal = node.config.pluginmanager.get_plugin("terminalreporter")
+        for command in end_processes_of(node.gateway.id, node.workerinput["testrunuid"]):
+            terminal.ensure_newline()
+            terminal.write_line(f"{node.gateway.id} died and left this running, which is ended now: {command}")

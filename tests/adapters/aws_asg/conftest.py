@@ -3,10 +3,14 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import botocore.session
 import pytest
+from botocore.loaders import create_loader
 
 from adapters.aws_asg import AwsAsg
 from autoscaler.errors import TargetError
@@ -120,6 +124,13 @@ class Connection:
 
 
 Connect = Callable[..., Connection]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_are_read_once() -> Iterator[None]:
+    """An adapter makes a session of its own, and each session would read the megabytes that describe AWS anew."""
+    with patch.object(botocore.session, "create_loader", cache(create_loader)):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,7 @@ class AwsServer:
     requests: list[Request] = field(default_factory=list)
     roles: dict[str, str] = field(default_factory=dict)
     """Role ARN -> the external id that its trust policy asks for."""
+    _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def reset(self) -> None:
         """Forget the groups, the requests and what was decided of the world; EC2's images take long to load."""
@@ -64,15 +65,17 @@ class AwsServer:
 
     def client(self, service: str, key: str = SOMEBODY) -> Any:
         """A plain boto3 client; with the key by default its requests pass unnoted and unrefused."""
-        make: Any = boto3.client  # its stubs want a literal
-        return make(
-            service,
-            region_name=REGION,
-            endpoint_url=self.url,
-            aws_access_key_id=key,
-            aws_secret_access_key="else",
-            config=Config(retries={"total_max_attempts": 1}),
-        )
+        if (service, key) not in self._clients:
+            make: Any = boto3.client  # its stubs want a literal
+            self._clients[service, key] = make(
+                service,
+                region_name=REGION,
+                endpoint_url=self.url,
+                aws_access_key_id=key,
+                aws_secret_access_key="else",
+                config=Config(retries={"total_max_attempts": 1}),
+            )
+        return self._clients[service, key]
 
     @property
     def backend(self) -> Backend:
@@ -170,6 +173,7 @@ class _Door:
 
 class _Quiet(WSGIRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes: the second must not wait for the client's ACK
 
     def log(self, *_: Any, **__: Any) -> None:
         """Nothing: pytest shows what matters."""

@@ -1,0 +1,110 @@
+"""How tests run side by side (`pytest -n`): which of them stay together, which go first, and what a dead worker leaves.
+
+A file's tests run in one worker, one after another, so that what its fixtures start is started once.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
+    "docker": (  # one engine a machine: another would wait for its end
+        "tests/adapters/docker_swarm/",
+        "tests/e2e/test_docker_swarm.py",
+        "tests/cli/test_check_live.py",
+    ),
+    "demo": ("tests/demo/",),  # two demos at once would look for their ports at the same place
+}
+"""What several files share that there is only one of -> where the tests of it are."""
+
+LONGEST: Final[tuple[str, ...]] = ()
+"""Units that take longest, the longest first: begun last, one of them would run alone at the end."""
+
+_ENDED_WITHIN_SECONDS: Final = 10.0
+
+
+def unit(nodeid: str) -> str:
+    """The name of what runs as one, in one worker: a file, or what stands in `TOGETHER`."""
+    for name, places in TOGETHER.items():
+        if nodeid.startswith(places):
+            return name
+    return nodeid.partition("::")[0]
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Sort: the longest units, then those with a slow test, then the rest; each unit's tests follow one another."""
+    slow = {unit(item.nodeid) for item in items if item.get_closest_marker("slow")}
+
+    def rank(item: pytest.Item) -> tuple[int, str]:
+        name = unit(item.nodeid)
+        place = LONGEST.index(name) if name in LONGEST else len(LONGEST) + (name not in slow)
+        return place, name
+
+    items.sort(key=rank)
+
+
+class Units(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ships no types
+    """Gives each worker a unit at a time, in the order of the tests."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # else the units with the most tests come first, which are the quickest
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """The test with which the worker died, if it had one; it is not run again, the rest of its unit is."""
+        work: dict[str, dict[str, bool]] = self.assigned_work[node]
+        died_at = next((nodeid for tests in work.values() for nodeid, done in tests.items() if not done), None)
+        if died_at is not None:
+            work[unit(died_at)][died_at] = True
+        for name in [name for name, tests in work.items() if all(tests.values())]:
+            del work[name]  # handed on, it would be an empty errand that nothing follows
+        super().remove_node(node)
+        return died_at
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit(nodeid)
+
+
+def end_processes_of(worker: str, run: str) -> list[str]:
+    """End what a worker that died has started, however far its children have gone; returns their command lines.
+
+    They are known by what pytest-xdist puts into the environment of its workers.
+    """
+    marks = {f"PYTEST_XDIST_WORKER={worker}".encode(), f"PYTEST_XDIST_TESTRUNUID={run}".encode()}
+    found = {pid: _command(pid) for pid in _started_with(marks)}
+    _signal(found, signal.SIGTERM)
+    end = time.monotonic() + _ENDED_WITHIN_SECONDS
+    while (left := _started_with(marks)) and time.monotonic() < end:
+        time.sleep(0.1)
+    _signal(left, signal.SIGKILL)
+    return sorted(found.values())
+
+
+def _started_with(marks: set[bytes]) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile, or is another user's
+            if marks <= set((process / "environ").read_bytes().split(b"\0")):
+                found.append(int(process.name))
+    return found
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    return f"process {pid}"
+
+
+def _signal(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)

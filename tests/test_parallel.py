@@ -1,0 +1,58 @@
+"""Tests that run side by side must not lose one, nor leave anything running."""
+
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.parallel import LONGEST, TOGETHER, unit
+
+ROOT = Path(__file__).parents[1]
+DIES = """
+import os, signal, subprocess
+
+def test_dies():
+    subprocess.Popen(["sleep", "3600.75"], start_new_session=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def test_after_it():
+    pass
+"""
+
+
+def command_lines() -> list[bytes]:
+    """Of every process."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it ended meanwhile
+            found.append(file.read_bytes())
+    return found
+
+
+def test_a_file_is_a_unit_unless_its_server_is_shared() -> None:
+    """Each of two Docker suites waits for the other's engine; side by side the second only blocks a worker."""
+    assert unit("tests/decide/test_rules.py::test_one[a::b]") == "tests/decide/test_rules.py"
+    assert unit("tests/adapters/docker_swarm/test_traps.py::test_one") == unit("tests/e2e/test_docker_swarm.py::test")
+
+
+def test_what_goes_first_and_what_stays_together_exists() -> None:
+    """A table that names what was renamed would order nothing."""
+    places = [place for places in TOGETHER.values() for place in places]
+    places += [name for name in LONGEST if name not in TOGETHER]
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_fails_one_test_and_leaves_nothing_running(tmp_path: Path) -> None:
+    """The others run all the same, and the server that it had started is ended."""
+    (tmp_path / "test_dies.py").write_text(DIES)
+    (tmp_path / "test_lives.py").write_text("def test_lives():\n    pass\n")
+    words = ("-m", "pytest", "-n", "2", "-p", "tests.conftest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}")
+    done = subprocess.run(
+        [sys.executable, *words, str(tmp_path)], cwd=ROOT, check=False, capture_output=True, text=True, timeout=120
+    )
+    assert "1 failed, 2 passed" in done.stdout.splitlines()[-1], done.stdout + done.stderr
+    assert "died and left this running, which is ended now: sleep 3600.75" in done.stdout
+    assert b"sleep\x003600.75\x00" not in command_lines()
