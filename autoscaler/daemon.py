@@ -15,15 +15,12 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from autoscaler.clock import Clock
 from autoscaler.config import load
 from autoscaler.config.settings import Settings
-from autoscaler.documents.headline import failed
-from autoscaler.errors import AutoscalerError, ConfigError, named
-from autoscaler.log import line
+from autoscaler.errors import AutoscalerError, ConfigError, StateError, named
+from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_state
-from autoscaler.model import Decision
-from autoscaler.record import Store
-from autoscaler.record.folder import make_folder, state_folder
+from autoscaler.record import Retention, State, make_folder, state_folder
 from autoscaler.runtime import Runtime
 from autoscaler.schedule import Batch
 
@@ -34,7 +31,8 @@ _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
 _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
-_NAMED_IN_STATUS: Final = 3
+_UPKEEP_SECONDS: Final = 5.0
+"""How often the state is held against other daemons: several times before they count it as left behind."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -61,6 +59,11 @@ def read(options: Options) -> Settings:
     return settings
 
 
+def retention_of(settings: Settings) -> Retention:
+    """What of the state is kept."""
+    return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
+
+
 class _Reload:
     """A reload that was asked for over HTTP; `answer` gets what was wrong."""
 
@@ -82,28 +85,27 @@ class Daemon:
         for known in (*_STOP, signal.SIGHUP):  # first of all: one that comes while we build is heeded later
             signal.signal(known, self._on_signal)
         self._started = clock.now()
-        self._failing: dict[str, bool] = {}
-        """Autoscaler's name -> whether its last cycle failed."""
-        self._warned: dict[str, tuple[str, ...]] = {}
-        """Autoscaler's name -> what its target warned of in the last cycle."""
-        self._known_hung: tuple[str, ...] = ()
+        self._reporter = Reporter(logger)
+        self._upkeep_at = 0.0
+        """When the state's upkeep is due, on the monotonic clock."""
         self.registry = CollectorRegistry()
         """Every metric of this process."""
         self._metrics = Metrics(self.registry, clock, _VERSION)
         self._settings = settings = read(options)
         state_dir = make_folder(state_folder(os.environ))
-        self._store = Store.open(settings.state.url, state_dir, settings.state.retention)
+        self._state = State.open(settings.state.url, state_dir, retention_of(settings))
         self._service = ServiceManager(clock)
-        self._runtime = Runtime(self._store, state_dir, clock, logger, self._report, self._metrics)
+        self._runtime = Runtime(self._state, state_dir, clock, logger, self._report, self._metrics)
         try:
+            self._state.follow(retention_of(settings), settings.autoscalers)
             self._runtime.follow(settings)
         except BaseException:
             self._service.close()
-            self._store.close()
+            self._state.close()
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
-        watch_state(self.registry, self._store.size, clock)
+        watch_state(self.registry, self._state.archive.size, clock)
         ProcessCollector(registry=self.registry)
 
     def run(self) -> bool:
@@ -125,8 +127,10 @@ class Daemon:
                 if isinstance(request, _Reload):
                     request.answer.put(problems)
             lanes.follow_clock()
-            self._tell_hung()
-            service.status(self._status())
+            self._reporter.lanes_hung(lanes.hung())
+            self._runtime.supervise()
+            self._keep_up_state()
+            service.status(self._reporter.status(len(self._settings.autoscalers), len(self._runtime.adapters)))
             if not self._ready and lanes.begun():
                 self._ready = True
                 service.ready()
@@ -145,8 +149,8 @@ class Daemon:
         """
         self._begin()
         ended = self._runtime.lanes.once()
-        self._tell_hung()
-        fine = ended and not any(self._failing.values())
+        self._reporter.lanes_hung(self._runtime.lanes.hung())
+        fine = ended and not self._reporter.failing
         return fine, self._close() and ended
 
     def _begin(self) -> None:
@@ -164,7 +168,7 @@ class Daemon:
         from autoscaler.web.page import pages  # noqa: PLC0415 - as above
 
         sources = Sources(
-            store=self._store,
+            state=self._state,
             settings=lambda: self._settings,
             clock=self._clock,
             registry=self.registry,
@@ -226,55 +230,32 @@ class Daemon:
             return [f"the reload failed: {named(error)}; this is a bug, please report it"]
         self._settings = settings
         self._count(settings)
-        self._store.set_retention(settings.state.retention)
-        for name in self._failing.keys() - {scaler.name for scaler in settings.autoscalers}:
-            del self._failing[name]
-            self._warned.pop(name, None)
+        self._state.follow(retention_of(settings), settings.autoscalers)
+        self._reporter.follow({scaler.name for scaler in settings.autoscalers})
         return []
+
+    def _keep_up_state(self) -> None:
+        """Every few seconds: hold the state against other daemons, and say whether it was cut short."""
+        if self._clock.monotonic() < self._upkeep_at:
+            return
+        self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
+        try:
+            self._state.renew()
+            self._reporter.state_cut(self._state.archive.cuts())
+        except StateError as failure:
+            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
 
     def _count(self, settings: Settings) -> None:
         self._metrics.configured(settings.autoscalers, self._runtime.adapters, settings.prometheus)
 
     def _close(self) -> bool:
         ended = self._runtime.close()
-        if ended:  # a cycle that hangs may still come back, and must not meet a closed store
-            self._store.close()
+        if ended:  # a cycle that hangs may still come back, and must not meet a closed state
+            self._state.close()
         self._service.close()
         self._logger.info("stopped", cycles_ended=ended)
         return ended
 
     def _report(self, batch: Batch) -> None:
-        for decision in batch.decisions:
-            line.log(self._logger, decision)
-            self._tell_warnings(decision)
+        self._reporter.cycle_ended(batch.decisions, batch.broken)
         self._metrics.cycle_ended(batch)
-        self._failing.update({decision.name: failed(decision) for decision in batch.decisions})
-        self._failing.update(dict.fromkeys(batch.broken, True))
-
-    def _tell_warnings(self, decision: Decision) -> None:
-        """What a target itself warns of, once each time that it comes up."""
-        for warning in decision.warnings:
-            if warning not in self._warned.get(decision.name, ()):
-                self._logger.warning(
-                    "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
-                )
-        self._warned[decision.name] = decision.warnings
-
-    def _tell_hung(self) -> None:
-        hung = self._runtime.lanes.hung()
-        for name in hung:
-            if name not in self._known_hung:
-                self._logger.error("lane_hung", adapter=name, error="its cycle is past its deadline; others go on")
-        for name in self._known_hung:
-            if name not in hung:
-                self._logger.info("lane_recovered", adapter=name)
-        self._known_hung = hung
-
-    def _status(self) -> str:
-        """For `systemctl status`: how many, and which of them fail."""
-        failing = sorted(name for name, failing in self._failing.copy().items() if failing)
-        text = f"{len(self._settings.autoscalers)} autoscalers on {len(self._runtime.adapters)} connections"
-        if failing:
-            more = f" and {len(failing) - _NAMED_IN_STATUS} more" if len(failing) > _NAMED_IN_STATUS else ""
-            text += f"; failing: {', '.join(failing[:_NAMED_IN_STATUS])}{more}"
-        return text + (f"; hanging: {', '.join(self._known_hung)}" if self._known_hung else "")

@@ -55,6 +55,10 @@ class StateError(AutoscalerError):
     """The durable state cannot be read or written: nothing may be scaled without it."""
 
 
+class StaleLedger(StateError):
+    """Another lane, or another daemon, has taken over what this one remembered: it must write nothing any more."""
+
+
 class ServerError(AutoscalerError):
     """A running daemon could not be asked over HTTP; the message names its address and the remedy."""
 

@@ -124,3 +124,26 @@ def format_duration(duration: timedelta) -> str:
         count, rest = divmod(rest, unit)
         text += f"{count}{name}" if count else ""
     return text
+
+
+_SIZE: Final = re.compile(r"(\d{1,18})(B|[KMGTPE]i?B)")
+_SIZE_FORM: Final = 'write it with a unit, as in "512MB" or "5GB" (B, KB, MB, GB, TB, PB, EB; 1KB is 1024 bytes)'
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size as Prometheus' --storage.tsdb.retention.size takes it: `512MB`, where 1KB is 1024B.
+
+    Raises QuantityError for another form.
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise QuantityError(f"{text[:64]!r} is not a valid size; {_SIZE_FORM}")
+    return int(match[1]) << 10 * "BKMGTPE".index(match[2][0])
+
+
+def format_size(size: int) -> str:
+    """The shortest form that parses back to it: `5GB`."""
+    power = 0
+    while size and size % 1024 == 0 and power < 6:
+        size, power = size // 1024, power + 1
+    return f"{size}{'BKMGTPE'[power]}{'B' if power else ''}"

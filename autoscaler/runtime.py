@@ -1,12 +1,14 @@
 """Everything that a configuration asks for, built; and made to follow the next configuration.
 
-One connection is one adapter with its lane, its observer and its actuator. The store is everybody's.
+One connection is one adapter with its lane, in one epoch of what its autoscalers remember. What a lane's cycles work
+with is one `Work`, which is replaced between cycles and never changed.
 """
 
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,15 +18,20 @@ from autoscaler.config.settings import AdapterSection, PrometheusSource, Setting
 from autoscaler.errors import AdapterError, AutoscalerError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
-from autoscaler.model import Autoscaler, Call, Decision, History, Observation, Outcome, TargetRef
-from autoscaler.observe import Observer, Sighting
-from autoscaler.record import Store
-from autoscaler.record.folder import make_folder
-from autoscaler.schedule import Batch, Lane, Lanes
-from autoscaler.target import Adapter, AdapterContext, Closes, load
+from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, TargetRef
+from autoscaler.observe import Connection, Observer
+from autoscaler.record import Ledger, State, make_folder
+from autoscaler.schedule import Batch, Lane, Lanes, Work
+from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load
 
 _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one second to let go."""
+_HANGS_AFTER_PERIODS: Final = 3
+"""How far past its deadline a lane is superseded."""
+_MOST_ABANDONED: Final = 3
+"""Threads of one connection that are left behind in what hangs, before it waits for one of them to end."""
+_RETRY_SECONDS: Final = 15.0
+"""How long after a failure it is tried again to supersede a lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +39,42 @@ class _Ports:
     """`cycle.Ports` of one lane."""
 
     observer: Observer
-    store: Store
+    ledger: Ledger
     actuator: Actuator
 
-    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
-        return self.observer.observe(scalers, call)
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
+        known = self.ledger.sightings({scaler.target for scaler in scalers})
+        return self.observer.observe(scalers, call, known)
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        return self.store.recall(scalers)
+        return self.ledger.recall(scalers)
 
     def intend(self, decisions: Sequence[Decision]) -> None:
-        self.store.intend(decisions)
+        self.ledger.intend(decisions)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         return self.actuator.act(decisions, call)
 
-    def record(self, observed: Mapping[str, Observation], decisions: Sequence[Decision]) -> None:
-        self.store.record(observed, decisions)
+    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
+
+    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
+        self.actuator.announce(decisions, call)
+
+
+class _AdapterMemory:
+    """`target.AdapterMemory` in the ledger of the adapter's lane, which begins after the adapter was built."""
+
+    def __init__(self) -> None:
+        self.ledger: Ledger | None = None
+
+    def load(self) -> Mapping[TargetRef, AdapterValues]:
+        return {} if self.ledger is None else self.ledger.adapter_memory()
+
+    def save(self, target: TargetRef, values: AdapterValues | None) -> None:
+        if self.ledger is None:
+            raise AdapterError("an adapter may save nothing before it was first asked to observe")
+        self.ledger.save_adapter_memory(target, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +88,34 @@ class _Wanted:
     """Those of its autoscalers that are, one by one."""
 
 
-@dataclass(slots=True)
-class _Connection:
-    wanted: _Wanted
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """An adapter that nothing uses yet."""
+
     adapter: Adapter
-    actuator: Actuator
+    memory: _AdapterMemory
+
+
+@dataclass(slots=True)
+class _Connected:
+    wanted: _Wanted
+    built: _Built
+    metered: Adapter
+    connection: Connection
+    ledger: Ledger
     lane: Lane
+    scalers: Sequence[Autoscaler]
     sources: Mapping[str, PrometheusSource]
-    observer: Observer
+
+    def stuck(self) -> bool:
+        """Whether its lane, or its adapter in a thread of its own, hangs too long to be waited for."""
+        shortest = min(self.lane.periods, default=None)
+        overdue = 0.0 if shortest is None else self.connection.overdue_seconds() / shortest.total_seconds()
+        return max(self.lane.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
+
+    def ended(self) -> bool:
+        """Whether no thread is in it any more."""
+        return not self.lane.running() and self.connection.overdue_seconds() == 0
 
 
 class Runtime:
@@ -77,7 +123,7 @@ class Runtime:
 
     def __init__(
         self,
-        store: Store,
+        state: State,
         state_dir: Path,
         clock: Clock,
         logger: Logger,
@@ -86,26 +132,27 @@ class Runtime:
     ) -> None:
         """`report` is told of every cycle that ended, on its lane's thread."""
         self.lanes = Lanes(clock, logger)
-        self._store = store
+        self._state = state
         self._state_dir = state_dir
         self._clock = clock
         self._logger = logger
         self._report = report
         self._metrics = metrics
-        self._connections: dict[str, _Connection] = {}
-        self._left_behind: list[Lane] = []
-        """Lanes that hung when they were retired."""
-        self._sightings = store.sightings(Sighting)
+        self._connected: dict[str, _Connected] = {}
+        self._abandoned: dict[str, list[_Connected]] = {}
+        """Connection's name -> those of it whose thread hung when they were superseded or replaced."""
+        self._retry_at: dict[str, float] = {}
+        """Connection's name -> when it is tried again to supersede its lane."""
 
     @property
     def adapters(self) -> Sequence[str]:
         """The connections' names, sorted."""
-        return sorted(self._connections)
+        return sorted(self._connected)
 
     def follow(self, settings: Settings) -> None:
-        """Make what runs follow `settings`; what did not change goes on.
+        """Make what runs follow `settings`; what did not change goes on, in the same epoch.
 
-        An adapter without autoscalers is not built. Raises AdapterError or StateError, and has changed nothing then.
+        An adapter without autoscalers is not built. Raises AdapterError or StateError.
         """
         scalers: dict[str, list[Autoscaler]] = {}
         for scaler in settings.autoscalers:
@@ -118,44 +165,90 @@ class Runtime:
             )
             for name, used in scalers.items()
         }
-        kept = {name for name, have in self._connections.items() if wanted.get(name) == have.wanted}
+        kept = {name for name, have in self._connected.items() if wanted.get(name) == have.wanted}
         built = self._build({name: want for name, want in wanted.items() if name not in kept})
-        self._end([self._connections.pop(name) for name in self._connections.keys() - kept])
-        for name, have in self._connections.items():
-            self._refit(have, settings.prometheus, scalers[name])
+        self._end([self._connected.pop(name) for name in self._connected.keys() - kept])
+        for name, have in self._connected.items():
+            if (have.scalers, have.sources) != (scalers[name], settings.prometheus):
+                have.scalers, have.sources = scalers[name], settings.prometheus
+                have.lane.assign(self._work(have))
+                self.lanes.reschedule(have.lane)
         for name, adapter in built.items():
-            self._connect(name, wanted[name], adapter, settings.prometheus, scalers[name])
+            self._connect(name, wanted[name], adapter, scalers[name], settings.prometheus)
+
+    def supervise(self) -> None:
+        """To be called every second or so: gives a lane that hangs too long a successor."""
+        for name, have in list(self._connected.items()):
+            if have.stuck() and self._clock.monotonic() >= self._retry_at.get(name, 0.0):
+                self._supersede(name, have)
 
     def close(self) -> bool:
         """End all; waits for running cycles, up to their deadlines. False: one hangs, and its thread is left behind."""
-        gone = list(self._connections.values())
-        self._connections.clear()
+        gone = list(self._connected.values())
+        self._connected.clear()
         self._end(gone)
         self.lanes.stop()
-        return not any(lane.hung() for lane in self._left_behind)
+        return all(each.ended() for abandoned in self._abandoned.values() for each in abandoned)
 
-    def _build(self, wanted: Mapping[str, _Wanted]) -> Mapping[str, Adapter]:
-        built: dict[str, Adapter] = {}
+    def _supersede(self, name: str, have: _Connected) -> None:
+        """A new adapter, lane and epoch in place of one that hangs. What hangs can write and record nothing more."""
+        self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
+        left = self._abandoned[name] = [each for each in self._abandoned.get(name, ()) if not each.ended()]
+        if len(left) >= _MOST_ABANDONED:
+            self._logger.error(
+                "lane_waits",
+                adapter=name,
+                error=f"it hangs, as do {len(left)} threads left behind before it; it goes on when one of them ends",
+            )
+            return
+        try:
+            built = self._build_one(name, have.wanted)
+        except AutoscalerError as failure:
+            self._logger.error("lane_not_superseded", adapter=name, error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+            return
+        overdue = max(have.lane.overdue_seconds(), have.connection.overdue_seconds())
+        del self._connected[name]
+        self._end([have])
+        try:
+            self._connect(name, have.wanted, built, have.scalers, have.sources, missed=have.lane.missed)
+        except AutoscalerError as failure:
+            self._connected[name] = have  # it is stuck still: tried again
+            self._let_go([built.adapter])
+            self._logger.error("lane_not_superseded", adapter=name, error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+            return
+        del self._retry_at[name]
+        self.lanes.count_superseded(name)
+        self._logger.error(
+            "lane_superseded",
+            adapter=name,
+            error=f"its cycle hung {overdue:.0f} s past its deadline; a new lane has taken over, the hanging thread is "
+            "left behind and can write nothing more",
+        )
+
+    def _build(self, wanted: Mapping[str, _Wanted]) -> Mapping[str, _Built]:
+        built: dict[str, _Built] = {}
         try:
             for name, want in wanted.items():
                 built[name] = self._build_one(name, want)
         except AutoscalerError:
-            self._let_go(built.values())
+            self._let_go(each.adapter for each in built.values())
             raise
         return built
 
-    def _build_one(self, name: str, want: _Wanted) -> Adapter:
+    def _build_one(self, name: str, want: _Wanted) -> _Built:
+        memory = _AdapterMemory()
         context = AdapterContext(
             name=name,
             settings=want.section.settings,
             clock=self._clock,
             logger=self._logger,
             state_dir=make_folder(self._state_dir / "adapters" / name),
+            memory=memory,
             dry_run=want.dry_run,
             dry_targets=want.dry_targets,
         )
         try:
-            return load(want.section.type)(context)
+            return _Built(load(want.section.type)(context), memory)
         except AdapterError as error:
             raise AdapterError(f"adapters.{name}: {error}") from error
         except Exception as error:
@@ -168,38 +261,38 @@ class Runtime:
         self,
         name: str,
         wanted: _Wanted,
-        adapter: Adapter,
-        sources: Mapping[str, PrometheusSource],
+        built: _Built,
         scalers: Sequence[Autoscaler],
+        sources: Mapping[str, PrometheusSource],
+        missed: int = 0,
     ) -> None:
-        actuator = Actuator({name: self._metered(name, adapter)}, self._clock, self._logger)
-        observer = self._observer(name, adapter, sources)
+        """A lane in a new epoch. Raises StateError."""
+        ledger = built.memory.ledger = self._state.ledger(name)
+        adapter = metered(name, built.adapter, self._metrics, self._clock)
         lane = Lane(name, self._clock, self._logger, self._report)
-        lane.equip(scalers, _Ports(observer, self._store, actuator))
-        self._connections[name] = _Connection(wanted, adapter, actuator, lane, sources, observer)
+        lane.missed = missed
+        connection = Connection(name, adapter, self._clock, self._logger)
+        have = _Connected(wanted, built, adapter, connection, ledger, lane, scalers, sources)
+        lane.assign(self._work(have))
+        self._connected[name] = have
         self.lanes.add(lane)
 
-    def _refit(self, have: _Connection, sources: Mapping[str, PrometheusSource], scalers: Sequence[Autoscaler]) -> None:
-        """Same adapter, same lane: other autoscalers, and where Prometheus' section changed other sources."""
-        have.lane.equip(scalers, _Ports(have.observer, self._store, have.actuator))
-        self.lanes.reschedule(have.lane)
-        if sources != have.sources:
-            have.sources = sources
-            have.observer.follow(sources)
+    def _work(self, have: _Connected) -> Work:
+        name = have.lane.name
+        observer = Observer(have.sources, {name: have.connection}, self._clock, self._logger, self._metrics)
+        actuator = Actuator({name: have.metered}, self._clock, self._logger, have.ledger.is_current)
+        ports = _Ports(observer, have.ledger, actuator)
+        return Work.of(have.scalers, ports, partial(have.ledger.follow, tuple(have.scalers)), observer.close)
 
-    def _observer(self, name: str, adapter: Adapter, sources: Mapping[str, PrometheusSource]) -> Observer:
-        adapters = {name: self._metered(name, adapter)}
-        return Observer(sources, adapters, self._clock, self._logger, sightings=self._sightings, meter=self._metrics)
-
-    def _metered(self, name: str, adapter: Adapter) -> Adapter:
-        return metered(name, adapter, self._metrics, self._clock)
-
-    def _end(self, gone: Collection[_Connection]) -> None:
+    def _end(self, gone: Collection[_Connected]) -> None:
+        """No further cycle of these; waits for running ones, up to their deadlines."""
         self.lanes.retire([have.lane for have in gone])
-        self._let_go([have.adapter for have in gone])
+        self._let_go(have.built.adapter for have in gone)
         for have in gone:
-            _close_observer(have.observer, have.lane)
-        self._left_behind += [have.lane for have in gone if have.lane.hung()]
+            if have.ended():
+                have.lane.end()
+            else:
+                self._abandoned.setdefault(have.lane.name, []).append(have)
 
     def _let_go(self, adapters: Iterable[Adapter]) -> None:
         """Close them side by side, with a bound: one that hangs must not keep the others, or the process."""
@@ -219,8 +312,3 @@ class Runtime:
             adapter.close()
         except Exception as error:  # noqa: BLE001 - foreign code; what it held is lost either way
             self._logger.warning("adapter_close_failed", error=named(error))
-
-
-def _close_observer(observer: Observer, lane: Lane) -> None:
-    if not lane.hung():  # its cycle may still be using it
-        observer.close()

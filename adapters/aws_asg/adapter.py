@@ -22,9 +22,11 @@ from autoscaler.target import (
     Phase,
     ScaleChange,
     ScaleOutcome,
+    StateError,
     TargetError,
     TargetRef,
     TargetState,
+    TargetUnavailable,
 )
 
 _NAME: Final = re.compile(r"[!-9;-~]{1,255}")
@@ -55,7 +57,7 @@ class AwsAsg:
         self._clock = context.clock
         self._logger = context.logger
         self._api: Final = Api(context.name, settings, context.clock)
-        self._writes = Writes(context.state_dir / "writes.json", context.logger)
+        self._writes = Writes(context.name, context.memory, context.state_dir / "writes.json", context.logger)
         self._machines = Machines(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
         self._breaker = Breaker(self._api, settings.circuit_breaker)
@@ -71,6 +73,12 @@ class AwsAsg:
         """All groups a hundred a call; EC2 is asked for instances that are new, AWS's other lists now and then."""
         if not targets:
             return {}
+        try:
+            self._writes.load()
+        except StateError as error:
+            raise TargetUnavailable(
+                f"what was written lately cannot be recalled, so no size is sure: {error}"
+            ) from None
         found = self._describe(sorted({target.name for target in targets}), call)
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
         read = {name: self._read(name, group, failed, call) for name, group in found.items()}

@@ -22,6 +22,7 @@ from autoscaler.target import (
     Logger,
     ScaleChange,
     ScaleOutcome,
+    StateError,
     TargetError,
     TargetUnavailable,
     Unchanged,
@@ -148,10 +149,10 @@ class Scaling:
     def _remember(self, name: str, change: str, before: int, size: int, call: Call, ended: str | None = None) -> None:
         try:
             self.writes.remember(name, change, before, size, call.now, ended)
-        except OSError as error:
+        except StateError as error:
             raise TargetUnavailable(
-                f"group {name}: the state folder cannot be written ({error.strerror}); nothing was changed"
-            ) from error
+                f"group {name}: what is about to be written cannot be remembered, so nothing was changed: {error}"
+            ) from None
 
 
 def _busy(error: InProgress) -> Held:

@@ -1,16 +1,17 @@
 """Sizes written lately: AWS's reads lag its writes, so they are believed until AWS shows them.
 
 A group that still reports a size that our write left behind has not been changed by somebody; one that reports a
-third size has. Kept in a file, so that a restart does not forget a write that no read shows yet.
+third size has. Kept in the adapter's memory, so that a restart does not forget a write that no read shows yet.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from autoscaler.target import Logger
+from autoscaler.target import AdapterMemory, Logger, StateError, TargetRef
 
 BELIEVED_FOR: Final = timedelta(seconds=60)
 """Then AWS is believed, whatever it says."""
@@ -38,17 +39,40 @@ class Write:
 class Writes:
     """By the group's name."""
 
-    def __init__(self, file: Path, logger: Logger) -> None:
-        self._file = file
+    def __init__(self, connection: str, memory: AdapterMemory, old_file: Path, logger: Logger) -> None:
+        """`connection`: the adapter's name in the configuration. `old_file`: where 0.1.0 kept them."""
+        self._connection = connection
+        self._memory = memory
+        self._old_file = old_file
+        self._logger = logger
         self._writes: dict[str, Write] = {}
+        self._loaded = False
         self._previous: Write | None = None
         """What the last write took the place of."""
-        try:
-            self._writes = {name: _write(fields) for name, fields in json.loads(file.read_text()).items()}
-        except FileNotFoundError:
+
+    def load(self) -> None:
+        """Recall what was written before a restart; once. Raises StateError."""
+        if self._loaded:
             return
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            logger.warning("aws_writes_forgotten", file=str(file), error=type(error).__name__)
+        for target, values in self._memory.load().items():
+            self._recall(target.name, values)
+        if self._old_file.exists():
+            self._take_over(self._old_file)
+        self._loaded = True
+
+    def _take_over(self, file: Path) -> None:
+        try:
+            for name, values in json.loads(file.read_text()).items():
+                self._recall(name, values)
+            file.unlink()
+        except (OSError, ValueError, AttributeError) as error:
+            self._logger.warning("aws_writes_forgotten", file=str(file), error=type(error).__name__)
+
+    def _recall(self, name: str, values: Any) -> None:
+        try:
+            self._writes[name] = _write(values)
+        except (ValueError, TypeError, KeyError) as error:
+            self._logger.warning("aws_write_forgotten", group=name, error=type(error).__name__)
 
     def size(self, name: str, reported: int, now: datetime) -> int:
         """The group's size, when AWS reports this one."""
@@ -69,29 +93,47 @@ class Writes:
         return frozenset(self._writes[name].ended) if name in self._writes else frozenset()
 
     def remember(self, name: str, change: str, before: int, size: int, now: datetime, ended: str | None = None) -> None:
-        """Before the write is sent. Raises OSError where the state folder cannot be written."""
-        self._writes = {each: write for each, write in self._writes.items() if write.lasts(now)}
+        """Before the write is sent. Raises StateError where it cannot be kept: then it must not be sent."""
+        self._drop_old(now)
         self._previous = previous = self._writes.get(name)
         passed = (*(previous.passed if previous else ()), before)
         gone = (*(previous.ended if previous else ()), *((ended,) if ended else ()))
         self._writes[name] = Write(change, passed, size, now.isoformat(), gone)
-        self._save()
+        try:
+            self._save(name)
+        except StateError:
+            self._restore(name)
+            raise
 
     def forget(self, name: str) -> None:
         """What was remembered last was certainly not done: what was before it holds again."""
+        self._restore(name)
+        self._try_to_save(name)
+
+    def _restore(self, name: str) -> None:
         if self._previous is None:
             del self._writes[name]
         else:
             self._writes[name] = self._previous
-        self._save()
 
-    def _save(self) -> None:
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text(json.dumps({name: asdict(write) for name, write in self._writes.items()}))
-        fresh.replace(self._file)
+    def _drop_old(self, now: datetime) -> None:
+        for name in [name for name, write in self._writes.items() if not write.lasts(now)]:
+            del self._writes[name]
+            self._try_to_save(name)
+
+    def _try_to_save(self, name: str) -> None:
+        """What stays in the memory too long is only believed for a minute."""
+        try:
+            self._save(name)
+        except StateError as error:
+            self._logger.warning("aws_write_not_forgotten", group=name, error=str(error))
+
+    def _save(self, name: str) -> None:
+        write = self._writes.get(name)
+        self._memory.save(TargetRef(self._connection, name), None if write is None else asdict(write))
 
 
-def _write(fields: dict[str, Any]) -> Write:
+def _write(fields: Mapping[str, Any]) -> Write:
     at = datetime.fromisoformat(fields["at"]).isoformat()
     ended = tuple(map(str, fields["ended"]))
     return Write(str(fields["change"]), tuple(map(int, fields["passed"])), int(fields["size"]), at, ended)

@@ -1,41 +1,65 @@
 """Carries decisions out through the adapters, one after another, until the batch's deadline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from autoscaler.clock import Clock
-from autoscaler.decide import conclude
-from autoscaler.errors import TargetError, TargetUnavailable, named
+from autoscaler.errors import StaleLedger, TargetError, TargetUnavailable, named
 from autoscaler.logger import Logger
-from autoscaler.model import Call, Conflict, Decision, Held, Outcome, Proposed, ScaleChange, Unchanged, Written
+from autoscaler.model import (
+    Call,
+    Conflict,
+    Decision,
+    Held,
+    Outcome,
+    Proposed,
+    ScaleChange,
+    TargetRef,
+    Unchanged,
+    Written,
+)
 from autoscaler.target import Adapter, Announces
 
 
 class Actuator:
-    """Stands behind `cycle.Ports.act`. Whatever an adapter does, each change comes back with an outcome."""
+    """Stands behind `cycle.Ports.act` and `announce`. Whatever an adapter does, each change has an outcome."""
 
-    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock, logger: Logger) -> None:
-        """`adapters`: connections by name; a decision's target names the one that is written through."""
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        clock: Clock,
+        logger: Logger,
+        is_current: Callable[[TargetRef], bool] = lambda _: True,
+    ) -> None:
+        """`adapters`: connections by name; a decision's target names the one that is written through.
+
+        `is_current`: whether this lane may still write to a target, or another one has taken over.
+        """
         self._adapters = adapters
         self._clock = clock
         self._logger = logger
+        self._is_current = is_current
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         """Autoscaler's name -> what its write came to, for each decision that has a change; in a dry run `Proposed`.
 
         Failures are values. What the deadline leaves no time for is not written and comes back as TargetUnavailable.
-        Failures and proposals are then announced to the adapters that keep a record of them.
+        Raises StaleLedger, before the next write, when another lane has taken over.
         """
-        outcomes = {
+        return {
             decision.name: self._one(decision, decision.change, call)
             for decision in decisions
             if decision.change is not None
         }
-        for decision in decisions:  # after the last write: a back end's records never delay a write
-            outcome = outcomes.get(decision.name)
-            if isinstance(outcome, Proposed | TargetError):
-                self._announce(decision, outcome, call)
-        return outcomes
+
+    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
+        """Tell the adapters that keep a record of decisions which concluded ones were not written: failures, proposals.
+
+        Never raises; what the deadline leaves no time for is left out.
+        """
+        for decision in decisions:
+            if isinstance(decision.outcome, Proposed | TargetError):
+                self._announce(decision, call)
 
     def _one(self, decision: Decision, change: ScaleChange, call: Call) -> Outcome:
         if decision.dry_run:
@@ -45,6 +69,8 @@ class Actuator:
                 f"{decision.target}: the cycle's deadline passed before size {change.size} was written, "
                 "so nothing was; the next cycle decides anew"
             )
+        if not self._is_current(decision.target):
+            raise StaleLedger(f"{decision.target}: another lane has taken over; size {change.size} was not written")
         try:
             outcome = cast("object", self._adapters[decision.target.adapter].scale(decision.target, change, call))
         except TargetError as error:
@@ -61,12 +87,13 @@ class Actuator:
             "expected Written, Unchanged, Held or Conflict; report it to the adapter's author"
         )
 
-    def _announce(self, decision: Decision, outcome: Proposed | TargetError, call: Call) -> None:
+    def _announce(self, decision: Decision, call: Call) -> None:
         adapter = cast("object", self._adapters.get(decision.target.adapter))
-        if not isinstance(adapter, Announces) or self._clock.monotonic() >= call.deadline:
+        late = self._clock.monotonic() >= call.deadline
+        if not isinstance(adapter, Announces) or late or not self._is_current(decision.target):
             return
         try:
-            adapter.announce(decision.target, conclude(decision, outcome), call)
+            adapter.announce(decision.target, decision, call)
         except TargetError as error:
             reason = str(error)
         except Exception as error:  # noqa: BLE001 - foreign code, and nothing depends on an announcement

@@ -16,8 +16,8 @@ from autoscaler.clock import Clock
 from autoscaler.config import Settings
 from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, named
 from autoscaler.logger import Logger
-from autoscaler.model import Call, Observation, ScaleChange, TargetRef, TargetState
-from autoscaler.observe import Observer, Sighting
+from autoscaler.model import Call, Observation, ScaleChange, Sighting, TargetRef, TargetState
+from autoscaler.observe import Connection, Observer
 from autoscaler.observe.ask import ask
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import Prometheus
@@ -37,16 +37,19 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Block]
     now = clock.now()
     tally = _Tally()
     with _connected(settings, clock, logger) as adapters:
-        observer = Observer(settings.prometheus, adapters, clock, logger, sightings=_Settled(), meter=tally)
+        connections = {name: Connection(name, adapter, clock, logger) for name, adapter in adapters.items()}
+        observer = Observer(settings.prometheus, connections, clock, logger, tally)
+        known = {scaler.target: _LongSince() for scaler in settings.autoscalers}
         try:
-            seen = observer.observe(settings.autoscalers, Call(now, clock.monotonic() + _CYCLE_SECONDS))
+            call = Call(now, clock.monotonic() + _CYCLE_SECONDS)
+            seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
         _ask_the_unused(settings, tally, clock)
-    connections = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
+    found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
     blocks = [findings.of(scaler, seen[scaler.name], now) for scaler in settings.autoscalers]
     absent = [Line(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
-    return [*([Block("files", absent)] if absent else []), Block("connections", connections), *blocks]
+    return [*([Block("files", absent)] if absent else []), Block("connections", found), *blocks]
 
 
 class _Tally:
@@ -66,22 +69,14 @@ class _Tally:
 
 
 class _LongSince(dict[str, Sighting]):
-    """Sightings of one target: every instance has been as it is for long."""
+    """Sightings of one target: every instance has been as it is for long.
+
+    The daemon remembers since when it knows an instance; a check must not take all for new.
+    """
 
     def get(self, key: str, default: object = None) -> Sighting:  # noqa: ARG002 - dict's signature
         """Never the default."""
         return Sighting(_LONG_AGO, True, _LONG_AGO)
-
-
-class _Settled:
-    """The daemon remembers since when it knows an instance; a check must not take all for new (`Sightings`)."""
-
-    def load(self, targets: Sequence[TargetRef]) -> Mapping[TargetRef, Mapping[str, Sighting]]:
-        """The same of all."""
-        return {target: _LongSince() for target in targets}
-
-    def save(self, known: Mapping[TargetRef, Mapping[str, Sighting]]) -> None:
-        """Keeps nothing."""
 
 
 class _Unbuilt:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 from pydantic import (
     AfterValidator,
     Field,
+    PlainSerializer,
     PlainValidator,
     Strict,
     StringConstraints,
@@ -18,7 +19,7 @@ from pydantic import (
 )
 
 from autoscaler.config import promql
-from autoscaler.quantity import Milli, parse_exact, parse_quantity
+from autoscaler.quantity import Milli, format_size, parse_exact, parse_quantity, parse_size
 from autoscaler.target import AdapterSettings, AdapterType, Duration
 
 INT32: Final = 2**31 - 1
@@ -82,6 +83,12 @@ def _check_label(name: str) -> str:
     return name
 
 
+def _size(value: Any) -> int:
+    if not isinstance(value, str):
+        raise ValueError(f'{str(value)[:64]!r} is not a valid size; write it as in "512MB" or "5GB"')
+    return parse_size(value)
+
+
 def _check_positive(value: timedelta) -> timedelta:
     if value <= timedelta(0):
         raise ValueError('0 is too short; write a duration above 0, as in "15s"')
@@ -132,6 +139,13 @@ Flag: TypeAlias = Annotated[bool, Strict()]
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=1, le=INT32)]
 CountOrZero: TypeAlias = Annotated[int, Strict(), Field(ge=0, le=INT32)]
 PositiveDuration: TypeAlias = Annotated[Duration, AfterValidator(_check_positive)]
+Size: TypeAlias = Annotated[
+    int,
+    PlainValidator(_size),
+    PlainSerializer(format_size, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(B|[KMGTPE]i?B)$", "examples": ["512MB", "5GB"]}),
+]
+"""Bytes, as Prometheus' retention.size: `512MB`, where 1KB is 1024B."""
 SyncPeriod: TypeAlias = Annotated[PositiveDuration, AfterValidator(_check_sync_period)]
 PositiveQuantity: TypeAlias = Annotated[Milli, PlainValidator(_positive_quantity), _QUANTITY_SCHEMA]
 Ratio: TypeAlias = Annotated[float, PlainValidator(_ratio), _QUANTITY_SCHEMA]

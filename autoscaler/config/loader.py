@@ -16,7 +16,7 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.rules import check_autoscalers
 from autoscaler.config.sections import File, Prometheus
-from autoscaler.config.settings import Settings, StateSettings, WebSettings
+from autoscaler.config.settings import Settings, WebSettings
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.target import ExistingFile
@@ -62,7 +62,7 @@ def _settings(path: Path, document: Document) -> Settings:
         adapters=connections.sections,
         autoscalers=tuple(body.spec(file.controller, options, file.queries) for body in file.autoscalers),
         sync_period=file.controller.sync_period,
-        state=StateSettings(file.state.url, file.state.retention),
+        state=file.state.settings(),
         web=WebSettings(file.web.listen_address),
         warnings=_absent_files(document, file.prometheus, connections),
     )

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from autoscaler import model
 from autoscaler.config import settings
@@ -21,6 +21,7 @@ from autoscaler.config.fields import (
     PositiveDuration,
     Ratio,
     Section,
+    Size,
     SyncPeriod,
     Text,
     Word,
@@ -28,9 +29,12 @@ from autoscaler.config.fields import (
 )
 from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
+from autoscaler.quantity import format_duration
 from autoscaler.target import Duration, ExistingPath
 
 _DEFAULTS: Final = model.ControllerOptions()
+_SMALLEST_STATE: Final = 16 * 2**20
+"""Bytes: below, the last hour of a few autoscalers would not fit."""
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
 """Parameters of Prometheus' instant queries that say what is asked."""
 
@@ -187,7 +191,24 @@ class State(Section):
     url: Annotated[str, AfterValidator(_check_state_url)] | None = None
     """Default: SQLite at $STATE_DIRECTORY/state.db, else under the user's state folder."""
     retention: PositiveDuration = settings.StateSettings().retention
-    """How long decisions are kept."""
+    """How long charts, events and decisions in which something changed are kept."""
+    detail: PositiveDuration = settings.StateSettings().detail
+    """How long all that decisions were made from is kept, for `explain --at`; at most `retention`."""
+    max_size: Annotated[Size, Field(ge=_SMALLEST_STATE)] = settings.StateSettings().max_size
+    """Of live data, at least 16MB. Beyond it the oldest detail goes first, but never its last hour."""
+
+    def settings(self) -> settings.StateSettings:
+        """As the daemon takes it: detail is never kept for longer than the rest."""
+        return settings.StateSettings(self.url, self.retention, min(self.detail, self.retention), self.max_size)
+
+    @model_validator(mode="after")
+    def _detail_within_retention(self) -> Self:
+        if "detail" in self.model_fields_set and self.detail > self.retention:
+            raise ValueError(
+                f"detail {format_duration(self.detail)} is longer than retention {format_duration(self.retention)}; "
+                "shorten it, or lengthen retention"
+            )
+        return self
 
 
 def _check_address(address: str) -> str:

@@ -58,7 +58,11 @@ class StateSettings:
     url: str | None = None
     """SQLAlchemy URL; None: SQLite in the state folder."""
     retention: timedelta = timedelta(days=30)
-    """How long decisions are kept."""
+    """How long charts, events and decisions in which something changed are kept."""
+    detail: timedelta = timedelta(days=2)
+    """How long all that decisions were made from is kept."""
+    max_size: int = 5 * 2**30
+    """Bytes of live data; beyond it the oldest detail goes first."""
 
 
 @dataclass(frozen=True, slots=True)

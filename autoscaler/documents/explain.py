@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autoscaler.decide import remember
 from autoscaler.decide.scaling_rules import bounds_of
 from autoscaler.documents.explanation import (
     Allowance,
@@ -21,7 +22,6 @@ from autoscaler.documents.sentences import sentences
 from autoscaler.documents.summary import conditions, steering_document
 from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
-from autoscaler.foresee.replay import history, lookback
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
     Autoscaler,
@@ -40,12 +40,13 @@ from autoscaler.model import (
 from autoscaler.record import Record
 
 
-def explanation(record: Record, earlier: Sequence[Decision]) -> Explanation:
-    """One decision explained. `earlier`: decisions before it, the newest first, over at least `lookback`."""
-    decision, scaler = record.decision, record.scaler
-    known = [made for made in reversed(earlier) if made.target == decision.target]
-    before = history(scaler, known) if known else History()
-    case = _Case(record, history(scaler, [*known, decision]), _thresholds(record))
+def explanation(record: Record) -> Explanation:
+    """One decision explained, as far as it is still known."""
+    decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
+    case = None
+    if observed is not None and before is not None:
+        after = remember(scaler, before, decision)
+        case = _Case(scaler, decision, observed, after, _thresholds(scaler, decision, observed))
     told = Explanation(
         name=decision.name,
         reference=str(decision.target),
@@ -56,15 +57,16 @@ def explanation(record: Record, earlier: Sequence[Decision]) -> Explanation:
         written=decision.written,
         outcome=None if decision.outcome is None else type(decision.outcome).__name__,
         error=decision.error,
-        metrics=_metrics(record, case.thresholds),
+        metrics=_metrics(decision, case),
         trace=_steps(decision.trace),
         conditions=conditions(decision.conditions),
-        bounds=_bounds(record),
-        stabilization=_stabilization(decision, before, scaler),
-        policies=case.policies(),
+        bounds=None if observed is None else _bounds(scaler, decision, observed),
+        stabilization=None if before is None else _stabilization(decision, before, scaler),
+        policies=() if case is None else case.policies(),
         steering=steering_document(decision.steering),
-        if_unchanged=case.if_unchanged(),
-        ways=case.ways(),
+        if_unchanged=None if case is None else case.if_unchanged(),
+        ways=() if case is None else case.ways(),
+        detailed=case is not None,
         warnings=decision.warnings,
         lines=(),
     )
@@ -75,18 +77,20 @@ def explanation(record: Record, earlier: Sequence[Decision]) -> Explanation:
 class _Case:
     """A decision, what was remembered after it, and where its metrics begin to ask for another size."""
 
-    record: Record
+    scaler: Autoscaler
+    decision: Decision
+    observed: Observation
     after: History
     thresholds: Sequence[Thresholds | None]
 
     @property
     def size(self) -> int | None:
         """The size after it; None: the target could not be read."""
-        decision = self.record.decision
+        decision = self.decision
         return decision.current if decision.written is None else decision.written
 
     def policies(self) -> tuple[Allowance, ...]:
-        behavior, size, now = self.record.scaler.behavior, self.size, self.record.decision.now
+        behavior, size, now = self.scaler.behavior, self.size, self.decision.now
         if behavior is None or size is None:
             return ()
         found = []
@@ -105,13 +109,13 @@ class _Case:
 
     def if_unchanged(self) -> MoveDocument | None:
         """None after a write: the metrics that it was made from are not those of the new size."""
-        if self.record.decision.change is not None:
+        if self.decision.change is not None:
             return None
-        return self._document(self._forecast(self.record.observation).move)
+        return self._document(self._forecast(self.observed).move)
 
     def ways(self) -> tuple[Way, ...]:
-        outcomes, state = self.record.decision.metrics, self.record.observation.target
-        if not outcomes or not isinstance(state, TargetState) or self.record.decision.written is not None:
+        outcomes, state = self.decision.metrics, self.observed.target
+        if not outcomes or not isinstance(state, TargetState) or self.decision.written is not None:
             return ()
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
 
@@ -140,46 +144,45 @@ class _Case:
         )
 
     def _observing(self, readings: Sequence[Reading | None]) -> Observation:
-        observed = self.record.observation
+        observed = self.observed
         return replace(
             observed,
             readings=tuple([new or old for new, old in zip(readings, observed.readings, strict=True)]),
         )
 
     def _forecast(self, observed: Observation) -> outlook.Forecast:
-        scaler, now = self.record.scaler, self.record.decision.now
-        horizon = max(lookback(scaler), scaler.options.cpu_initialization_period)
+        scaler, now = self.scaler, self.decision.now
+        horizon = max(outlook.lookback(scaler), scaler.options.cpu_initialization_period)
         return outlook.forecast(scaler, observed, self.after, now, horizon)
 
     def _document(self, move: outlook.Move | None) -> MoveDocument | None:
         if move is None:
             return None
-        ahead = move.at - self.record.decision.now
+        ahead = move.at - self.decision.now
         return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
 
 
-def _thresholds(record: Record) -> Sequence[Thresholds | None]:
-    decision, state = record.decision, record.observation.target
+def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Sequence[Thresholds | None]:
+    state = observed.target
     if not decision.metrics or not isinstance(state, TargetState):
         return ()
     return [
-        thresholds(record.scaler, spec, reading, outcome, state, decision.now)
-        for spec, reading, outcome in zip(
-            record.scaler.metrics, record.observation.readings, decision.metrics, strict=True
-        )
+        thresholds(scaler, spec, reading, outcome, state, decision.now)
+        for spec, reading, outcome in zip(scaler.metrics, observed.readings, decision.metrics, strict=True)
     ]
 
 
-def _metrics(record: Record, limits: Sequence[Thresholds | None]) -> tuple[ExplainedMetric, ...]:
-    outcomes = record.decision.metrics
-    winner = _winner(record.decision)
+def _metrics(decision: Decision, case: _Case | None) -> tuple[ExplainedMetric, ...]:
+    outcomes, winner = decision.metrics, _winner(decision)
+    readings: Sequence[Reading | MetricError | None] = [None] * len(outcomes)
+    limits: Sequence[Thresholds | None] = [None] * len(outcomes)
+    if case is not None and outcomes:
+        readings, limits = case.observed.readings, case.thresholds
     return tuple(
         [
             _metric(outcome, reading, limit, wins=outcome is winner)
-            for outcome, reading, limit in zip(outcomes, record.observation.readings, limits, strict=True)
+            for outcome, reading, limit in zip(outcomes, readings, limits, strict=True)
         ]
-        if outcomes
-        else ()
     )
 
 
@@ -198,7 +201,7 @@ def _winner(decision: Decision) -> MetricOutcome | None:
 
 
 def _metric(
-    outcome: MetricOutcome, reading: Reading | MetricError, limits: Thresholds | None, *, wins: bool
+    outcome: MetricOutcome, reading: Reading | MetricError | None, limits: Thresholds | None, *, wins: bool
 ) -> ExplainedMetric:
     plain = metric(outcome)
     return ExplainedMetric(
@@ -227,8 +230,10 @@ def _metric(
     )
 
 
-def _read(reading: Reading | MetricError) -> int:
+def _read(reading: Reading | MetricError | None) -> int | None:
     match reading:
+        case None:
+            return None
         case InstanceReading():
             return len(reading.samples)
         case ValueReading():
@@ -243,11 +248,11 @@ def _steps(trace: Sequence[Step]) -> tuple[StepDocument, ...]:
     )
 
 
-def _bounds(record: Record) -> BoundsDocument | None:
-    state = record.observation.target
+def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> BoundsDocument | None:
+    state = observed.target
     if not isinstance(state, TargetState):
         return None
-    found = bounds_of(record.scaler, record.decision.steering.override, state.limits)
+    found = bounds_of(scaler, decision.steering.override, state.limits)
     return BoundsDocument(
         minimum=found.minimum, maximum=found.maximum, minimum_of=found.minimum_of, maximum_of=found.maximum_of
     )

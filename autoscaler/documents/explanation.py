@@ -11,8 +11,8 @@ from autoscaler.model import Direction
 class Samples(Document):
     """What became of a per-instance metric's samples; of any other, how many values there were."""
 
-    read: int
-    """Samples that were joined to an instance, or values."""
+    read: int | None
+    """Samples that were joined to an instance, or values; null: no longer known."""
     ready: int
     """Units (instances by weight) whose samples counted."""
     missing: tuple[str, ...]
@@ -137,6 +137,9 @@ class Explanation(Document):
     """The first change if every cycle read the same again; null: none, or something was written just now."""
     ways: tuple[Way, ...]
     """Out, then in. Empty where the metrics were not read."""
+    detailed: bool
+    """Whether all that it was made from is still known. false: it is older than state.detail, and the last decision
+    before its time in which something changed."""
     warnings: tuple[str, ...]
     lines: tuple[str, ...]
     """The same in sentences."""

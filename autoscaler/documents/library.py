@@ -11,7 +11,6 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument, history_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
-from autoscaler.foresee.replay import lookback
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import Archive
 
@@ -19,8 +18,6 @@ DETAIL_EVENTS: Final = timedelta(hours=1)
 """Whose events are shown with an autoscaler, as Kubernetes keeps them."""
 MOST_POINTS: Final = 2_000
 """Of a chart."""
-_MOST_DECISIONS: Final = 4_000
-"""That one explanation looks back over: the longest window, an hour, at a period of a second."""
 
 
 class UnknownAutoscaler(AutoscalerError):
@@ -55,10 +52,11 @@ class Library:
     def autoscaler(self, name: str, now: datetime) -> Detail:
         """One of them. Raises UnknownAutoscaler."""
         scaler = None if self._scalers is None else self._scalers.get(name)
-        recorded = self._archive.records(name, limit=1)
-        if not recorded and scaler is None:
+        recorded = self._archive.record_at(name)
+        known = recorded.scaler if scaler is None and recorded is not None else scaler
+        if known is None:
             raise self._unknown(name)
-        decision = recorded[0].decision if recorded else None
+        decision = recorded.decision if recorded else None
         steering = self._archive.steering().get(name, Steering()).at(now)
         configured = self._scalers is None or scaler is not None
         return detail(
@@ -70,22 +68,19 @@ class Library:
                 configured=configured,
                 first_seen=self._archive.first_seen().get(name),
             ),
-            scaler or recorded[0].scaler,
+            known,
             decision,
             self._archive.events(name, now - DETAIL_EVENTS),
         )
 
     def explanation(self, name: str, at: datetime | None = None) -> Explanation:
         """The decision in force at a time, by default the last. Raises UnknownAutoscaler, NoDecision."""
-        found = self._archive.records(name, until=at, limit=1)
-        if not found:
+        record = self._archive.record_at(name, at)
+        if record is None:
             self.require(name)
             when = "yet" if at is None else f"at {at.isoformat()}"
             raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
-        record = found[0]
-        made = record.decision.now
-        earlier = self._archive.decisions(name, made - lookback(record.scaler), made, _MOST_DECISIONS)
-        return explanation(record, [each for each in earlier if each.now < made])
+        return explanation(record)
 
     def history(self, name: str, since: datetime, until: datetime, most: int = MOST_POINTS) -> HistoryDocument:
         """Decisions over a time, as at most `most` points. Raises UnknownAutoscaler."""
@@ -105,7 +100,7 @@ class Library:
 
     def require(self, name: str) -> None:
         """Raise UnknownAutoscaler unless it is configured or remembered."""
-        if name not in (self._scalers or {}) and not self._archive.records(name, limit=1):
+        if name not in (self._scalers or {}) and not self._archive.knows(name):
             raise self._unknown(name)
 
     def _unknown(self, name: str) -> UnknownAutoscaler:

@@ -22,7 +22,17 @@ def sentences(told: Explanation) -> tuple[str, ...]:
         *_policies(told),
         *_ahead(told),
         *[line for way in told.ways for line in _way(way)],
+        *_forgotten(told),
     )
+
+
+def _forgotten(told: Explanation) -> Iterator[str]:
+    if not told.detailed:
+        yield (
+            f"This is the decision of {told.at.isoformat(timespec='seconds')}, the last by then in which something "
+            "changed. It is older than state.detail: what each instance measured, what the windows held and what would "
+            "have moved the size is no longer known."
+        )
 
 
 def _size(told: Explanation) -> str:

@@ -115,6 +115,17 @@ def next_allowance(
     return None
 
 
+def lookback(scaler: Autoscaler) -> timedelta:
+    """How far back anything remembered can still have a say: the longest window or policy's period."""
+    longest, behavior = scaler.options.downscale_stabilization, scaler.behavior
+    if behavior is None:
+        return longest
+    for rules in (behavior.scale_up, behavior.scale_down):
+        window = rules.stabilization_window
+        longest = max([longest, *([] if window is None else [window]), *[policy.period for policy in rules.policies]])
+    return longest
+
+
 def forecast(scaler: Autoscaler, observed: Observation, after: History, now: datetime, horizon: timedelta) -> Forecast:
     """What comes if cycles from now on see what `observed` holds, until the first change or the horizon.
 

@@ -24,6 +24,9 @@ class Lanes(Protocol):
     def hung(self) -> Collection[str]:
         """Adapters whose cycle is past its deadline."""
 
+    def superseded(self) -> Mapping[str, int]:
+        """Adapter -> how often its lane hung and another took its place."""
+
 
 def watch_lanes(registry: CollectorRegistry, lanes: Lanes) -> None:
     """Show each lane's missed ticks, and whether it hangs."""
@@ -53,11 +56,16 @@ class _LaneCollector(_Undescribed):
         hung = GaugeMetricFamily(
             "autoscaler_lane_hung", "Whether a cycle is running past its deadline.", labels=("adapter",)
         )
+        superseded = CounterMetricFamily(
+            "autoscaler_lanes_superseded", "Lanes that hung and were given a successor.", labels=("adapter",)
+        )
+        for name, count in self._lanes.superseded().items():
+            superseded.add_metric((name,), count)
         hanging = self._lanes.hung()
         for name, count in self._lanes.missed().items():
             missed.add_metric((name,), count)
             hung.add_metric((name,), name in hanging)
-        yield from (missed, hung)
+        yield from (missed, hung, superseded)
 
 
 class _StateCollector(_Undescribed):
@@ -83,4 +91,11 @@ class _StateCollector(_Undescribed):
         rows = GaugeMetricFamily("autoscaler_state_rows", "Rows of the durable state.", labels=("table",))
         for table, count in known.rows.items():
             rows.add_metric((table,), count)
-        yield from (size, rows)
+        cut = GaugeMetricFamily(
+            "autoscaler_state_cut_timestamp_seconds",
+            "When data was last deleted because the state had grown to state.maxSize.",
+            labels=("tier",),
+        )
+        for each in known.cuts:
+            cut.add_metric((each.tier,), each.at.timestamp())
+        yield from (size, rows, cut)

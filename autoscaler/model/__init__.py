@@ -4,8 +4,9 @@ from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricOutcome
-from autoscaler.model.observation import InstanceReading, Observation, Reading, Sample, ValueReading
+from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import Reason
+from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
@@ -73,6 +74,7 @@ __all__ = [
     "MetricTarget",
     "MetricType",
     "Observation",
+    "Observed",
     "Outcome",
     "Override",
     "Pause",
@@ -90,6 +92,8 @@ __all__ = [
     "ScalingPolicy",
     "ScalingRules",
     "SelectPolicy",
+    "Sighting",
+    "Sightings",
     "Status",
     "Steering",
     "Step",

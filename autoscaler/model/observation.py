@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from autoscaler.errors import MetricError, TargetError
-from autoscaler.model.target import TargetState
+from autoscaler.model.sighting import Sightings
+from autoscaler.model.target import TargetRef, TargetState
 from autoscaler.quantity import Milli
 
 
@@ -55,3 +56,13 @@ class Observation:
     """One for each of the autoscaler's metrics, in their order."""
     victims: tuple[str, ...] = ()
     """Instances to remove first when scaling in, best victim first; empty: the back end chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one batch saw."""
+
+    observations: Mapping[str, Observation]
+    """By the autoscaler's name; every one asked for."""
+    sightings: Mapping[TargetRef, Sightings] = field(default_factory=dict)
+    """Of the targets whose sightings are not what was known of them: to be remembered."""

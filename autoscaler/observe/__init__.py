@@ -2,6 +2,6 @@
 
 from autoscaler.observe.ask import Meter
 from autoscaler.observe.observer import Observer
-from autoscaler.observe.readiness import MemorySightings, Sighting, Sightings
+from autoscaler.observe.targets import Connection
 
-__all__ = ["MemorySightings", "Meter", "Observer", "Sighting", "Sightings"]
+__all__ = ["Connection", "Meter", "Observer"]

@@ -1,65 +1,22 @@
 """What a back end does not know about its instances: when the daemon first saw them, and saw their readiness turn."""
 
-import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple
 
-from autoscaler.model import Instance, Phase, TargetRef
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """What is remembered of one instance."""
-
-    first_seen: datetime
-    ready: bool | None
-    ready_since: datetime
-    """When `ready` was first seen as it is."""
+from autoscaler.model import Instance, Phase, Sighting, Sightings
 
 
-Known: TypeAlias = Mapping[str, Sighting]
-"""Instance name -> sighting, of one target."""
-
-
-class Sightings(Protocol):
-    """The memory of all targets' sightings. Safe to use from several threads for different targets."""
-
-    def load(self, targets: Sequence[TargetRef]) -> Mapping[TargetRef, Known]:
-        """What is known of these; one never saved may be left out. Raises StateError."""
-
-    def save(self, known: Mapping[TargetRef, Known]) -> None:
-        """Replace what is known of these targets, and of no other. Raises StateError."""
-
-
-class MemorySightings:
-    """Sightings that a restart forgets."""
-
-    def __init__(self) -> None:
-        self._known: dict[TargetRef, Known] = {}
-        self._lock = threading.Lock()
-
-    def load(self, targets: Sequence[TargetRef]) -> Mapping[TargetRef, Known]:
-        """What was saved of these."""
-        with self._lock:
-            return {target: self._known[target] for target in targets if target in self._known}
-
-    def save(self, known: Mapping[TargetRef, Known]) -> None:
-        """Replace what is known of these."""
-        with self._lock:
-            self._known.update(known)
-
-
-class Seen(NamedTuple):
+class Normalised(NamedTuple):
     """One target's instances with nothing left unknown, and what to remember of them."""
 
     instances: tuple[Instance, ...]
-    known: Known
+    sightings: Sightings
     """Of these instances alone: what has disappeared is forgotten."""
 
 
-def normalise(known: Known, instances: Sequence[Instance], now: datetime) -> Seen:
+def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) -> Normalised:
     """Fill in readiness and times.
 
     Running without health information is ready: HPA would hold an unknown readiness unready for ever. Times that the
@@ -79,4 +36,4 @@ def normalise(known: Known, instances: Sequence[Instance], now: datetime) -> See
         else:
             ready, transition, started = filled
             complete.append(replace(instance, ready=ready, ready_transition=transition, started_at=started))
-    return Seen(tuple(complete), seen)
+    return Normalised(tuple(complete), seen)

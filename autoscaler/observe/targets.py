@@ -26,6 +26,13 @@ class Connection:
         self._clock = clock
         self._logger = logger
         self._busy = threading.Lock()
+        self._deadline: float | None = None
+        """Of the call under way."""
+
+    def overdue_seconds(self) -> float:
+        """For how long the adapter has been at a call past its deadline; 0: it is not."""
+        deadline = self._deadline
+        return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
 
     def begin(self, targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
         """Start reading. What it returns waits for the answer, at most until the deadline."""
@@ -36,9 +43,11 @@ class Connection:
     def _observe(self, targets: Sequence[TargetRef], call: Call) -> States:
         if not self._busy.acquire(timeout=max(call.deadline - self._clock.monotonic(), 0)):
             raise TargetUnavailable(f"adapter {self._name!r} is still busy with an earlier cycle")
+        self._deadline = call.deadline
         try:
             return self._adapter.observe(targets, call)
         finally:
+            self._deadline = None
             self._busy.release()
 
     def _end(self, future: Future[States], targets: Sequence[TargetRef], call: Call) -> States:

@@ -1,8 +1,23 @@
 """Durable state and history: what autoscalers remember, and every decision with its reasons."""
 
 from autoscaler.record.archive import Archive
-from autoscaler.record.sightings import KeptSightings
-from autoscaler.record.store import Store
-from autoscaler.record.values import EventRow, MetricPoint, Record, SeriesRow, StateSize
+from autoscaler.record.folder import make_folder, state_folder
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
+from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, StateSize
 
-__all__ = ["Archive", "EventRow", "KeptSightings", "MetricPoint", "Record", "SeriesRow", "StateSize", "Store"]
+__all__ = [
+    "Archive",
+    "Cut",
+    "EventRow",
+    "Ledger",
+    "MetricPoint",
+    "Record",
+    "Retention",
+    "SeriesRow",
+    "State",
+    "StateSize",
+    "make_folder",
+    "state_folder",
+]

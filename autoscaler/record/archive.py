@@ -1,46 +1,57 @@
 """The read side: what was decided, when, and why. For the command line, the page and metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from sqlalchemy import URL, Connection, Engine, Row, Select, and_, func, or_, select, text
+from sqlalchemy import URL, Connection, Engine, func, select, text
 
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, EventType, Steering
-from autoscaler.record import engine as engines
+from autoscaler.model import Decision, EventType, Steering
+from autoscaler.record import database as databases
 from autoscaler.record import schema
-from autoscaler.record.codec import Codec, from_micros, to_micros, unpack
-from autoscaler.record.values import EventRow, MetricPoint, Record, Seen, SeriesRow, StateSize
+from autoscaler.record.entries import Key, key_of, newest_decisions
+from autoscaler.record.packing import bounds_of, points_of
+from autoscaler.record.reading import RecordedAutoscaler, recorded
+from autoscaler.record.rows import Row
+from autoscaler.record.series import Point, row_of, unpack_points
+from autoscaler.record.steering import read_steering
+from autoscaler.record.times import from_micros, to_micros
+from autoscaler.record.values import Cut, EventRow, Record, SeriesRow, StateSize
 
-SEEN: Final = Codec(Seen)
-SCALER: Final = Codec(Autoscaler)
-STEERING: Final = Codec(Steering)
-POINTS: Final = Codec[tuple[MetricPoint, ...]](tuple[MetricPoint, ...])
-
-_BASIS: Final = schema.decision.alias("basis")
+_EARLIEST: Final = -(2**62)
+_LATEST: Final = 2**62
 
 
 class Archive:
-    """Reads the state; any number of threads at once. Every method raises StateError."""
+    """Reads the state, on connections of its own: readers never wait for lanes, nor lanes for readers.
 
-    def __init__(self, url: URL, engine: Engine) -> None:
+    Any number of threads at once. Every method raises StateError.
+    """
+
+    def __init__(self, url: URL, engine: Engine, published: MutableMapping[Key, Decision] | None = None) -> None:
+        """`published`: each autoscaler's newest decision, as the lanes of this process commit it; None: no lanes."""
         self._url = url
         self._engine = engine
+        self._published = published
+        self._complete = False
+        """Whether `published` holds also what was decided before this process."""
 
     @classmethod
     def open_archive(cls, url: str | None, state_dir: Path) -> "Archive":
-        """The state for reading alone, beside a running daemon or without one. Raises StateError."""
-        where = engines.locate(url, state_dir)
-        engine = engines.connect(where, read_only=True)
+        """The state beside a running daemon or without one. Raises StateError."""
+        where = databases.locate(url, state_dir)
+        engine = databases.connect(where, read_only=True)
         try:
-            with engines.explained(where), engine.begin() as connection:
-                schema.require_current(connection, engines.place(where))
+            with databases.state_errors(where), engine.begin() as connection:
+                schema.require_current(connection, databases.place(where))
         except StateError:
             engine.dispose()
             raise
-        return Archive(where, engine)
+        return cls(where, engine)
 
     def close(self) -> None:
         """Close every connection."""
@@ -54,55 +65,74 @@ class Archive:
 
     def latest(self) -> Mapping[str, Decision]:
         """The last decision about each autoscaler remembered, also of those that left the configuration."""
-        table = schema.autoscaler
-        query = _decisions().where(schema.decision.c.at == table.c.at).order_by(table.c.at)
-        return {row.name: _seen(row).decision for row in self._rows(query)}
+        found: MutableMapping[Key, Decision] = {} if self._published is None else self._published
+        if not self._complete:
+            with self._reading() as connection:
+                for _, decision in newest_decisions(connection).values():
+                    found.setdefault(key_of(decision.name, decision.target), decision)
+            self._complete = self._published is not None
+        newest = dict[str, Decision]()
+        for decision in list(found.values()):
+            other = newest.get(decision.name)
+            if other is None or other.now <= decision.now:
+                newest[decision.name] = decision
+        return newest
 
-    def decision_at(self, name: str, at: datetime) -> Decision | None:
-        """The decision in force at a time: the last one made at or before it."""
-        found = self.records(name, until=at, limit=1)
-        return found[0].decision if found else None
+    def knows(self, name: str) -> bool:
+        """Whether there was ever a decision about it, within the retention."""
+        with self._reading() as connection:
+            return bool(recorded(connection, name))
 
-    def decisions(
-        self, name: str, since: datetime | None = None, until: datetime | None = None, limit: int = 100
-    ) -> Sequence[Decision]:
-        """At most `limit` decisions from `since` to `until`, both included, the newest first."""
-        return [record.decision for record in self.records(name, since, until, limit)]
+    def record_at(self, name: str, at: datetime | None = None) -> Record | None:
+        """The decision in force at a time, by default the newest, with all that is known of it; None: there was none.
 
-    def records(
-        self, name: str, since: datetime | None = None, until: datetime | None = None, limit: int = 100
-    ) -> Sequence[Record]:
-        """The same decisions with all that they were made from, the newest first."""
-        table, spec = schema.decision, schema.spec
-        query = (
-            _between(_decisions(), table.c.at, since, until)
-            .add_columns(spec.c.body.label("spec"))
-            .join(spec, and_(spec.c.autoscaler_id == table.c.autoscaler_id, spec.c.at == table.c.spec_at))
-            .where(schema.autoscaler.c.name == name)
-            .order_by(table.c.at.desc())
-            .limit(limit)
-        )
-        scalers: dict[bytes, Autoscaler] = {}  # it rarely changes
-        records = []
-        for row in self._rows(query):
-            seen = _seen(row)
-            scaler = scalers.setdefault(row.spec, scalers.get(row.spec) or SCALER.load(unpack(row.spec)))
-            records.append(Record(scaler, seen.observation, seen.decision))
-        return records
+        In force is the last that was committed of those made at or before the time.
+        """
+        until = _LATEST if at is None else to_micros(at)
+        with self._reading() as connection:
+            found = [record for owner in recorded(connection, name) if (record := _record_at(owner, until)) is not None]
+        return max(found, key=lambda record: record.decision.now, default=None)
+
+    def records(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Iterator[Record]:
+        """Every recorded cycle from `since` to `until`, both included, in the order of their commits.
+
+        Of the time within `state.detail` alone. A block at a time is held in memory.
+        """
+        first = _EARLIEST if since is None else to_micros(since)
+        last = _LATEST if until is None else to_micros(until)
+        with self._reading() as connection:
+            for owner in recorded(connection, name):
+                for rows in (*owner.blocks(first, last), owner.unpacked()):
+                    yield from (
+                        record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
+                    )
 
     def events(self, name: str | None = None, since: datetime | None = None) -> Sequence[EventRow]:
         """Equal events counted, in the order of their last time; of one autoscaler, or of all."""
-        table, owner = schema.event, schema.autoscaler
-        same = (owner.c.name, table.c.type, table.c.reason, table.c.message, table.c.dry_run)
+        table, owner, words = schema.event, schema.autoscaler, schema.event_text
         last = func.max(table.c.at).label("last")
         query = (
-            select(*same, func.count().label("times"), func.min(table.c.at).label("first"), last)
+            select(
+                owner.c.name,
+                words.c.type,
+                words.c.reason,
+                words.c.message,
+                table.c.dry_run,
+                func.count().label("times"),
+                func.min(table.c.at).label("first"),
+                last,
+            )
             .join(owner, owner.c.id == table.c.autoscaler_id)
-            .group_by(*same)
-            .order_by(last, func.max(table.c.id))
+            .join(words, words.c.id == table.c.text_id)
+            .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
+            .order_by(last, func.max(table.c.number), func.max(table.c.position))
         )
         if name is not None:
             query = query.where(owner.c.name == name)
+        if since is not None:
+            query = query.where(table.c.at >= to_micros(since))
+        with self._reading() as connection:
+            rows = connection.execute(query).all()
         return [
             EventRow(
                 name=row.name,
@@ -114,100 +144,81 @@ class Archive:
                 last=from_micros(row.last),
                 dry_run=row.dry_run,
             )
-            for row in self._rows(_between(query, table.c.at, since, None))
+            for row in rows
         ]
 
     def series(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Sequence[SeriesRow]:
-        """A light row for each decision from `since` to `until`, both included, the oldest first."""
-        table, spec, owner = schema.decision, schema.spec, schema.autoscaler
-        query = (
-            select(
-                table.c.at,
-                table.c.current,
-                table.c.desired,
-                spec.c.minimum,
-                spec.c.maximum,
-                table.c.dry_run,
-                table.c.metrics,
-            )
-            .join(owner, owner.c.id == table.c.autoscaler_id)
-            .join(spec, and_(spec.c.autoscaler_id == table.c.autoscaler_id, spec.c.at == table.c.spec_at))
-            .where(owner.c.name == name)
-            .order_by(table.c.at)
-        )
-        return [
-            SeriesRow(
-                at=from_micros(row.at),
-                current=row.current,
-                desired=row.desired,
-                minimum=row.minimum,
-                maximum=row.maximum,
-                dry_run=row.dry_run,
-                metrics=POINTS.load(row.metrics),
-            )
-            for row in self._rows(_between(query, table.c.at, since, until))
-        ]
+        """A light row for each decision from `since` to `until`, both included, in the order of their commits."""
+        first = _EARLIEST if since is None else to_micros(since)
+        last = _LATEST if until is None else to_micros(until)
+        with self._reading() as connection:
+            points = [
+                point for owner in recorded(connection, name) for point in _points(connection, owner, first, last)
+            ]
+        return [row_of(point) for point in points if first <= point.at <= last]
 
     def first_seen(self) -> Mapping[str, datetime]:
-        """When each autoscaler remembered was first decided about, within the retention, by its name."""
-        spec, owner = schema.spec, schema.autoscaler
-        query = (
-            select(owner.c.name, func.min(spec.c.at).label("first"))
-            .join(spec, spec.c.autoscaler_id == owner.c.id)
-            .group_by(owner.c.name)
-        )
-        return {row.name: from_micros(row.first) for row in self._rows(query)}
+        """When each autoscaler remembered was first decided about, by its name."""
+        owner = schema.autoscaler
+        query = select(owner.c.name, func.min(owner.c.first_at).label("first")).group_by(owner.c.name)
+        with self._reading() as connection:
+            return {row.name: from_micros(row.first) for row in connection.execute(query)}
 
     def steering(self) -> Mapping[str, Steering]:
         """What operators asked for, by the autoscaler's name, expired or not."""
-        return {row.name: STEERING.load(row.body) for row in self._rows(select(schema.steering))}
+        with self._reading() as connection:
+            return read_steering(connection)
+
+    def cuts(self) -> Sequence[Cut]:
+        """What `state.maxSize` has cut short."""
+        with self._reading() as connection:
+            return _cuts(connection)
 
     def size(self) -> StateSize:
-        """Bytes on disk and rows of each table."""
-        tables = schema.metadata.sorted_tables
-        with engines.explained(self._url), self._engine.begin() as connection:
+        """Bytes on disk, rows of each table, and what was cut short."""
+        with self._reading() as connection:
+            cuts = _cuts(connection)
             if connection.dialect.name == "postgresql":
-                return _postgresql_size(connection)
-            rows = {table.name: _sqlite_rows(connection, table.name) for table in tables}
+                return replace(_postgresql_size(connection), cuts=cuts)
+            rows = {
+                table.name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+                for table in schema.metadata.sorted_tables
+            }
         database = Path(str(self._url.database))
         files = [Path(f"{database}{suffix}") for suffix in ("", "-wal")]
-        return StateSize(sum(file.stat().st_size for file in files if file.exists()), rows)
+        return StateSize(sum(file.stat().st_size for file in files if file.exists()), rows, cuts)
 
-    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
-        with engines.explained(self._url), self._engine.begin() as connection:
-            return connection.execute(query).all()
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with databases.state_errors(self._url), self._engine.begin() as connection:
+            yield connection
 
 
-def _decisions() -> Select[Any]:
-    """Decisions with their bodies and their dictionaries.
+def _cuts(connection: Connection) -> Sequence[Cut]:
+    rows = connection.execute(select(schema.cut).order_by(schema.cut.c.tier))
+    return [Cut(row.tier, from_micros(row.until), from_micros(row.at)) for row in rows]
 
-    One whose dictionary is gone is past the retention and on its way out itself: it is not shown.
-    """
-    table, owner = schema.decision, schema.autoscaler
-    return (
-        select(owner.c.name, table.c.body, _BASIS.c.body.label("basis"))
-        .join(owner, owner.c.id == table.c.autoscaler_id)
-        .outerjoin(_BASIS, and_(_BASIS.c.autoscaler_id == table.c.autoscaler_id, _BASIS.c.at == table.c.basis_at))
-        .where(or_(table.c.basis_at.is_(None), _BASIS.c.at.is_not(None)))
+
+def _record_at(owner: RecordedAutoscaler, until: int) -> Record | None:
+    for rows in (owner.unpacked(), owner.newest_block(until)):
+        fitting = [row for row in rows if row.at <= until]
+        if fitting:
+            return owner.record_of(rows, fitting[-1])
+    found = owner.newest_change(until)
+    return None if found is None else found[1]
+
+
+def _points(connection: Connection, owner: RecordedAutoscaler, since: int, until: int) -> Iterator[Point]:
+    table = schema.series
+    query = (
+        select(table.c.body)
+        .where(table.c.autoscaler_id == owner.id, table.c.until >= since, table.c.since <= until)
+        .order_by(table.c.first)
     )
-
-
-def _seen(row: Row[Any]) -> Seen:
-    return SEEN.load(unpack(row.body, unpack(row.basis) if row.basis is not None else b""))
-
-
-def _between(query: Select[Any], column: Any, since: datetime | None, until: datetime | None) -> Select[Any]:
-    if since is not None:
-        query = query.where(column >= to_micros(since))
-    return query if until is None else query.where(column <= to_micros(until))
-
-
-def _sqlite_rows(connection: Connection, table: str) -> int:
-    """Exact where rows cannot be many; else the span of row numbers, as only the oldest are ever deleted."""
-    if table in ("decision", "event"):
-        span = f"SELECT coalesce(max(rowid) - min(rowid) + 1, 0) FROM {table}"  # noqa: S608  a name from our own schema
-        return int(connection.execute(text(span)).scalar_one())
-    return int(connection.execute(select(func.count()).select_from(schema.metadata.tables[table])).scalar_one())
+    for row in connection.execute(query):
+        yield from unpack_points(row.body)
+    rows: list[Row] = owner.unpacked()
+    yield from points_of(rows, bounds_of(connection, [owner.id])[owner.id])
 
 
 def _postgresql_size(connection: Connection) -> StateSize:

@@ -1,173 +1,101 @@
-"""One decision as the rows that keep it."""
+"""Recorded cycles as rows of columns, and many rows as one block.
+
+A whole row holds every column, and the History that its decision was made from. The rows after it hold only the
+columns that differ from it, and their Histories follow from it: each is what `remember` makes of the one before and its
+decision. Whatever breaks that chain (a restart, a commit that failed) begins with a whole row again. So every recorded
+cycle can be decided again from the rows alone.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, NamedTuple
 
-from autoscaler.decide import remember
-from autoscaler.model import (
-    Autoscaler,
-    Decision,
-    History,
-    MetricOutcome,
-    Observation,
-    Recommendation,
-    ScaleEvent,
-    TargetType,
-)
-from autoscaler.record import schema
-from autoscaler.record.archive import POINTS, SCALER, SEEN
-from autoscaler.record.codec import pack, to_micros
-from autoscaler.record.memory import STANDING, Entry
-from autoscaler.record.values import MetricPoint, Seen, Standing
+import msgspec
 
-Values: TypeAlias = dict[str, Any]
-
-BASIS_MICROS: Final = 3_600_000_000
-"""How long later decisions are packed against one body (1 h): most of what a target looks like stays the same."""
+from autoscaler.errors import StateError
+from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
+from autoscaler.record.evaluation import COLUMNS, Columns
 
 
-@dataclass(slots=True)
-class Change:
-    """What one decision makes of an autoscaler's memory, and the rows that say so."""
+class Row(NamedTuple):
+    """One recorded cycle."""
 
-    entry: Entry
-    history: History
+    number: int
+    """Counts an autoscaler's cycles in the order of their commits."""
     at: int
-    spec: bytes
-    spec_at: int
-    scaler: Autoscaler
-    basis: bytes
-    basis_at: int
-    owner: Values
-    decision: Values
-    slots: Sequence[Values]
-    lengths: Sequence[Values]
-    """Of the lists that became shorter."""
-    events: Sequence[Values]
-    spec_rows: Sequence[Values]
+    """The cycle's `now` in microseconds."""
+    spec: int
+    """Number of the specification in force."""
+    base: int
+    """Number of the whole row whose columns stand for those left out; its own: it is whole."""
+    columns: tuple[bytes | None, ...]
+    """None: as in the whole row."""
+    history: bytes | None
+    """Of a whole row: what was remembered before it."""
 
     @property
-    def settles_intent(self) -> bool:
-        """Whether an announced write has its outcome now."""
-        return self.entry.history.unfinished is not None and self.history.unfinished is None
-
-    def apply(self) -> None:
-        """Let the memory follow, once the rows are committed."""
-        entry = self.entry
-        entry.history, entry.at, entry.scaler = self.history, self.at, self.scaler
-        entry.spec, entry.spec_at = self.spec, self.spec_at
-        entry.basis, entry.basis_at = self.basis, self.basis_at
+    def whole(self) -> bool:
+        """Whether nothing is left out."""
+        return self.base == self.number
 
 
-def body_of(observation: Observation, decision: Decision) -> bytes:
-    """All that one decision was made from and came to: the costly part of recording it."""
-    return SEEN.dump(Seen(observation, decision))
+def differing(columns: Columns, base: Columns) -> tuple[bytes | None, ...]:
+    """Each column where it is not the base's."""
+    return tuple([None if mine == theirs else mine for mine, theirs in zip(columns, base, strict=True)])
 
 
-def change_of(entry: Entry, scaler: Autoscaler, decision: Decision, body: bytes) -> Change:
-    """The rows of one decision. Nothing is changed before `Change.apply`."""
-    at, owner_id = to_micros(decision.now), entry.id
-    history = remember(scaler, entry.history, decision)
-    spec, spec_at, spec_rows = _spec(entry, scaler, at)
-    continues = bool(entry.basis) and 0 < at - entry.basis_at < BASIS_MICROS
-    basis, basis_at = (entry.basis, entry.basis_at) if continues else (body, at)
-    key = {"autoscaler_id": owner_id, "at": at}
-    return Change(
-        entry=entry,
-        history=history,
-        at=at,
-        spec=spec,
-        spec_at=spec_at,
-        scaler=scaler,
-        basis=basis,
-        basis_at=basis_at,
-        owner={"owner_id": owner_id, "at": at, "spec_at": spec_at} | _standing(entry.history, history),
-        decision=key
-        | {
-            "spec_at": spec_at,
-            "dry_run": decision.dry_run,
-            "current": decision.current,
-            "desired": decision.desired,
-            "metrics": POINTS.dump(tuple([_point(metric) for metric in decision.metrics])).decode("ascii"),
-            "basis_at": basis_at if continues else None,
-            "body": pack(body, basis) if continues else pack(body),
-        },
-        slots=[
-            *_slots(owner_id, schema.RECOMMENDATION, entry.history.recommendations, history.recommendations),
-            *_slots(owner_id, schema.SCALE_UP, entry.history.scale_ups, history.scale_ups),
-            *_slots(owner_id, schema.SCALE_DOWN, entry.history.scale_downs, history.scale_downs),
-        ],
-        lengths=[
-            {"owner_id": owner_id, "of_kind": kind, "length": len(after)}
-            for kind, before, after in (
-                (schema.RECOMMENDATION, entry.history.recommendations, history.recommendations),
-                (schema.SCALE_UP, entry.history.scale_ups, history.scale_ups),
-                (schema.SCALE_DOWN, entry.history.scale_downs, history.scale_downs),
+def completed(row: Row, base: Row) -> Columns:
+    """All columns of a row whose whole row is `base`. Raises StateError."""
+    complete = tuple([theirs if mine is None else mine for mine, theirs in zip(row.columns, base.columns, strict=True)])
+    found = tuple([column for column in complete if column is not None])
+    if len(found) != COLUMNS:
+        raise StateError("a recorded cycle's whole row is incomplete; restore a backup of the state")
+    return found
+
+
+class _Block(msgspec.Struct, array_like=True):
+    """Rows turned by a quarter: what is alike stands side by side. Numbers and times as steps from the row before."""
+
+    numbers: list[int]
+    times: list[int]
+    specs: list[int]
+    bases: list[int]
+    """How far back the whole row is."""
+    columns: list[list[bytes | None]]
+    histories: list[bytes | None]
+
+
+_BLOCK: Final = Binary[_Block](_Block)
+
+
+def pack_rows(rows: Sequence[Row]) -> bytes:
+    """Rows of one autoscaler, in order, the first whole."""
+    return pack(
+        _BLOCK.dump(
+            _Block(
+                differences([row.number for row in rows]),
+                differences([row.at for row in rows]),
+                [row.spec for row in rows],
+                [row.number - row.base for row in rows],
+                [[row.columns[index] for row in rows] for index in range(COLUMNS)],
+                [row.history for row in rows],
             )
-            if len(after) < len(before)
-        ],
-        events=[
-            key
-            | {
-                "dry_run": decision.dry_run,
-                "type": event.type.value,
-                "reason": _plain(event.reason),
-                "message": _plain(event.message),
-            }
-            for event in decision.events
-        ],
-        spec_rows=spec_rows,
+        )
     )
 
 
-def _standing(before: History, after: History) -> Values:
-    """Conditions and status, where they are not what is kept already: most cycles change neither."""
-    if (before.conditions, before.status) == (after.conditions, after.status):
-        return {}
-    return {"standing": pack(STANDING.dump(Standing(after.conditions, after.status)))}
-
-
-def _spec(entry: Entry, scaler: Autoscaler, at: int) -> tuple[bytes, int, Sequence[Values]]:
-    """The specification's body and time, and its row when it is a new one."""
-    if scaler is entry.scaler and entry.spec_at is not None:
-        return entry.spec, entry.spec_at, ()
-    body = SCALER.dump(scaler)
-    if body == entry.spec and entry.spec_at is not None:
-        return body, entry.spec_at, ()
-    bounds = {"minimum": scaler.min_replicas, "maximum": scaler.max_replicas}
-    return body, at, ({"autoscaler_id": entry.id, "at": at, "body": pack(body)} | bounds,)
-
-
-def _slots(
-    owner_id: int,
-    kind: int,
-    before: Sequence[Recommendation | ScaleEvent],
-    after: Sequence[Recommendation | ScaleEvent],
-) -> Sequence[Values]:
-    """The entries that are new at their place in the list."""
+def unpack_rows(data: bytes) -> list[Row]:
+    """The rows that were packed. Raises StateError."""
+    block = _BLOCK.load(unpack(data))
+    numbers = running_sums(block.numbers)
     return [
-        {
-            "autoscaler_id": owner_id,
-            "kind": kind,
-            "position": position,
-            "amount": entry.replicas if isinstance(entry, Recommendation) else entry.change,
-            "at": to_micros(entry.at),
-        }
-        for position, entry in enumerate(after)
-        if position >= len(before) or before[position] != entry
+        Row(number, at, spec, number - back, columns, history)
+        for number, at, spec, back, columns, history in zip(
+            numbers,
+            running_sums(block.times),
+            block.specs,
+            block.bases,
+            zip(*block.columns, strict=True),
+            block.histories,
+            strict=True,
+        )
     ]
-
-
-def _point(metric: MetricOutcome) -> MetricPoint:
-    value = {
-        TargetType.UTILIZATION: metric.average_utilization,
-        TargetType.AVERAGE_VALUE: metric.average_value,
-        TargetType.VALUE: metric.value,
-    }[metric.target.type]
-    return MetricPoint(metric.name, metric.target.type, metric.target.value, value)
-
-
-def _plain(text: str) -> str:
-    """A back end's words, without what a database cannot keep as text: NUL and unpaired surrogates."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,10 +1,10 @@
-"""The tables, their version, and how a database of an older version becomes one of this.
+"""The tables, and their version.
 
-Times are microseconds since 1970, UTC. Values that only this package reads are packed JSON (`codec`).
+Times are microseconds since 1970, UTC. Columns named `body` hold values that only this package reads (`binary`).
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -22,15 +22,26 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
-    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
 from autoscaler.errors import StateError
 
+VERSION: Final = 2
+
 metadata = MetaData()
 
 schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+
+slot = Table(
+    "slot",  # which epoch may write what the autoscalers of a connection's slot remember
+    metadata,
+    Column("connection", Text, primary_key=True),
+    Column("slot", SmallInteger, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("commits", BigInteger, nullable=False),  # counted up by each commit: the write that fences off older epochs
+    sqlite_with_rowid=False,
+)
 
 autoscaler = Table(
     "autoscaler",  # one row for each autoscaler and target that was ever decided about, within the retention
@@ -38,35 +49,24 @@ autoscaler = Table(
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False),
     Column("target", Text, nullable=False),
-    Column("at", BigInteger, nullable=False),  # of the last decision or intent
-    Column("spec_at", BigInteger),  # of the specification in force
-    Column("standing", LargeBinary),  # values.Standing
+    Column("connection", Text, nullable=False),
+    Column("slot", SmallInteger, nullable=False),
+    Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
     UniqueConstraint("name", "target"),
+    Index("autoscaler_connection", "connection"),
 )
 
-spec = Table(
-    "spec",  # what an autoscaler was configured as, a row for each change
+memory = Table(
+    "memory",  # what an autoscaler remembers beside its newest cycle, and where in the journal that stands
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("at", BigInteger, primary_key=True, autoincrement=False),
-    Column("minimum", BigInteger, nullable=False),
-    Column("maximum", BigInteger, nullable=False),
-    Column("body", LargeBinary, nullable=False),  # model.Autoscaler
+    Column("number", BigInteger, nullable=False),  # of its newest cycle, in the order of commits
+    Column("at", BigInteger, nullable=False),  # of its newest cycle
+    Column("period", BigInteger, nullable=False),  # its sync period then
+    Column("page", BigInteger, nullable=False),  # the journal's row with it
+    Column("base_page", BigInteger, nullable=False),  # and the one with the whole row that it is completed by
+    Column("body", LargeBinary, nullable=False),  # recommendations and scale events
 )
-
-slot = Table(
-    "slot",  # recommendations and scale events, in the order of their lists
-    metadata,
-    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("kind", SmallInteger, primary_key=True, autoincrement=False),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("amount", BigInteger, nullable=False),  # replicas, or the change
-    Column("at", BigInteger, nullable=False),
-    sqlite_with_rowid=False,
-)
-RECOMMENDATION: Final = 0
-SCALE_UP: Final = 1
-SCALE_DOWN: Final = 2
 
 intent = Table(
     "intent",  # writes that were announced and have no outcome yet
@@ -77,40 +77,94 @@ intent = Table(
     Column("at", BigInteger, nullable=False),
 )
 
-decision = Table(
-    "decision",
+sighting = Table(
+    "sighting",  # when instances were first seen, and seen ready, where a target's back end does not say
+    metadata,
+    Column("target", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),  # instance -> model.Sighting
+)
+
+adapter_memory = Table(
+    "adapter_memory",  # what an adapter keeps of a target
+    metadata,
+    Column("connection", Text, primary_key=True),
+    Column("target", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),  # a JSON object
+)
+
+spec = Table(
+    "spec",  # what an autoscaler was configured as, a row for each change
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("at", BigInteger, primary_key=True, autoincrement=False),
-    Column("spec_at", BigInteger, nullable=False),
-    Column("dry_run", Boolean, nullable=False),
-    Column("current", BigInteger),
-    Column("desired", BigInteger),
-    Column("metrics", Text, nullable=False),  # tuple of values.MetricPoint, for charts
-    Column("basis_at", BigInteger),  # of the decision whose body is the dictionary of this one's; NULL: none
-    Column("body", LargeBinary, nullable=False),  # values.Seen
-    Index("decision_at", "at"),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the first cycle with it
+    Column("minimum", BigInteger, nullable=False),
+    Column("maximum", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),  # model.Autoscaler
+)
+
+journal = Table(
+    "journal",  # the newest cycles of up to CHUNK autoscalers, a row a commit, until they are packed into blocks
+    metadata,
+    Column("connection", Text, primary_key=True),
+    Column("period", BigInteger, primary_key=True, autoincrement=False),  # sync period: who has it commits together
+    Column("chunk", Integer, primary_key=True, autoincrement=False),  # of autoscalers: id // CHUNK
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),  # journal.Page
+    sqlite_with_rowid=False,
+)
+CHUNK: Final = 64
+
+
+def _blocks(name: str) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
+        Column("first", BigInteger, primary_key=True, autoincrement=False),  # number of the first cycle in it
+        Column("since", BigInteger, nullable=False),  # the earliest and the latest time in it
+        Column("until", BigInteger, nullable=False),
+        Column("size", Integer, nullable=False),  # bytes of the body
+        Column("body", LargeBinary, nullable=False),
+        Index(f"{name}_until", "until"),
+    )
+
+
+detail = _blocks("detail")  # rows.pack_rows: everything, for state.detail
+series = _blocks("series")  # series.pack_points: what charts need, for state.retention
+
+change = Table(
+    "change",  # decisions in which something changed, for state.retention
+    metadata,
+    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("spec", BigInteger, nullable=False),
+    Column("size", Integer, nullable=False),  # bytes of the body
+    Column("body", LargeBinary, nullable=False),  # the columns of a decision
+    Index("change_at", "at"),
 )
 
 event = Table(
     "event",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    Column("autoscaler_id", Integer, nullable=False),
+    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the cycle
+    Column("position", Integer, primary_key=True, autoincrement=False),  # among those of the cycle
     Column("at", BigInteger, nullable=False),
     Column("dry_run", Boolean, nullable=False),
+    Column("text_id", BigInteger, nullable=False),
+    Index("event_at", "at"),
+    sqlite_with_rowid=False,
+)
+
+event_text = Table(
+    "event_text",  # equal texts once
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),  # a hash of the three
     Column("type", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("message", Text, nullable=False),
-    Index("event_autoscaler", "autoscaler_id", "at"),
-    Index("event_at", "at"),
-)
-
-sighting = Table(
-    "sighting",  # when instances were first seen, and seen ready, where a target's back end does not say
-    metadata,
-    Column("target", Text, primary_key=True),
-    Column("body", LargeBinary, nullable=False),  # instance -> sighting
+    sqlite_with_rowid=False,
 )
 
 steering = Table(
@@ -120,48 +174,63 @@ steering = Table(
     Column("body", LargeBinary, nullable=False),  # model.Steering
 )
 
-Migration: TypeAlias = Callable[[Connection], None]
-MIGRATIONS: Sequence[Migration] = ()
-"""In order; the first takes a database from version 1 to version 2. A new database starts at the newest version."""
+counter = Table(
+    "counter",  # `steering`: counted up by each change of it, so that reading it again is rarely needed
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)
+
+cut = Table(
+    "cut",  # what state.maxSize has cut short: everything of a tier up to a time
+    metadata,
+    Column("tier", Text, primary_key=True),  # detail or series
+    Column("until", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),  # when that was done last
+)
+
+owner = Table(
+    "owner",  # PostgreSQL only: the daemon whose state this is, for as long as it renews its row
+    metadata,
+    Column("id", SmallInteger, primary_key=True, autoincrement=False),
+    Column("holder", Text, nullable=False),
+    Column("place", Text, nullable=False),  # host and pid, for messages
+    Column("until", BigInteger, nullable=False),  # by the database's clock
+)
+
+STEERING: Final = "steering"
 
 
-def migrate(connection: Connection, place: str) -> None:
-    """Bring a new or older database to this version, within the caller's transaction. Raises StateError."""
-    newest = 1 + len(MIGRATIONS)
-    version = _version(connection)
-    if version is None:
-        metadata.create_all(connection)
-        connection.execute(insert(schema_version).values(version=newest))
-        return
-    _refuse_newer(version, place)
-    if version < newest:
-        for step in MIGRATIONS[version - 1 :]:
-            step(connection)
-        connection.execute(update(schema_version).values(version=newest))
+def create(connection: Connection) -> None:
+    """A new state of this version."""
+    metadata.create_all(connection)
+    connection.execute(insert(schema_version).values(version=VERSION))
+    connection.execute(insert(counter).values(name=STEERING, value=0))
+
+
+def version(connection: Connection) -> int | None:
+    """Of the state; None: there is none yet."""
+    if not inspect(connection).has_table(schema_version.name):
+        return None
+    found: int = connection.execute(select(schema_version.c.version)).scalar_one()
+    return found
 
 
 def require_current(connection: Connection, place: str) -> None:
-    """Raise StateError unless the database is of this version: for those who only read."""
-    version = _version(connection)
-    if version is None:
-        raise StateError(f"{place} holds no state yet; start the daemon once with it")
-    _refuse_newer(version, place)
-    if version < 1 + len(MIGRATIONS):
+    """Raise StateError unless the state is of this version: for those who only read."""
+    found = version(connection)
+    if found is None:
+        raise StateError(f"{place} does not hold a state yet; start the daemon once with it")
+    refuse_newer(found, place)
+    if found < VERSION:
         raise StateError(f"{place} was written by an older version; start this version's daemon once, it converts it")
 
 
-def _version(connection: Connection) -> int | None:
-    if not inspect(connection).has_table(schema_version.name):
-        return None
-    version: int = connection.execute(select(schema_version.c.version)).scalar_one()
-    return version
-
-
-def _refuse_newer(version: int, place: str) -> None:
-    newest = 1 + len(MIGRATIONS)
-    if version > newest:
+def refuse_newer(found: int, place: str) -> None:
+    """Raise StateError for a state that a newer version wrote."""
+    if found > VERSION:
         raise StateError(
-            f"{place} was written by a newer version (its schema is {version}, this version knows {newest}); "
+            f"{place} was written by a newer version (its schema is {found}, this version knows {VERSION}); "
             "install the newer version again, or give this one a state of its own (state.url)"
         )
 
@@ -175,3 +244,11 @@ def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]])
     keys = [column.name for column in table.primary_key]
     replaced = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
     connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=replaced), rows)
+
+
+def insert_absent(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert each row that conflicts with none that is there."""
+    if not rows:
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)

@@ -1,19 +1,25 @@
 """What the record hands out beside the model's own values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from autoscaler.model import Autoscaler, Condition, Decision, EventType, Observation, Status, TargetType
+from autoscaler.model import Autoscaler, Decision, EventType, History, Observation, TargetType
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One recorded cycle of an autoscaler: what was asked for, what was seen, what was decided."""
+    """One recorded cycle of an autoscaler: what was asked for, what was seen and remembered, what was decided.
+
+    Within `state.detail` `decide(scaler, observation, history, decision.now)` gives the decision again.
+    """
 
     scaler: Autoscaler
-    observation: Observation
     decision: Decision
+    observation: Observation | None
+    """None: older than `state.detail`, and no longer known."""
+    history: History | None
+    """What was remembered before it; None: no longer known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +63,23 @@ class SeriesRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """What `state.maxSize` has cut short."""
+
+    tier: str
+    """`detail`, or `series`: charts and decisions in which something changed."""
+    until: datetime
+    """Of this tier everything before is gone."""
+    at: datetime
+    """When that was done last."""
+
+
+@dataclass(frozen=True, slots=True)
 class StateSize:
     """How large the state is."""
 
     bytes: int
+    """On disk."""
     rows: Mapping[str, int]
-    """Table -> rows; of large tables the database's own estimate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The part of a History that each cycle replaces as a whole; kept as one value."""
-
-    conditions: tuple[Condition, ...]
-    status: Status
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a decision was made from and came to; kept as one value."""
-
-    observation: Observation
-    decision: Decision
+    """Table -> rows; on PostgreSQL its own estimate."""
+    cuts: Sequence[Cut] = ()

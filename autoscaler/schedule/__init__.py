@@ -1,7 +1,7 @@
 """When cycles run: APScheduler, a lane for each adapter connection."""
 
 from autoscaler.schedule.batch import Batch
-from autoscaler.schedule.lane import LONGEST_CYCLE, Lane
+from autoscaler.schedule.lane import LONGEST_CYCLE, Lane, Work
 from autoscaler.schedule.lanes import Lanes, wait_for
 
-__all__ = ["LONGEST_CYCLE", "Batch", "Lane", "Lanes", "wait_for"]
+__all__ = ["LONGEST_CYCLE", "Batch", "Lane", "Lanes", "Work", "wait_for"]

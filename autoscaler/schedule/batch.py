@@ -8,7 +8,7 @@ from autoscaler.clock import Clock
 from autoscaler.cycle import Ports, reconcile
 from autoscaler.decide import conclude, decide
 from autoscaler.errors import AutoscalerError, StateError
-from autoscaler.model import Autoscaler, Call, Decision, History, Observation, Outcome
+from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome
 
 _LATE_SECONDS: Final = 5.0
 """How long past its deadline an observation may come and still be decided on."""
@@ -61,13 +61,13 @@ class _Once:
     def __init__(self, ports: Ports, clock: Clock) -> None:
         self._ports = ports
         self._clock = clock
-        self._observed: Mapping[str, Observation] | None = None
+        self._observed: Observed | None = None
         self._history: Mapping[str, History] | None = None
         self._intended = False
         self._outcomes: Mapping[str, Outcome] | None = None
         self.observing_seconds = 0.0
 
-    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         if self._observed is None:
             began = self._clock.monotonic()
             observed = self._ports.observe(scalers, call)
@@ -94,8 +94,11 @@ class _Once:
             self._outcomes = self._ports.act(decisions, call)
         return self._outcomes
 
-    def record(self, observed: Mapping[str, Observation], decisions: Sequence[Decision]) -> None:
-        self._ports.record(observed, decisions)
+    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        self._ports.record(scalers, observed, decisions)
+
+    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
+        self._ports.announce(decisions, call)
 
     def broken(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Exception]:
         """Whose decision raises, and what. Empty as long as there is nothing to decide on."""
@@ -104,7 +107,9 @@ class _Once:
             return found
         for scaler in scalers:
             try:
-                decision = decide(scaler, self._observed[scaler.name], self._history[scaler.name], call.now)
+                decision = decide(
+                    scaler, self._observed.observations[scaler.name], self._history[scaler.name], call.now
+                )
                 conclude(decision, (self._outcomes or {}).get(scaler.name))
             except Exception as error:  # noqa: BLE001 - a bug costs its own autoscaler alone
                 found[scaler.name] = error

@@ -2,13 +2,13 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
-from autoscaler.errors import AutoscalerError, named
+from autoscaler.errors import AutoscalerError, StaleLedger, named
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call
 from autoscaler.schedule.batch import Batch, run
@@ -26,10 +26,35 @@ def cycle_seconds(period: timedelta) -> float:
     return min(_SHARE * period, LONGEST_CYCLE).total_seconds()
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a lane's cycles work on, and with. It never changes; another one takes its place between two cycles."""
+
+    batches: Mapping[timedelta, tuple[Autoscaler, ...]]
+    """Sync period -> the autoscalers that have it."""
+    ports: Ports
+    begin: Callable[[], None]
+    """Called once, on the lane's thread, before its first cycle."""
+    end: Callable[[], None]
+    """Called once, when another has taken its place and no cycle uses it any more."""
+
+    @classmethod
+    def of(
+        cls, scalers: Sequence[Autoscaler], ports: Ports, begin: Callable[[], None], end: Callable[[], None]
+    ) -> "Work":
+        """Of these autoscalers."""
+        batches: dict[timedelta, list[Autoscaler]] = {}
+        for scaler in scalers:
+            batches.setdefault(scaler.sync_period, []).append(scaler)
+        return cls({period: tuple(batch) for period, batch in batches.items()}, ports, begin, end)
+
+
 class Lane:
     """Runs its batches one at a time, on the one thread that the schedule gives it; the rest reads from any thread."""
 
-    def __init__(self, name: str, clock: Clock, logger: Logger, report: Callable[[Batch], None]) -> None:
+    def __init__(
+        self, name: str, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
+    ) -> None:
         """`name`: the connection's. `report` is told of every cycle that ended, on the lane's own thread."""
         self.name = name
         self.missed = 0
@@ -38,26 +63,26 @@ class Lane:
         self._logger = logger
         self._report = report
         self._lock = threading.Lock()
-        self._ports: Ports | None = None
-        self._batches: Mapping[timedelta, tuple[Autoscaler, ...]] = {}
+        self._work = work
+        self._in_use: Work | None = None
+        """The lane's thread's: what the last cycle worked with."""
         self._due: datetime | None = None
         self._begun = clock.monotonic()
         self._ended: float | None = None
         self._deadline: float | None = None
+        self._period_seconds = 0.0
+        """Of the cycle that is running."""
 
-    def equip(self, scalers: Sequence[Autoscaler], ports: Ports | None) -> None:
-        """What the next cycle works on, and with. Without autoscalers there is none, not even one already queued."""
-        batches: dict[timedelta, list[Autoscaler]] = {}
-        for scaler in scalers:
-            batches.setdefault(scaler.sync_period, []).append(scaler)
+    def assign(self, work: Work | None) -> None:
+        """What the next cycle works on, and with; None: there is none any more, not even one already queued."""
         with self._lock:
-            self._ports = ports
-            self._batches = {period: tuple(batch) for period, batch in batches.items()}
+            self._work = work
 
     @property
     def periods(self) -> frozenset[timedelta]:
         """The sync periods of its autoscalers: a batch and a job for each."""
-        return frozenset(self._batches)
+        work = self._work
+        return frozenset() if work is None else frozenset(work.batches)
 
     def due(self, at: datetime) -> None:
         """The tick that comes next was to begin then, by the wall clock. Without a word of it, it is not late."""
@@ -66,22 +91,45 @@ class Lane:
     def tick(self, period: timedelta) -> None:
         """One cycle of the batch with this period. A failure is a line in the log; the next tick tries again."""
         with self._lock:
-            ports, scalers = self._ports, self._batches.get(period, ())
-            if ports is None or not scalers:  # equipped anew since this tick was queued
+            work = self._work
+            scalers = () if work is None else work.batches.get(period, ())
+            if work is None or not scalers:  # other work was assigned since this tick was queued
                 return
             began, now = self._clock.monotonic(), self._clock.now()
+            self._period_seconds = period.total_seconds()
             self._deadline = deadline = began + cycle_seconds(period)
         late = max(0.0, (now - self._due).total_seconds()) if self._due else 0.0
         try:
-            batch = self._cycle(scalers, Call(now, deadline), ports)
+            self._change_to(work)
+            batch = self._cycle(scalers, Call(now, deadline), work.ports)
         finally:
             ended = self._clock.monotonic()
             self._ended, self._deadline = ended, None
-        self._report(replace(batch, lane=self.name, late_seconds=late, seconds=ended - began))
+        if batch is not None:
+            self._report(replace(batch, lane=self.name, late_seconds=late, seconds=ended - began))
 
-    def _cycle(self, scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
+    def _change_to(self, work: Work) -> None:
+        before = self._in_use
+        if work is before:
+            return
+        self._in_use = work
+        if before is not None:
+            before.end()
+        work.begin()
+
+    def end(self) -> None:
+        """Let go of what the last cycle worked with. For whoever retired the lane, when no cycle is running."""
+        if self._in_use is not None:
+            self._in_use.end()
+            self._in_use = None
+
+    def _cycle(self, scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch | None:
+        """What it came to; None: the lane was superseded meanwhile, and this says nothing any more."""
         try:
             batch = run(scalers, call, ports, self._clock)
+        except StaleLedger as error:
+            self._logger.warning("cycle_discarded", adapter=self.name, error=str(error))
+            return None
         except AutoscalerError as error:
             return self._failed(scalers, error, str(error))
         except Exception as error:  # noqa: BLE001 - a bug must not end the lane
@@ -111,6 +159,19 @@ class Lane:
     def hung(self) -> bool:
         """Whether a cycle is running past its deadline."""
         return self._deadline is not None and not self.busy()
+
+    def running(self) -> bool:
+        """Whether a cycle is running."""
+        return self._deadline is not None
+
+    def overdue_seconds(self) -> float:
+        """By how much the running cycle is past its deadline; 0: it is not."""
+        deadline = self._deadline
+        return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
+
+    def overdue_periods(self) -> float:
+        """The same in periods of its batch."""
+        return self.overdue_seconds() / self._period_seconds if self._period_seconds else 0.0
 
     def begun(self) -> bool:
         """Whether its first cycle has ended or met its deadline."""

@@ -33,6 +33,7 @@ class Lanes:
         self._clock = clock
         self._logger = logger
         self._lanes: dict[str, Lane] = {}
+        self._superseded: dict[str, int] = {}
         self._offset = self._wall_offset()
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
@@ -66,7 +67,7 @@ class Lanes:
     def retire(self, lanes: Collection[Lane]) -> None:
         """No further tick of these; waits for their running cycles, up to their deadlines."""
         for lane in lanes:
-            lane.equip((), None)
+            lane.assign(None)
             for job in self._scheduler.get_jobs():
                 if job.executor == _executor(lane):
                     job.remove()
@@ -109,6 +110,14 @@ class Lanes:
     def missed(self) -> Mapping[str, int]:
         """Lane's name -> ticks of it that found the one before still running."""
         return {name: lane.missed for name, lane in self._lanes.copy().items()}
+
+    def count_superseded(self, name: str) -> None:
+        """This lane has taken the place of one that hung."""
+        self._superseded[name] = self._superseded.get(name, 0) + 1
+
+    def superseded(self) -> Mapping[str, int]:
+        """Lane's name -> how often one of this name hung and another took its place."""
+        return {name: self._superseded.get(name, 0) for name in self._lanes.copy()}
 
     def follow_clock(self) -> None:
         """To be called every second or so: after a step of the wall clock, puts every job back on its tick.

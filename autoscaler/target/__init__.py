@@ -3,6 +3,7 @@
 from autoscaler.clock import Clock
 from autoscaler.errors import (
     AdapterError,
+    StateError,
     TargetError,
     TargetForbidden,
     TargetNotFound,
@@ -31,7 +32,17 @@ from autoscaler.model import (
 )
 from autoscaler.quantity import Milli
 from autoscaler.target.fields import LONGEST, AdapterSettings, ConfigPath, Duration, ExistingFile, ExistingPath
-from autoscaler.target.protocol import Adapter, AdapterContext, AdapterType, Announces, Canonicalizes, Closes
+from autoscaler.target.protocol import (
+    Adapter,
+    AdapterContext,
+    AdapterMemory,
+    AdapterType,
+    AdapterValues,
+    Announces,
+    Canonicalizes,
+    Closes,
+    ForgetfulMemory,
+)
 from autoscaler.target.registry import installed, load
 
 __all__ = [
@@ -39,8 +50,10 @@ __all__ = [
     "Adapter",
     "AdapterContext",
     "AdapterError",
+    "AdapterMemory",
     "AdapterSettings",
     "AdapterType",
+    "AdapterValues",
     "Announces",
     "Call",
     "Canonicalizes",
@@ -52,6 +65,7 @@ __all__ = [
     "Duration",
     "ExistingFile",
     "ExistingPath",
+    "ForgetfulMemory",
     "Held",
     "Hold",
     "HoldReason",
@@ -63,6 +77,7 @@ __all__ = [
     "Proposed",
     "ScaleChange",
     "ScaleOutcome",
+    "StateError",
     "TargetError",
     "TargetForbidden",
     "TargetNotFound",

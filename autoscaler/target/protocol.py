@@ -6,9 +6,9 @@ with its type's name. It imports `autoscaler.target` and its own client library,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -18,6 +18,44 @@ from autoscaler.logger import Logger
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
+
+
+AdapterValues: TypeAlias = Mapping[str, Any]
+"""What an adapter remembers of one target: texts as keys, and values that JSON knows."""
+
+
+class AdapterMemory(Protocol):
+    """What an adapter must not forget when the daemon restarts: a few values for each target, kept in the state.
+
+    It belongs to the adapter's lane. An adapter whose lane was superseded can save nothing any more.
+    """
+
+    def load(self) -> Mapping[TargetRef, AdapterValues]:
+        """What is remembered of every target of this connection. Not before the first `observe`. Raises StateError."""
+
+    def save(self, target: TargetRef, values: AdapterValues | None) -> None:
+        """Remember these of a target in place of what was; None: nothing. They are durable when it returns.
+
+        Raises StateError: then a write that depends on being remembered must not be made.
+        """
+
+
+class ForgetfulMemory:
+    """An AdapterMemory that lives as long as its process: for tests, and where nothing is written."""
+
+    def __init__(self) -> None:
+        self._values: dict[TargetRef, AdapterValues] = {}
+
+    def load(self) -> Mapping[TargetRef, AdapterValues]:
+        """What was saved."""
+        return dict(self._values)
+
+    def save(self, target: TargetRef, values: AdapterValues | None) -> None:
+        """Remember it until the process ends."""
+        if values is None:
+            self._values.pop(target, None)
+        else:
+            self._values[target] = values
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +74,8 @@ class AdapterContext(Generic[SettingsT]):
     """True: nothing outside `state_dir` may be started, stopped, changed or replaced."""
     dry_targets: frozenset[TargetRef] = frozenset()
     """Targets whose every autoscaler is a dry run: nothing of theirs may be started, stopped or replaced."""
+    memory: AdapterMemory = field(default_factory=ForgetfulMemory)
+    """A few values for each target; the daemon's survives restarts."""
 
 
 class Adapter(Protocol):

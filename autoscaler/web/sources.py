@@ -9,14 +9,14 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.library import Library
-from autoscaler.record import Store
+from autoscaler.record import State
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Called from the server's threads, never from a lane's."""
 
-    store: Store
+    state: State
     settings: Callable[[], Settings]
     """The configuration that runs now."""
     clock: Clock
@@ -31,4 +31,4 @@ class Sources:
 
     def library(self) -> Library:
         """Documents of what is configured now."""
-        return Library(self.store, self.settings().autoscalers)
+        return Library(self.state.archive, self.settings().autoscalers)

@@ -47,7 +47,8 @@ def _samples(metric: ExplainedMetric) -> str:
         (len(samples.unmatched), "not matched"),
         (len(samples.dropped), "unusable"),
     )
-    return ", ".join([f"{samples.read} read", *[f"{count} {word}" for count, word in counts if count]])
+    read = [] if samples.read is None else [f"{samples.read} read"]
+    return ", ".join([*read, *[f"{count} {word}" for count, word in counts if count]])
 
 
 def _warnings(told: Explanation, screen: Screen) -> Iterator[str]:

@@ -83,10 +83,10 @@ class Helm:
         )
 
     def _in_force(self, name: str, now: datetime) -> Steering:
-        return self._sources.store.steering().get(name, Steering()).at(now)
+        return self._sources.state.archive.steering().get(name, Steering()).at(now)
 
     def _keep(self, name: str, steering: Steering) -> SteeringDocument:
-        self._sources.store.steer(name, steering)
+        self._sources.state.steer(name, steering)
         return steering_document(steering)
 
 

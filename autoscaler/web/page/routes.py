@@ -108,8 +108,10 @@ class _Page:
     def overview(self, request: Request, now: datetime) -> str:
         """The list of all autoscalers."""
         scalers = {scaler.name: scaler for scaler in self._sources.settings().autoscalers}
-        steering = {name: given.at(now) for name, given in self._sources.store.steering().items()}
-        found = listing(entries(scalers, self._sources.store.latest(), steering), Wanted.of(request.query_params))
+        steering = {name: given.at(now) for name, given in self._sources.state.archive.steering().items()}
+        found = listing(
+            entries(scalers, self._sources.state.archive.latest(), steering), Wanted.of(request.query_params)
+        )
         rows = [
             summary(each.name, each.scaler, each.decision, each.steering, configured=each.scaler is not None)
             for each in found.entries

@@ -12,16 +12,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from autoscaler.errors import StateError
+from autoscaler.record.fair_lock import FairLock
 
 _FORMS: Final = "expected sqlite:////a/file.db or postgresql://user@host/database"
 _BUSY_SECONDS: Final = 5.0
 """How long another process may hold SQLite's write lock before a cycle gives up."""
-_POSTGRESQL_LIMITS: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
-"""Seconds to connect, and milliseconds until a silent server counts as gone: libpq's own default is for ever."""
+_TURN_SECONDS: Final = 10.0
+"""How long a thread waits for its turn to write to SQLite before its cycle gives up."""
+_POSTGRESQL_LIMITS: Final = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 10_000,
+    "options": "-c lock_timeout=5s -c idle_in_transaction_session_timeout=30s",
+}
+"""Seconds to connect, milliseconds until a silent server counts as gone, and how long a transaction waits for another's
+rows, or may leave the server waiting while it holds rows itself: the defaults are for ever."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
 """What SQLite's write-ahead log is cut back to once it has been written into the database."""
 
@@ -29,7 +37,7 @@ _SQLITE_REMEDIES: Final = {
     "SQLITE_FULL": "the disk is full; free some space, or shorten state.retention",
     "SQLITE_BUSY": "another process holds it locked; end that process",
     "SQLITE_LOCKED": "another process holds it locked; end that process",
-    "SQLITE_NOTADB": "it is no SQLite database; move it away, or correct state.url",
+    "SQLITE_NOTADB": "it is not an SQLite database; move it away, or correct state.url",
     "SQLITE_CORRUPT": "the file is damaged; restore a backup, or move it away to start without a memory",
     "SQLITE_CANTOPEN": "it cannot be opened; check that the folder exists and that this user may write there",
     "SQLITE_PERM": "this user may not access it; correct the owner or the mode of the file and its folder",
@@ -46,10 +54,10 @@ def locate(url: str | None, state_dir: Path) -> URL:
     try:
         found = make_url(url)
     except (ArgumentError, ValueError):
-        raise StateError(f"state.url is no database address; {_FORMS}") from None
+        raise StateError(f"state.url is not a valid database address; {_FORMS}") from None
     kind = found.get_backend_name()
     if kind == "sqlite" and found.database in (None, "", ":memory:"):
-        raise StateError("state.url names no file, and what is remembered must outlive the daemon; name a file")
+        raise StateError("state.url does not name a file, and what is remembered must outlive the daemon; name a file")
     if kind == "sqlite":
         return URL.create("sqlite", database=str(Path(str(found.database)).absolute()))
     if kind == "postgresql":
@@ -80,13 +88,15 @@ def connect(url: URL, *, read_only: bool = False) -> Engine:
     def prepare(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # sqlite3 would begin transactions by itself, and late
         if not read_only:
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # heeded before the first table is made
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={_LOG_LIMIT_BYTES}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN")
+        # a writer that took the lock only at its first write could find that another has written since it began to read
+        connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
 
     return engine
 
@@ -101,8 +111,40 @@ def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
     return URL.create("sqlite", database=f"{path.as_uri()}", query={"mode": "ro", "uri": "true"})
 
 
+class Database:
+    """Where the state is, for those who write it: any number of threads, on SQLite one after another."""
+
+    def __init__(self, url: URL) -> None:
+        """Connects at first use. Raises StateError."""
+        self.url: Final = url
+        self.sqlite: Final = url.get_backend_name() == "sqlite"
+        self._engine = connect(url)
+        self._turn = FairLock()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is committed when the block ends. Raises StateError: whether it was is then unknown."""
+        if not self.sqlite:
+            with state_errors(self.url), self._engine.begin() as connection:
+                yield connection
+            return
+        if not self._turn.acquire(_TURN_SECONDS):
+            raise StateError(
+                f"{place(self.url)}: another write has been under way for {_TURN_SECONDS:.0f} s; check its disk"
+            )
+        try:
+            with state_errors(self.url), self._engine.begin() as connection:
+                yield connection
+        finally:
+            self._turn.release()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+
 @contextmanager
-def explained(url: URL) -> Iterator[None]:
+def state_errors(url: URL) -> Iterator[None]:
     """Turn the database's failures into a StateError that names the state, the cause and the remedy."""
     try:
         yield
@@ -127,7 +169,7 @@ def _first_line(error: object) -> str:
 class FileLock:
     """Keeps a second daemon off one SQLite file: two would each scale the same targets.
 
-    The kernel lets go of it however the process ends. PostgreSQL has no such lock yet: one daemon a database.
+    The kernel lets go of it however the process ends. On PostgreSQL a row keeps it off (`claim`).
     """
 
     def __init__(self, url: URL) -> None:

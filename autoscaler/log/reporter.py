@@ -1,0 +1,81 @@
+"""What the daemon says of its work: the decisions' lines, warnings once each, and one line of status."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from autoscaler.documents.headline import failed
+from autoscaler.log import line
+from autoscaler.logger import Logger
+from autoscaler.model import Decision
+from autoscaler.record import Cut
+
+_NAMED_IN_STATUS: Final = 3
+
+
+class Reporter:
+    """`cycle_ended` is called from the lanes' threads, the rest from the main thread."""
+
+    def __init__(self, logger: Logger) -> None:
+        self._logger = logger
+        self._failing: dict[str, bool] = {}
+        """Autoscaler's name -> whether its last cycle failed."""
+        self._warned: dict[str, tuple[str, ...]] = {}
+        """Autoscaler's name -> what its target warned of in the last cycle."""
+        self._hung: tuple[str, ...] = ()
+        self._cut: frozenset[str] = frozenset()
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of the autoscalers whose last cycle failed, sorted."""
+        return sorted(name for name, is_failing in self._failing.copy().items() if is_failing)
+
+    def cycle_ended(self, decisions: Sequence[Decision], broken: Iterable[str]) -> None:
+        """Log each decision, and each warning of a target once each time that it comes up."""
+        for decision in decisions:
+            line.log(self._logger, decision)
+            for warning in decision.warnings:
+                if warning not in self._warned.get(decision.name, ()):
+                    self._logger.warning(
+                        "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
+                    )
+            self._warned[decision.name] = decision.warnings
+            self._failing[decision.name] = failed(decision)
+        self._failing.update(dict.fromkeys(broken, True))
+
+    def follow(self, names: Collection[str]) -> None:
+        """Forget autoscalers that are not among these."""
+        for name in self._failing.keys() - names:
+            self._failing.pop(name, None)
+            self._warned.pop(name, None)
+
+    def lanes_hung(self, hung: tuple[str, ...]) -> None:
+        """Log which connections' cycles have begun to hang, and which have come back."""
+        for name in hung:
+            if name not in self._hung:
+                self._logger.error("lane_hung", adapter=name, error="its cycle is past its deadline; others go on")
+        for name in self._hung:
+            if name not in hung:
+                self._logger.info("lane_recovered", adapter=name)
+        self._hung = hung
+
+    def state_cut(self, cuts: Collection[Cut]) -> None:
+        """Log, once a tier, that the state was cut short."""
+        for cut in cuts:
+            if cut.tier not in self._cut:
+                self._logger.warning(
+                    "state_cut",
+                    tier=cut.tier,
+                    until=cut.until.isoformat(),
+                    error="the state had grown to state.maxSize, so the oldest of it was deleted; raise it, or shorten "
+                    "state.detail or state.retention",
+                )
+        self._cut = frozenset(cut.tier for cut in cuts)
+
+    def status(self, autoscalers: int, connections: int) -> str:
+        """For `systemctl status`: how many, and which of them fail."""
+        failing = self.failing
+        text = f"{autoscalers} autoscalers on {connections} connections"
+        if failing:
+            more = f" and {len(failing) - _NAMED_IN_STATUS} more" if len(failing) > _NAMED_IN_STATUS else ""
+            text += f"; failing: {', '.join(failing[:_NAMED_IN_STATUS])}{more}"
+        return text + (f"; hanging: {', '.join(self._hung)}" if self._hung else "")

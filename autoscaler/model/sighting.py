@@ -1,0 +1,20 @@
+"""What the daemon itself has seen of a target's instances, where the back end does not say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What is remembered of one instance."""
+
+    first_seen: datetime
+    ready: bool | None
+    ready_since: datetime
+    """When `ready` was first seen as it is."""
+
+
+Sightings: TypeAlias = Mapping[str, Sighting]
+"""Instance name -> sighting, of one target."""

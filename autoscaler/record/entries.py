@@ -1,0 +1,176 @@
+"""What one autoscaler remembers, in memory and in the state: equal after every commit."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, TargetRef
+from autoscaler.record import schema
+from autoscaler.record.binary import Binary
+from autoscaler.record.evaluation import DECISION, Columns, decision_from
+from autoscaler.record.journal import Place, read_newest
+from autoscaler.record.rows import completed
+from autoscaler.record.times import from_micros, to_micros
+
+Key: TypeAlias = tuple[str, str]
+"""An autoscaler's name and its target: one that is pointed at another target starts fresh."""
+
+TARGET: Final = Binary[TargetRef](TargetRef)
+HISTORY: Final = Binary[History](History)
+SPEC: Final = Binary[Autoscaler](Autoscaler)
+
+
+class _Remembered(msgspec.Struct, array_like=True):
+    """What of a History the newest evaluation does not hold. Times in microseconds."""
+
+    recommendations: tuple[tuple[int, int], ...]
+    scale_ups: tuple[tuple[int, int], ...]
+    scale_downs: tuple[tuple[int, int], ...]
+
+
+_REMEMBERED: Final = Binary[_Remembered](_Remembered)
+
+
+def key_of(name: str, target: TargetRef) -> Key:
+    """The key under which an autoscaler's history is kept."""
+    return name, target_text(target)
+
+
+@lru_cache(maxsize=65_536)  # every decision asks for it several times a cycle
+def target_text(target: TargetRef) -> str:
+    """A target as its column: a JSON array, the shortest that says it."""
+    parts = [target.adapter, target.name, target.namespace, target.region]
+    while parts[-1] is None:
+        parts.pop()
+    return msgspec.json.encode(
+        [part and part.encode("utf-8", "surrogatepass").decode("latin-1") for part in parts]
+    ).decode()
+
+
+def target_from(text: str) -> TargetRef:
+    """The target of `target_text`."""
+    parts = msgspec.json.decode(text.encode(), type=list[str | None])
+    return TargetRef(*[part and part.encode("latin-1").decode("utf-8", "surrogatepass") for part in parts])  # type: ignore[arg-type]  # the first two are never None
+
+
+_EMPTY: Final = History()
+
+
+@dataclass(slots=True)
+class Entry:
+    """One autoscaler's memory."""
+
+    id: int
+    slot: int
+    number: int = 0
+    """Of its newest evaluation; 0: there was none."""
+    history: History = _EMPTY
+    """What it remembers, equal to what was committed."""
+    chained: History | None = None
+    """The History that follows from the newest evaluation; another one begins a whole row."""
+    given: History = _EMPTY
+    """What the cycle under way decides from."""
+    intended: bool = False
+    """Whether the state holds an intent of it."""
+    spec: int = 0
+    """Number of the specification that was last recorded; 0: there was none in this process."""
+    scaler: Autoscaler | None = None
+    """That specification."""
+    period: int = 0
+    """Of its newest row, in microseconds."""
+    base: Columns | None = None
+    """Of the last whole row; None: the next row is whole."""
+    base_number: int = 0
+    base_page: int = 0
+    base_bytes: int = 0
+    latest: Decision | None = None
+    """The newest evaluation's."""
+
+
+def remembered_body(history: History) -> bytes:
+    """The value of the column `memory.body`."""
+    return _REMEMBERED.dump(
+        _Remembered(
+            tuple([(each.replicas, to_micros(each.at)) for each in history.recommendations]),
+            tuple([(each.change, to_micros(each.at)) for each in history.scale_ups]),
+            tuple([(each.change, to_micros(each.at)) for each in history.scale_downs]),
+        )
+    )
+
+
+def history_from(remembered: bytes, latest: Decision) -> History:
+    """What is remembered after the newest evaluation, but for what operators asked for and an unfinished write."""
+    kept = _REMEMBERED.load(remembered)
+    return History(
+        recommendations=tuple([Recommendation(size, from_micros(at)) for size, at in kept.recommendations]),
+        scale_ups=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_ups]),
+        scale_downs=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_downs]),
+        conditions=latest.conditions,
+        status=latest.status,
+        at=latest.now,
+    )
+
+
+def newest_decisions(
+    connection: Connection, of: ColumnElement[bool] | None = None
+) -> Mapping[int, tuple[int, Decision]]:
+    """Number and decision of each autoscaler's newest row, by id; `of`: which autoscalers. Raises StateError."""
+    owner, memory = schema.autoscaler, schema.memory
+    query = (
+        select(
+            owner.c.id,
+            owner.c.connection,
+            memory.c.period,
+            memory.c.page,
+            memory.c.base_page,
+            owner.c.name,
+            owner.c.target,
+        )
+        .join(memory, memory.c.autoscaler_id == owner.c.id)
+        .order_by(memory.c.at)
+    )
+    found = connection.execute(query if of is None else query.where(of)).all()
+    rows = read_newest(connection, [Place(*each[:5]) for each in found])
+    decisions = {}
+    for each in found:
+        newest, whole = rows[each.id]
+        columns = completed(newest, whole)[DECISION]
+        decisions[each.id] = newest.number, decision_from(columns, newest.at, each.name, target_from(each.target))
+    return decisions
+
+
+def load_entries(connection: Connection, name: str, slots: Collection[int]) -> dict[Key, Entry]:
+    """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError."""
+    owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
+    of = (owner.c.connection == name) & owner.c.slot.in_(slots)
+    entries = {
+        found.id: ((found.name, found.target), Entry(found.id, found.slot))
+        for found in connection.execute(select(owner).where(of))
+    }
+    mine = select(owner.c.id).where(of).scalar_subquery()
+    decisions = newest_decisions(connection, of)
+    for found in connection.execute(select(memory).where(memory.c.autoscaler_id.in_(mine))):
+        entry = entries[found.autoscaler_id][1]
+        entry.number, entry.latest = decisions[found.autoscaler_id]
+        entry.history = history_from(found.body, entry.latest)
+    for found in connection.execute(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine))):
+        entry = entries[found.autoscaler_id][1]
+        entry.intended = True
+        entry.history = replace(entry.history, unfinished=Intent(found.size, found.decided_from, from_micros(found.at)))
+    newest = (
+        select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))
+        .where(spec.c.autoscaler_id.in_(mine))
+        .group_by(spec.c.autoscaler_id)
+        .subquery()
+    )
+    query = select(spec.c.autoscaler_id, spec.c.number, spec.c.body).join(
+        newest, (newest.c.autoscaler_id == spec.c.autoscaler_id) & (newest.c.number == spec.c.number)
+    )
+    for found in connection.execute(query):
+        entry = entries[found.autoscaler_id][1]
+        entry.spec, entry.scaler = found.number, SPEC.load(found.body)
+    return dict(entries.values())

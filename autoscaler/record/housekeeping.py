@@ -1,0 +1,196 @@
+"""Keeps the state small: deletes what is too old or too much, a little at a time, inside commits that happen anyway."""
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, select, text
+
+from autoscaler.record import schema
+from autoscaler.record.entries import Key
+from autoscaler.record.times import micros_of, to_micros
+
+_EVERY_MICROS: Final = 60_000_000
+"""How often the state is looked through (1 min); again with the next commit where there was too much for one time."""
+_ROWS_AT_ONCE: Final = 1_000
+_LAST_HOUR: Final = 3_600_000_000
+"""What state.maxSize never cuts, in microseconds."""
+_PAGES_KEPT_FREE: Final = 256
+"""Of SQLite (1 MiB): new blocks take them again, so giving them back would only cost."""
+_PAGES_GIVEN_BACK_AT_ONCE: Final = 4_096
+
+DETAIL: Final = "detail"
+SERIES: Final = "series"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What is kept, as the configuration's `state` says."""
+
+    detail: timedelta = timedelta(days=2)
+    """All that decisions were made from."""
+    retention: timedelta = timedelta(days=30)
+    """Series for charts, events, and decisions in which something changed."""
+    max_bytes: int = 5 * 10**9
+    """Of live data."""
+
+
+class Housekeeper:
+    """One for all lanes of a process."""
+
+    def __init__(self, retention: Retention) -> None:
+        self.retention = retention
+        self.configured: Collection[Key] = frozenset()
+        """Autoscalers that are never forgotten, however long ago they were decided about."""
+        self._due: int | None = None
+        self._busy = threading.Lock()
+
+    def tidy(self, connection: Connection, now: datetime) -> Sequence[Key]:
+        """Delete some of what is not to be kept, when it is time to. Returns the autoscalers that are forgotten."""
+        at = to_micros(now)
+        if self._due is not None and self._due - _EVERY_MICROS <= at < self._due:
+            return ()
+        if not self._busy.acquire(blocking=False):
+            return ()  # another lane is at it
+        try:
+            kept = self.retention
+            more = _delete_old(connection, at - micros_of(kept.detail), at - micros_of(kept.retention))
+            gone = _forget(connection, at - micros_of(kept.retention), self.configured)
+            more |= len(gone) == _ROWS_AT_ONCE or _cut(connection, kept.max_bytes, at)
+            _give_back(connection)
+            self._due = at if more else at + _EVERY_MICROS
+            return gone
+        finally:
+            self._busy.release()
+
+
+def live_bytes(connection: Connection) -> int:
+    """What the state's data takes: space that was freed and will be used again does not count."""
+    if connection.dialect.name == "sqlite":
+        pages, free, size = (
+            connection.execute(text(f"PRAGMA {name}")).scalar_one()
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
+    total = 0
+    for table in schema.metadata.sorted_tables:
+        if "size" in table.c:  # PostgreSQL does not say how much of a table is live
+            total += connection.execute(select(func.coalesce(func.sum(table.c.size), 0))).scalar_one()
+        else:
+            total += connection.execute(select(func.pg_total_relation_size(table.name))).scalar_one()
+    return int(total)
+
+
+def _delete_old(connection: Connection, detail_before: int, rest_before: int) -> bool:
+    """Delete some rows of before these times. Returns whether there are more."""
+    old = (
+        (schema.detail, schema.detail.c.until, detail_before),
+        (schema.series, schema.series.c.until, rest_before),
+        (schema.change, schema.change.c.at, rest_before),
+        (schema.event, schema.event.c.at, rest_before),
+    )
+    more = False
+    events = 0
+    for table, column, before in old:
+        deleted = _delete_oldest(connection, table, column, column < before)
+        more |= deleted >= _ROWS_AT_ONCE
+        if table is schema.event:
+            events = deleted
+    if events:
+        used = select(schema.event.c.text_id).where(schema.event.c.text_id == schema.event_text.c.id).exists()
+        connection.execute(delete(schema.event_text).where(~used))
+    return more
+
+
+def _delete_oldest(connection: Connection, table: Table, column: ColumnElement[int], which: ColumnElement[bool]) -> int:
+    """Delete about _ROWS_AT_ONCE of the oldest of these rows. Returns how many."""
+    last = connection.execute(
+        select(column).where(which).order_by(column).offset(_ROWS_AT_ONCE - 1).limit(1)
+    ).scalar_one_or_none()
+    return connection.execute(delete(table).where(which if last is None else column <= last)).rowcount
+
+
+def _forget(connection: Connection, before: int, configured: Collection[Key]) -> Sequence[Key]:
+    """Delete some autoscalers that left the configuration and were last decided about before this time."""
+    owner, memory = schema.autoscaler, schema.memory
+    latest = func.coalesce(memory.c.at, owner.c.first_at)
+    query = (
+        select(owner.c.id, owner.c.name, owner.c.target)
+        .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
+        .where(latest < before)
+        .limit(_ROWS_AT_ONCE + len(configured))
+    )
+    gone = [row for row in connection.execute(query) if (row.name, row.target) not in configured][:_ROWS_AT_ONCE]
+    if not gone:
+        return ()
+    ids = [{"owner_id": row.id} for row in gone]
+    for table in schema.metadata.sorted_tables:
+        if "autoscaler_id" in table.c:
+            connection.execute(delete(table).where(table.c.autoscaler_id == bindparam("owner_id")), ids)
+    connection.execute(delete(owner).where(owner.c.id == bindparam("owner_id")), ids)
+    for table in (schema.sighting, schema.adapter_memory):
+        used = select(owner.c.id).where(owner.c.target == table.c.target).exists()
+        targets = [{"owner_target": row.target} for row in gone]
+        connection.execute(delete(table).where(table.c.target == bindparam("owner_target"), ~used), targets)
+    return [(row.name, row.target) for row in gone]
+
+
+def _cut(connection: Connection, max_bytes: int, now: int) -> bool:
+    """Delete some of the oldest data while there is more than `max_bytes`. Returns whether there is more to cut.
+
+    The oldest detail goes first, but not below half of `max_bytes` while there are series to cut, and never the last
+    hour of either; never what decisions remember.
+    """
+    excess = live_bytes(connection) - max_bytes
+    if excess <= 0:
+        return False
+    before = now - _LAST_HOUR
+    detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
+    to_half = max(0, detail - max_bytes // 2)
+    freed = _cut_tier(connection, DETAIL, (schema.detail,), before, min(excess, to_half), now)
+    if freed < excess:
+        freed += _cut_tier(connection, SERIES, (schema.series, schema.change), before, excess - freed, now)
+    if freed < excess:
+        freed += _cut_tier(connection, DETAIL, (schema.detail,), before, excess - freed, now)
+    return freed > 0 and live_bytes(connection) > max_bytes
+
+
+def _cut_tier(connection: Connection, tier: str, tables: Sequence[Table], before: int, excess: int, now: int) -> int:
+    """Delete the tier's oldest rows, all of before `before`, until `excess` bytes are gone. Returns how many are."""
+    if excess <= 0:
+        return 0
+    freed = 0
+    cut_until: int | None = None
+    for table in tables:
+        column = table.c.until if "until" in table.c else table.c.at
+        rows = connection.execute(
+            select(column, table.c.size).where(column < before).order_by(column).limit(_ROWS_AT_ONCE)
+        ).all()
+        gone = 0
+        last: int | None = None
+        for until, size in rows:
+            if gone >= excess - freed:
+                break
+            gone, last = gone + size, until
+        if last is None:
+            continue
+        connection.execute(delete(table).where(column <= last))
+        freed += gone
+        cut_until = last if cut_until is None else max(last, cut_until)
+    if cut_until is not None:
+        schema.upsert(connection, schema.cut, [{"tier": tier, "until": cut_until, "at": now}])
+    return freed
+
+
+def _give_back(connection: Connection) -> None:
+    """Let SQLite's file shrink by what it does not need. PostgreSQL's autovacuum does it by itself."""
+    if connection.dialect.name != "sqlite":
+        return
+    free = connection.execute(text("PRAGMA freelist_count")).scalar_one()
+    if free > 2 * _PAGES_KEPT_FREE:
+        pages = min(free - _PAGES_KEPT_FREE, _PAGES_GIVEN_BACK_AT_ONCE)
+        cursor = connection.connection.cursor()  # SQLAlchemy does not step through a statement without columns
+        cursor.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+        cursor.close()

@@ -1,0 +1,138 @@
+"""The newest cycles of all autoscalers: one small row of the database a commit for each chunk of 64 autoscalers.
+
+A database row for each autoscaler and cycle would touch a page of the disk for each; a journal's page holds a whole
+commit's. Once an hour's pages are together they are turned into blocks, one for each autoscaler (`packing`).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, func, select
+
+from autoscaler.errors import StateError
+from autoscaler.record import schema
+from autoscaler.record.binary import Binary
+from autoscaler.record.rows import Row
+
+PAGES_A_BLOCK: Final = 240
+"""An hour at the usual period of 15 s."""
+MOST_BYTES: Final = 2**24
+"""Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
+
+
+class _Item(msgspec.Struct, array_like=True):
+    """A rows.Row of one autoscaler."""
+
+    number: int
+    at: int
+    spec: int
+    base: int
+    columns: tuple[bytes | None, ...]
+    history: bytes | None
+
+
+_PAGE: Final = Binary[dict[int, _Item]](dict[int, _Item])
+_RAW_PAGE: Final = Binary[dict[int, msgspec.Raw]](dict[int, msgspec.Raw])
+_ITEM: Final = Binary[_Item](_Item)
+
+
+def chunk_of(owner_id: int) -> int:
+    """The chunk of an autoscaler's id."""
+    return owner_id // schema.CHUNK
+
+
+def page_of(rows: Mapping[int, Row]) -> bytes:
+    """A page with a row for each of these autoscalers, by id."""
+    return _PAGE.dump({owner_id: _Item(*row) for owner_id, row in rows.items()})
+
+
+def rows_from(page: bytes, ids: Collection[int] | None = None) -> Iterator[tuple[int, Row]]:
+    """Id and row of the autoscalers of a page, or of these among them. Raises StateError."""
+    for owner_id, raw in _RAW_PAGE.load(page).items():
+        if ids is None or owner_id in ids:
+            item = _ITEM.load(bytes(raw))
+            yield owner_id, Row(item.number, item.at, item.spec, item.base, item.columns, item.history)
+
+
+def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:
+    """An autoscaler's rows that are in no block yet, in order. `name`: of its adapter connection. Raises StateError."""
+    table = schema.journal
+    query = (
+        select(table.c.body)
+        .where(table.c.connection == name, table.c.chunk == chunk_of(owner_id))
+        .order_by(table.c.number)
+    )
+    found = dict[int, Row]()
+    for page in connection.execute(query):
+        for _, row in rows_from(page.body, (owner_id,)):
+            found[row.number] = row  # one that was carried to a later page is whole there
+    return [found[number] for number in sorted(found)]
+
+
+class Place(NamedTuple):
+    """Where an autoscaler's newest row stands."""
+
+    owner_id: int
+    connection: str
+    period: int
+    page: int
+    base_page: int
+    """Where the whole row stands that completes it."""
+
+
+def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int, tuple[Row, Row]]:
+    """The newest row of each of these autoscalers, and the whole row that completes it, by id. Raises StateError."""
+    wanted = dict[tuple[str, int, int, int], set[int]]()
+    for owner_id, name, period, *pages in places:
+        for page in pages:
+            wanted.setdefault((name, period, chunk_of(owner_id), page), set()).add(owner_id)
+    table = schema.journal
+    found = dict[int, dict[int, Row]]()
+    for (name, period, chunk, number), ids in wanted.items():
+        query = select(table.c.body).where(
+            table.c.connection == name,
+            table.c.period == period,
+            table.c.chunk == chunk,
+            table.c.number == number,
+        )
+        body: bytes | None = connection.execute(query).scalar_one_or_none()
+        for owner_id, row in rows_from(body, ids) if body is not None else ():
+            found.setdefault(owner_id, {})[row.number] = row
+    newest = dict[int, tuple[Row, Row]]()
+    for owner_id, rows in found.items():
+        row = rows[max(rows)]
+        if row.base not in rows:
+            raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
+        newest[owner_id] = row, rows[row.base]
+    return newest
+
+
+class Pages(NamedTuple):
+    """What there is of one chunk's pages."""
+
+    last: int
+    """Number of the newest; 0: there was none yet."""
+    unpacked: int
+    bytes: int
+
+    def is_full(self, chunk: int) -> bool:
+        """Whether they are to be packed before the next one is written; chunks take their turns."""
+        return self.unpacked > 0 and ((self.last + 37 * chunk) % PAGES_A_BLOCK == 0 or self.bytes > MOST_BYTES)
+
+
+def read_pages(connection: Connection, name: str) -> dict[tuple[int, int], Pages]:
+    """What there is of the journal of an adapter connection, by period and chunk."""
+    table = schema.journal
+    query = (
+        select(
+            table.c.period,
+            table.c.chunk,
+            func.max(table.c.number).label("last"),
+            func.count().label("pages"),
+            func.sum(func.length(table.c.body)).label("bytes"),
+        )
+        .where(table.c.connection == name)
+        .group_by(table.c.period, table.c.chunk)
+    )
+    return {(row.period, row.chunk): Pages(row.last, row.pages, row.bytes) for row in connection.execute(query)}

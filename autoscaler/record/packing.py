@@ -1,0 +1,91 @@
+"""Turns an hour of the journal's pages into blocks, one for each autoscaler: all of it, and what charts need of it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from autoscaler.errors import StateError
+from autoscaler.record import schema
+from autoscaler.record.evaluation import DECISION, Columns, outline_from
+from autoscaler.record.journal import rows_from
+from autoscaler.record.rows import Row, completed, pack_rows
+from autoscaler.record.series import Point, pack_points, point_of
+
+
+def pack_pages(
+    connection: Connection, name: str, period: int, chunk: int, goes_on: Collection[int]
+) -> Mapping[int, Row]:
+    """Pack all pages of a chunk of an adapter connection and delete them.
+
+    `goes_on`: ids of the autoscalers that are about to begin its next page, each with a whole row. Returns, of those
+    that are not, the newest row of all, whole: it is not packed, and belongs into that page as well.
+    """
+    table, memory = schema.journal, schema.memory
+    mine = (table.c.connection == name) & (table.c.period == period) & (table.c.chunk == chunk)
+    rows = dict[int, dict[int, Row]]()
+    for page in connection.execute(select(table.c.body).where(mine).order_by(table.c.number)):
+        for owner_id, row in rows_from(page.body):
+            rows.setdefault(owner_id, {})[row.number] = row
+    stays = rows.keys() - goes_on
+    query = select(memory.c.autoscaler_id, memory.c.number).where(memory.c.autoscaler_id.in_(stays))
+    newest = {found.autoscaler_id: found.number for found in connection.execute(query)}
+    carried = dict[int, Row]()
+    details, charts = list[dict[str, Any]](), list[dict[str, Any]]()
+    bounds = bounds_of(connection, list(rows))
+    for owner_id, found in rows.items():
+        mine_in_order = [found[number] for number in sorted(found)]
+        if mine_in_order[-1].number == newest.get(owner_id):
+            carried[owner_id] = _made_whole(mine_in_order.pop(), found)
+        if mine_in_order:
+            details.append(_block(owner_id, mine_in_order, pack_rows(mine_in_order)))
+            charts.append(_block(owner_id, mine_in_order, pack_points(points_of(mine_in_order, bounds[owner_id]))))
+    if details:
+        connection.execute(insert(schema.detail), details)
+        connection.execute(insert(schema.series), charts)
+    connection.execute(delete(table).where(mine))
+    return carried
+
+
+def bounds_of(connection: Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
+    """Autoscaler's id -> specification's number -> the configuration's bounds."""
+    spec = schema.spec
+    found: dict[int, dict[int, tuple[int, int]]] = {owner_id: {} for owner_id in ids}
+    query = select(spec.c.autoscaler_id, spec.c.number, spec.c.minimum, spec.c.maximum)
+    for row in connection.execute(query.where(spec.c.autoscaler_id.in_(ids))):
+        found[row.autoscaler_id][row.number] = (row.minimum, row.maximum)
+    return found
+
+
+def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> list[Point]:
+    """What charts need of rows of one autoscaler, in order, each behind its whole one."""
+    points, whole = list[Point](), dict[int, Row]()
+    before: Columns | None = None
+    outline = None
+    for row in rows:
+        if row.whole:
+            whole = {row.number: row}
+        if row.base not in whole:
+            raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
+        columns = completed(row, whole[row.base])[DECISION]
+        if outline is None or columns != before:
+            before, outline = columns, outline_from(columns)
+        points.append(point_of(row.at, outline, bounds[row.spec]))
+    return points
+
+
+def _made_whole(row: Row, known: Mapping[int, Row]) -> Row:
+    """The row with the columns that it leaves out. It has no History: that follows from the rows before it."""
+    return row if row.whole else row._replace(base=row.number, columns=completed(row, known[row.base]))
+
+
+def _block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:
+    times = [row.at for row in rows]
+    return {
+        "autoscaler_id": owner_id,
+        "first": rows[0].number,
+        "since": min(times),
+        "until": max(times),
+        "size": len(body),
+        "body": body,
+    }

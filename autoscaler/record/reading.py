@@ -1,0 +1,121 @@
+"""Recorded cycles read back from rows and blocks."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from sqlalchemy import Connection, select
+
+from autoscaler.decide import remember
+from autoscaler.errors import StateError
+from autoscaler.model import Autoscaler, Decision, History, TargetRef
+from autoscaler.record import schema
+from autoscaler.record.entries import HISTORY, SPEC, target_from
+from autoscaler.record.evaluation import DECISION, decision_from, observation_from
+from autoscaler.record.journal import read_rows
+from autoscaler.record.recording import COLUMNS_OF_A_DECISION
+from autoscaler.record.rows import Row, completed, unpack_rows
+from autoscaler.record.values import Record
+
+
+class RecordedAutoscaler:
+    """One autoscaler and target, and what it was configured as."""
+
+    def __init__(self, connection: Connection, owner_id: int, name: str, target: TargetRef) -> None:
+        self.id = owner_id
+        self.name = name
+        self.target = target
+        self._connection = connection
+        self._specs: dict[int, Autoscaler] = {}
+
+    def spec(self, number: int) -> Autoscaler:
+        """The specification of this number. Raises StateError."""
+        if number not in self._specs:
+            table = schema.spec
+            query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.number == number)
+            body = self._connection.execute(query).scalar_one_or_none()
+            if body is None:
+                raise StateError(f"autoscaler {self.name!r}: a recorded specification is missing; restore a backup")
+            self._specs[number] = SPEC.load(body)
+        return self._specs[number]
+
+    def unpacked(self) -> list[Row]:
+        """The newest rows, which are in no block yet, in order. Raises StateError."""
+        return read_rows(self._connection, self.target.adapter, self.id)
+
+    def blocks(self, since: int, until: int) -> Iterator[list[Row]]:
+        """The rows of each block that holds some from `since` to `until` (microseconds), in order."""
+        table = schema.detail
+        query = (
+            select(table.c.body)
+            .where(table.c.autoscaler_id == self.id, table.c.until >= since, table.c.since <= until)
+            .order_by(table.c.first)
+        )
+        for row in self._connection.execute(query):
+            yield unpack_rows(row.body)
+
+    def newest_block(self, until: int) -> list[Row]:
+        """The rows of the newest block that began at or before `until`; empty: there is none."""
+        table = schema.detail
+        query = (
+            select(table.c.body)
+            .where(table.c.autoscaler_id == self.id, table.c.since <= until)
+            .order_by(table.c.first.desc())
+            .limit(1)
+        )
+        body = self._connection.execute(query).scalar_one_or_none()
+        return [] if body is None else unpack_rows(body)
+
+    def newest_change(self, until: int) -> tuple[int, Record] | None:
+        """Number and Record of the newest decision at or before `until` in which something changed."""
+        table = schema.change
+        query = (
+            select(table)
+            .where(table.c.autoscaler_id == self.id, table.c.at <= until)
+            .order_by(table.c.number.desc())
+            .limit(1)
+        )
+        row = self._connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        columns = COLUMNS_OF_A_DECISION.load(row.body)
+        decision = decision_from(columns, row.at, self.name, self.target)
+        return row.number, Record(self.spec(row.spec), decision, None, None)
+
+    def records(self, rows: Iterable[Row]) -> Iterator[Record]:
+        """The cycle of each of these rows; the first is whole, none is missing between. Raises StateError."""
+        whole: Row | None = None
+        before: tuple[Autoscaler, History | None, Decision] | None = None
+        for row in rows:
+            if row.whole:
+                whole = row
+            if whole is None or row.base != whole.number:
+                raise StateError(
+                    f"autoscaler {self.name!r}: recorded cycles are missing; restore a backup of the state"
+                )
+            columns = completed(row, whole)
+            decision = decision_from(columns[DECISION], row.at, self.name, self.target)
+            history: History | None = None  # it had left the configuration, and its last row was carried along alone
+            if row.history is not None:
+                history = HISTORY.load(row.history)
+            elif before is not None and before[1] is not None:
+                history = replace(remember(before[0], before[1], before[2]), steering=decision.steering)
+            scaler = self.spec(row.spec)
+            before = scaler, history, decision
+            yield Record(scaler, decision, observation_from(columns, row.at), history)
+
+    def record_of(self, rows: list[Row], row: Row) -> Record:
+        """The cycle of one of these rows, which hold its whole one. Raises StateError."""
+        *_, record = self.records([each for each in rows if row.base <= each.number <= row.number])
+        return record
+
+
+def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
+    """The autoscaler of this name, once for each target that it has had, that of the newest decision last."""
+    table, memory = schema.autoscaler, schema.memory
+    query = (
+        select(table.c.id, table.c.target)
+        .join(memory, memory.c.autoscaler_id == table.c.id)
+        .where(table.c.name == name)
+        .order_by(memory.c.at)
+    )
+    return [RecordedAutoscaler(connection, row.id, name, target_from(row.target)) for row in connection.execute(query)]

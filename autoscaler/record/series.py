@@ -1,0 +1,139 @@
+"""What charts need of each cycle, kept longer than the rest: a few bytes a cycle."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from autoscaler.model import TargetType
+from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
+from autoscaler.record.evaluation import Outline
+from autoscaler.record.times import from_micros
+from autoscaler.record.values import MetricPoint, SeriesRow
+
+_MICROS: Final = 1_000
+"""Times in the series are whole milliseconds."""
+
+
+class Point(NamedTuple):
+    """One cycle. Metrics' values are in the unit of their target: whole percents, else thousandths."""
+
+    at: int
+    """Microseconds."""
+    current: int | None
+    desired: int | None
+    minimum: int
+    maximum: int
+    dry_run: bool
+    metrics: tuple[tuple[str, TargetType, int], ...]
+    """Name, and the target's type and value."""
+    values: tuple[int | None, ...]
+    """One for each metric; None: it failed."""
+
+
+def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
+    """Of a decision's outline and the configuration's bounds."""
+    return Point(at, outline.current, outline.desired, *bounds, outline.dry_run, outline.metrics, outline.values)
+
+
+def row_of(point: Point) -> SeriesRow:
+    """As readers see it."""
+    pairs = zip(point.metrics, point.values, strict=True)
+    return SeriesRow(
+        at=from_micros(point.at),
+        current=point.current,
+        desired=point.desired,
+        minimum=point.minimum,
+        maximum=point.maximum,
+        dry_run=point.dry_run,
+        metrics=tuple([MetricPoint(name, kind, target, value) for (name, kind, target), value in pairs]),
+    )
+
+
+_Frame: TypeAlias = tuple[int, int, bool, tuple[tuple[str, TargetType, int], ...]]
+"""Bounds, dry run and metrics."""
+
+
+class _Block(msgspec.Struct, array_like=True):
+    """Points turned by a quarter. Numbers as differences where None does not stand among them."""
+
+    frames: list[tuple[_Frame, int]]
+    """Each with for how many points it holds."""
+    times: list[int]
+    """Milliseconds."""
+    currents: list[int | None]
+    desired: list[int | None]
+    values: list[int | None]
+    """All of the first metric, then all of the second; each number as the step from the metric's one before."""
+
+
+_BLOCK: Final = Binary[_Block](_Block)
+
+
+def pack_points(points: Sequence[Point]) -> bytes:
+    """Points of one autoscaler, in order."""
+    frames: list[tuple[_Frame, int]] = []
+    values: list[int | None] = []
+    for frame, group in groupby(points, key=_frame):
+        alike = list(group)
+        frames.append((frame, len(alike)))
+        for index in range(len(frame[3])):
+            values += _stepped(point.values[index] for point in alike)
+    return pack(
+        _BLOCK.dump(
+            _Block(
+                frames,
+                differences([point.at // _MICROS for point in points]),
+                [point.current for point in points],
+                [point.desired for point in points],
+                values,
+            )
+        )
+    )
+
+
+def unpack_points(data: bytes) -> list[Point]:
+    """The points that were packed. Raises StateError."""
+    block = _BLOCK.load(unpack(data))
+    times, points, taken = running_sums(block.times), list[Point](), 0
+    for (minimum, maximum, dry_run, metrics), count in block.frames:
+        columns = [
+            _summed(block.values[taken + index * count : taken + (index + 1) * count]) for index in range(len(metrics))
+        ]
+        taken += len(metrics) * count
+        for each in range(count):
+            number = len(points)
+            points.append(
+                Point(
+                    times[number] * _MICROS,
+                    block.currents[number],
+                    block.desired[number],
+                    minimum,
+                    maximum,
+                    dry_run,
+                    metrics,
+                    tuple([column[each] for column in columns]),
+                )
+            )
+    return points
+
+
+def _frame(point: Point) -> _Frame:
+    return point.minimum, point.maximum, point.dry_run, point.metrics
+
+
+def _stepped(values: Iterable[int | None]) -> list[int | None]:
+    before, steps = 0, list[int | None]()
+    for value in values:
+        steps.append(None if value is None else value - before)
+        before = before if value is None else value
+    return steps
+
+
+def _summed(steps: Iterable[int | None]) -> list[int | None]:
+    value, values = 0, list[int | None]()
+    for step in steps:
+        value += step or 0
+        values.append(None if step is None else value)
+    return values

@@ -1,0 +1,92 @@
+"""The durable state of one daemon: opened once, one ledger for each lane, an archive for readers."""
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from autoscaler.model import Autoscaler, Decision, Steering
+from autoscaler.record import database as databases
+from autoscaler.record import schema
+from autoscaler.record.archive import Archive
+from autoscaler.record.claim import Claim
+from autoscaler.record.database import Database, FileLock
+from autoscaler.record.entries import Key, key_of
+from autoscaler.record.housekeeping import Housekeeper, Retention
+from autoscaler.record.ledger import Ledger, Shared
+from autoscaler.record.slots import SLOTS, next_epochs
+from autoscaler.record.steering import SteeringCache, steer
+from autoscaler.record.takeover import take_over
+
+
+class State:
+    """Made and closed by the daemon's main thread; `steer` and `archive` serve any."""
+
+    def __init__(self, database: Database, hold: FileLock | Claim, retention: Retention, closing: ExitStack) -> None:
+        """As `open` makes it."""
+        latest = dict[Key, Decision]()
+        readers = databases.connect(database.url, read_only=True)
+        closing.callback(readers.dispose)
+        self._database = database
+        self._hold = hold
+        self._closing = closing
+        self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), {}, latest)
+        self.archive: Final = Archive(database.url, readers, latest)
+        """For readers."""
+
+    @classmethod
+    def open(cls, url: str | None, state_dir: Path, retention: Retention) -> "State":
+        """The state at `url`, or as SQLite in `state_dir`; created, or taken over from an older version.
+
+        Raises StateError, also where another daemon uses it.
+        """
+        where = databases.locate(url, state_dir)
+        with ExitStack() as closing:
+            hold: FileLock | Claim
+            if where.get_backend_name() == "sqlite":
+                hold = FileLock(where)
+                closing.callback(hold.release)
+                take_over(where)
+            database = Database(where)
+            closing.callback(database.close)
+            with database.writing() as connection:
+                found = schema.version(connection)
+                if found is None:
+                    schema.create(connection)
+                else:
+                    schema.refuse_newer(found, databases.place(where))
+            if not database.sqlite:
+                hold = Claim(database)
+                closing.callback(hold.release)
+            return cls(database, hold, retention, closing.pop_all())
+
+    def ledger(self, connection: str) -> Ledger:
+        """What the autoscalers of an adapter connection remember, in a new epoch: older ledgers of it are stale now.
+
+        Raises StateError.
+        """
+        with self._database.writing() as transaction:
+            epochs = next_epochs(transaction, connection, range(SLOTS))
+        self._shared.newest.update({(connection, slot): epoch for slot, epoch in epochs.items()})
+        return Ledger(self._shared, connection, epochs)
+
+    def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
+        """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""
+        self._shared.housekeeper.retention = retention
+        self._shared.housekeeper.configured = {key_of(scaler.name, scaler.target) for scaler in scalers}
+
+    def steer(self, name: str, steering: Steering) -> None:
+        """Keep what operators ask of an autoscaler from its next cycle on; an empty one is taken back.
+
+        Raises StateError.
+        """
+        steer(self._database, name, steering)
+
+    def renew(self) -> None:
+        """To be called every few seconds: keep other daemons off. Raises StateError, StaleLedger."""
+        if isinstance(self._hold, Claim):
+            self._hold.renew()
+
+    def close(self) -> None:
+        """Close every connection and let another daemon have the state. Raises StateError where that cannot be said."""
+        self._closing.close()

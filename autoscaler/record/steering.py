@@ -1,0 +1,50 @@
+"""What operators asked for, in the state: any process may change it, and every lane follows in its next cycle."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlalchemy import Connection, delete, select, update
+
+from autoscaler.model import Steering
+from autoscaler.record import schema
+from autoscaler.record.binary import Binary
+from autoscaler.record.database import Database
+
+STEERING: Final = Binary[Steering](Steering)
+
+
+def steer(database: Database, name: str, steering: Steering) -> None:
+    """Keep what operators ask of an autoscaler; an empty one is taken back. Raises StateError."""
+    table = schema.steering
+    with database.writing() as connection:
+        if steering == Steering():
+            connection.execute(delete(table).where(table.c.name == name))
+        else:
+            schema.upsert(connection, table, [{"name": name, "body": STEERING.dump(steering)}])
+        connection.execute(
+            update(schema.counter)
+            .where(schema.counter.c.name == schema.STEERING)
+            .values(value=schema.counter.c.value + 1)
+        )
+
+
+def read_steering(connection: Connection) -> Mapping[str, Steering]:
+    """By the autoscaler's name, expired or not. Raises StateError for what this version cannot read."""
+    return {row.name: STEERING.load(row.body) for row in connection.execute(select(schema.steering))}
+
+
+class SteeringCache:
+    """The same, read again only where it has changed. Any number of threads at once."""
+
+    def __init__(self) -> None:
+        self._known: tuple[int, Mapping[str, Steering]] | None = None
+        """The counter's value, and what was read at it; replaced as a whole."""
+
+    def current(self, connection: Connection) -> Mapping[str, Steering]:
+        """What is in the state now. Raises StateError."""
+        counter = select(schema.counter.c.value).where(schema.counter.c.name == schema.STEERING)
+        value: int = connection.execute(counter).scalar_one()
+        known = self._known
+        if known is None or known[0] != value:
+            known = self._known = value, read_steering(connection)
+        return known[1]
