@@ -74,8 +74,8 @@ class Entry:
     """The History that follows from the newest evaluation; another one begins a whole row."""
     given: History = _EMPTY
     """What the cycle under way decides from."""
-    intended: bool = False
-    """Whether the state holds an intent of it."""
+    intent: Intent | None = None
+    """What the state holds as its unfinished write."""
     spec: int = 0
     """Number of the specification that was last recorded; 0: there was none in this process."""
     scaler: Autoscaler | None = None
@@ -89,6 +89,16 @@ class Entry:
     base_bytes: int = 0
     latest: Decision | None = None
     """The newest evaluation's."""
+
+
+def intent_row(entry: Entry, intent: Intent) -> dict[str, int]:
+    """Its row of the table `intent`."""
+    return {
+        "autoscaler_id": entry.id,
+        "size": intent.size,
+        "decided_from": intent.decided_from,
+        "at": to_micros(intent.at),
+    }
 
 
 def remembered_body(history: History) -> bytes:
@@ -159,8 +169,8 @@ def load_entries(connection: Connection, name: str, slots: Collection[int]) -> d
         entry.history = history_from(found.body, entry.latest)
     for found in connection.execute(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine))):
         entry = entries[found.autoscaler_id][1]
-        entry.intended = True
-        entry.history = replace(entry.history, unfinished=Intent(found.size, found.decided_from, from_micros(found.at)))
+        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at))
+        entry.history = replace(entry.history, unfinished=entry.intent)
     newest = (
         select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))
         .where(spec.c.autoscaler_id.in_(mine))

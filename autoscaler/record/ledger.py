@@ -21,7 +21,7 @@ from autoscaler.model import Autoscaler, Decision, History, Intent, Observed, Si
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import Database, state_errors
-from autoscaler.record.entries import Entry, Key, key_of, load_entries, target_from, target_text
+from autoscaler.record.entries import Entry, Key, intent_row, key_of, load_entries, target_from, target_text
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Pages, read_pages
 from autoscaler.record.recording import Recording, write
@@ -111,19 +111,11 @@ class Ledger:
         with self._commit({slot_of(made.target) for made, _ in live}) as connection:
             owners = self._owners(connection, [made for made, _ in live])
             intents = [Intent(change.size, change.decided_from, made.now) for made, change in live]
-            rows = [
-                {
-                    "autoscaler_id": entry.id,
-                    "size": intent.size,
-                    "decided_from": intent.decided_from,
-                    "at": to_micros(intent.at),
-                }
-                for entry, intent in zip(owners, intents, strict=True)
-            ]
+            rows = [intent_row(entry, intent) for entry, intent in zip(owners, intents, strict=True)]
             schema.upsert(connection, schema.intent, rows)
         for entry, intent in zip(owners, intents, strict=True):
             entry.history = replace(entry.history, unfinished=intent)
-            entry.intended = True
+            entry.intent = intent
 
     def record(self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
         """Commit what came of a cycle that began with `recall`, in one transaction. Raises StateError.

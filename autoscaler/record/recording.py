@@ -75,7 +75,7 @@ class Recording:
             entry.base_bytes = _bytes(self.columns)
         entry.number, entry.spec, entry.scaler, entry.period = self.row.number, self.row.spec, self.scaler, self.period
         entry.history = entry.chained = self.history
-        entry.intended = self.history.unfinished is not None
+        entry.intent = self.history.unfinished
         entry.latest = self.decision
 
 
