@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.target import Logger
+from autoscaler.target.files import write_atomically
 
 BELIEVED_FOR: Final = timedelta(seconds=60)
 """Then AWS is believed, whatever it says."""
@@ -86,9 +87,7 @@ class Writes:
         self._save()
 
     def _save(self) -> None:
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text(json.dumps({name: asdict(write) for name, write in self._writes.items()}))
-        fresh.replace(self._file)
+        write_atomically(self._file, json.dumps({name: asdict(write) for name, write in self._writes.items()}))
 
 
 def _write(fields: dict[str, Any]) -> Write:

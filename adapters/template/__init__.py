@@ -21,6 +21,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.target import AdapterContext, AdapterSettings, ConfigPath
+from autoscaler.target.files import write_atomically
 
 
 class SizeFiles:
@@ -60,9 +61,8 @@ class SizeFiles:
             return Conflict(f"{target} has the size {state.replicas} at revision {state.revision} by now")
         if change.size == state.replicas:
             return Unchanged()
-        draft = self._folder / f".{target.name}.new"
-        draft.write_text(f"{change.size} {int(state.revision or 0) + 1}")
-        draft.replace(self._folder / target.name)  # in one step: whoever reads finds the old size or the new one
+        content = f"{change.size} {int(state.revision or 0) + 1}"
+        write_atomically(self._folder / target.name, content, mode=0o644)  # the script that follows it reads it, too
         return Written(change.size)
 
     def _check(self, call: Call) -> None:

@@ -269,10 +269,10 @@ def test_a_state_folder_that_cannot_be_written_stops_the_write(
 ) -> None:
     """A write that is not remembered would be doubled where reads lag."""
 
-    def full(*_: object) -> int:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_text", full)
+    monkeypatch.setattr("os.fsync", full)
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, TargetUnavailable)
     assert "No space left" in str(outcome)
