@@ -21,6 +21,7 @@ from typing import Any, Final, Self
 import requests
 import yaml
 
+from autoscaler.target.files import write_atomically
 from tools.prometheus import prometheus_binaries
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -104,9 +105,7 @@ class Stage:
 
     def set_traffic(self, requests_in_flight: int) -> None:
         """Put this much load on all workers together."""
-        new = self.folder / "traffic.new"
-        new.write_text(str(requests_in_flight))
-        new.replace(self.folder / "traffic")
+        write_atomically(self.folder / "traffic", str(requests_in_flight), durable=False)
 
     def start_prometheus(self) -> None:
         """Start it and wait until it is ready. Raises PrometheusNotFound, StageError."""

@@ -11,6 +11,7 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     CredentialRetrievalError,
     EndpointConnectionError,
+    HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
     ProfileNotFound,
@@ -21,6 +22,7 @@ from botocore.exceptions import (
 
 from adapters.aws_asg.refusals import Busy, InProgress, OutcomeUnknown, Throttled
 from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.target.http import HttpError
 
 _THROTTLED: Final = frozenset(
     {
@@ -88,6 +90,8 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
         )
     if expired:
         return TargetUnavailable(f"{where}: no answer before the cycle's deadline")
+    if isinstance(error, HTTPClientError) and isinstance(cause := error.kwargs.get("error"), HttpError):
+        return TargetUnavailable(f"{where}: {cause}; is there an AWS endpoint behind `endpointUrl`?")
     if isinstance(error, BotoCoreError):
         return Busy(f"{where}: {_first_line(str(error))}")
     return TargetUnavailable(  # botocore's parser fails in several ways; their texts repeat what was received

@@ -1,15 +1,12 @@
-"""botocore's HTTP client with one deadline for a whole exchange.
+"""botocore's HTTP client on the house's bounded connections (`autoscaler.target.http`).
 
 botocore's time-outs are fixed for a client's life and bound each wait for bytes: what trickles is waited for as long
-as it likes. Here connecting waits no longer than what remains until the deadline, and so does every read: of the
-status line, of headers and of the body. Requests reach it by botocore's event `before-send`.
+as it likes. Requests reach this client by botocore's event `before-send`. What is bounded is what comes over the wire:
+botocore unpacks nothing.
 """
 
-import http.client
-import io
-from collections.abc import Callable
 from socket import socket
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from botocore.awsrequest import (
     AWSHTTPConnection,
@@ -21,6 +18,10 @@ from botocore.awsrequest import (
 )
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+from autoscaler.target.http import LARGEST_ANSWER, Unreachable
+from autoscaler.target.http.connection import Left, bounded
 
 _ENOUGH_SECONDS: Final = 60
 """The library's own time-out, never reached: cycles are shorter."""
@@ -29,10 +30,10 @@ _ENOUGH_SECONDS: Final = 60
 class Transport:
     """Sends what botocore has prepared and signed."""
 
-    def __init__(self, verify: str | bool, remaining: Callable[[], float]) -> None:
-        """`verify`: botocore's: a CA bundle, or whether to verify. `remaining`: seconds to the deadline, now."""
+    def __init__(self, verify: str | bool, left: Left) -> None:
+        """`verify`: botocore's: a CA bundle, or whether to verify. `left`: seconds to the deadline, now."""
         self._verify = verify
-        self._pools = _pools(remaining)
+        self._pools = _pools(left)
         self._sessions: dict[str, _Session] = {}
 
     def send(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
@@ -58,59 +59,30 @@ class _Session(URLLib3Session):
         self._manager.pool_classes_by_scheme = pools  # type: ignore[attr-defined] # the stubs know no fields
 
 
-def _pools(remaining: Callable[[], float]) -> dict[str, Any]:
+def _pools(left: Left) -> dict[str, Any]:
     """Connection pools whose connections know the deadline."""
 
-    class Reply(http.client.HTTPResponse):
-        def __init__(self, sock: socket, *args: Any, **options: Any) -> None:
-            super().__init__(sock, *args, **options)
-            self.fp = io.BufferedReader(_UntilDeadline(self.fp.detach(), sock, remaining))
-
-    class Plain(AWSHTTPConnection):
-        response_class = Reply  # type: ignore[assignment] # http.client's own, which botocore sets, not what its stubs say
-
-        def connect(self) -> None:
-            self.timeout = _left(remaining)
-            super().connect()
-
-    class Encrypted(AWSHTTPSConnection):
-        response_class = Reply  # type: ignore[assignment] # http.client's own, which botocore sets, not what its stubs say
-
-        def connect(self) -> None:
-            self.timeout = _left(remaining)
-            super().connect()
-
     class PlainPool(AWSHTTPConnectionPool):
-        ConnectionCls = Plain
+        ConnectionCls = _bounded(AWSHTTPConnection, left)
 
     class EncryptedPool(AWSHTTPSConnectionPool):
-        ConnectionCls = Encrypted
+        ConnectionCls = _bounded(AWSHTTPSConnection, left)
 
     return {"http": PlainPool, "https": EncryptedPool}
 
 
-class _UntilDeadline(io.RawIOBase):
-    """A socket's bytes, each read bounded by what remains."""
+def _bounded(base: Any, left: Left) -> Any:
+    """The room's connection, which says of a connection that did not come about what botocore understands."""
+    connection: Any = bounded(base, left, largest=LARGEST_ANSWER)
 
-    def __init__(self, raw: Any, sock: socket, remaining: Callable[[], float]) -> None:
-        self._raw = raw
-        self._sock = sock
-        self._remaining = remaining
+    class Bounded(connection):  # type: ignore[misc] # the class is made at run time
+        def _new_conn(self) -> socket:
+            try:
+                made: socket = super()._new_conn()
+            except TimeoutError:
+                raise ConnectTimeoutError(self, "the deadline has passed") from None
+            except Unreachable as error:
+                raise NewConnectionError(self, str(error)) from None
+            return made
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_left(self._remaining))
-        return cast("int | None", self._raw.readinto(buffer))
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-def _left(remaining: Callable[[], float]) -> float:
-    seconds = remaining()
-    if seconds <= 0:
-        raise TimeoutError("the deadline has passed")
-    return seconds
+    return Bounded

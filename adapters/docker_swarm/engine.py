@@ -5,7 +5,7 @@ in defaults, which Swarm takes for a new spec and replaces every task.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from copy import deepcopy
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -14,11 +14,13 @@ import docker
 import docker.utils
 import requests
 
-from adapters.docker_swarm.failures import failure
+from adapters.docker_swarm.failures import Refusal, failure, refused
 from adapters.docker_swarm.raw import OutOfSequence, Raw, documented
 from adapters.docker_swarm.settings import Endpoint, Transport
 from adapters.docker_swarm.transport import Line
 from autoscaler.target import Call, Clock, TargetNotFound, TargetUnavailable
+from autoscaler.target.http import LARGEST_ANSWER, HttpError, Tls
+from autoscaler.target.http.session import Session as BoundedSession
 
 _T = TypeVar("_T")
 
@@ -41,11 +43,20 @@ class Engine:
     @contextmanager
     def session(self, call: Call) -> Iterator["Session"]:
         """The exchanges of one observation or write. Raises TargetError."""
-        with Line(self._endpoint, lambda: call.deadline - self._clock.monotonic()) as line:
+
+        def left() -> float:
+            return call.deadline - self._clock.monotonic()
+
+        with (
+            Line(self._endpoint) as line,
+            closing(Session(self._endpoint, line, self._version or OLDEST_API, left)) as first,
+        ):
+            session = first
             if self._version is None:
-                self._version = Session(self._endpoint, line, OLDEST_API).version()
+                self._version = first.version()
+                session = first.speaking(self._version)
             try:
-                yield Session(self._endpoint, line, self._version)
+                yield session
             except TargetUnavailable:
                 self._version = None  # the engine may be another one when it answers again
                 raise
@@ -54,11 +65,22 @@ class Engine:
 class Session:
     """The API calls. Every method raises TargetError, and none outlasts the deadline."""
 
-    def __init__(self, endpoint: Endpoint, line: Line, version: str) -> None:
+    def __init__(self, endpoint: Endpoint, line: Line, version: str, left: Callable[[], float]) -> None:
+        """`left`: seconds to the deadline; negative when it has passed."""
         self._endpoint = endpoint
         self._line = line
-        self._client = _client(endpoint, version)
-        self._client.mount(self._client.base_url, line.adapter)
+        self._left = left
+        self._client = _client(endpoint, line, version)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()
+
+    def speaking(self, version: str) -> "Session":
+        """The same connections, with the API of this version."""
+        other = Session(self._endpoint, self._line, version, self._left)
+        other._client.mount(other._client.base_url, self._client.transport)
+        return other
 
     def version(self) -> str:
         """The newest API version that the engine speaks."""
@@ -125,40 +147,47 @@ class Session:
         )
 
     def _ask(self, doing: str, call: Callable[[], _T], *, write: bool = False) -> _T:
-        left = self._line.left()
+        left = self._left()
+        where = f"{self._endpoint}: {doing}"
         if left <= 0:
-            raise TargetUnavailable(f"{self._endpoint}: {doing}: the cycle's deadline has passed; nothing was sent")
+            raise TargetUnavailable(f"{where}: the cycle's deadline has passed; nothing was sent")
         self._client.timeout = left
         try:
             return call()
-        except requests.RequestException as error:
-            where = f"{self._endpoint}: {doing}"
-            raise failure(where, error, self._line.said(), expired=self._line.left() <= 0, write=write) from error
+        except Refusal as refusal:
+            raise refused(where, refusal.answer, write=write) from None
+        except HttpError as error:
+            raise failure(self._endpoint, doing, error, self._line.said(), write=write) from None
+        except requests.exceptions.JSONDecodeError:
+            raise TargetUnavailable(
+                f"{where}: the answer is not JSON; is there a Docker engine behind `host`?"
+            ) from None
 
 
-def _client(endpoint: Endpoint, version: str) -> Any:
+class _Client(BoundedSession, docker.APIClient):
+    """The SDK's client, its requests sent within their bounds."""
+
+
+def _client(endpoint: Endpoint, line: Line, version: str) -> Any:
     """A docker.APIClient that has not connected; Any, because its published types are incomplete.
 
-    Its URL only names the host; `Line` knows the way.
+    Where there is a `line.dial`, its URL leads nowhere.
     """
+    scheme = "http" if endpoint.tls is None else "https"
     host = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
-    url = f"tcp://{host}:{endpoint.port}" if endpoint.transport is Transport.TCP else "tcp://docker:2375"
-    tls = endpoint.tls
-    client = docker.APIClient(url, version=version, tls=tls is not None)
-    client.trust_env = False  # no proxy and no .netrc on the way to an engine
+    url = f"{scheme}://{host}:{endpoint.port}" if endpoint.transport is Transport.TCP else "http://docker:2375"
+    files = endpoint.tls
+    tls = None if files is None else Tls(files.ca_file, files.cert_file, files.key_file)
+    client = _Client(tls, largest=LARGEST_ANSWER, dial=line.dial, base_url=url, version=version)
     client.hooks["response"].append(_check)
-    if tls is not None:
-        client.verify = str(tls.ca_file) if tls.ca_file else True
-        if tls.cert_file and tls.key_file:
-            client.cert = (str(tls.cert_file), str(tls.key_file))
     return client
 
 
 def _check(answer: requests.Response, *_: Any, **__: Any) -> None:
     """Raise for an error before the SDK does, which trips over bodies that are not an engine's."""
-    if answer.ok:
+    if answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
         return
-    text = answer.text
-    if answer.request.method == "POST" and (answer.status_code == HTTPStatus.CONFLICT or "out of sequence" in text):
-        raise OutOfSequence(text)
-    answer.raise_for_status()
+    out_of_sequence = answer.status_code == HTTPStatus.CONFLICT or "out of sequence" in answer.text
+    if answer.request.method == "POST" and out_of_sequence:
+        raise OutOfSequence(answer.text)
+    raise Refusal(answer)

@@ -14,9 +14,12 @@ from autoscaler.target import (
     TargetRefused,
     TargetUnavailable,
 )
+from autoscaler.target.http import LARGEST_ANSWER, HttpError, Late, Tls, TlsFailed, Unreachable
 
 if TYPE_CHECKING:
-    from requests import Response, Session
+    from requests import Response
+
+    from autoscaler.target.http.session import Session
 
 PER_PAGE: Final = 5000
 """Entries a page: a thousand groups with five allocations each come in one."""
@@ -55,7 +58,6 @@ class Client:
         self._connection = connection
         self._clock = clock
         self._session: Session | None = None
-        self._deadline = 0.0
 
     def get(self, path: str, query: Mapping[str, str | None], call: Call) -> Any:
         """The decoded reply."""
@@ -87,10 +89,7 @@ class Client:
     def _exchange(
         self, method: str, path: str, query: Mapping[str, str | None], body: Mapping[str, Any] | None, call: Call
     ) -> "Response":
-        import requests  # noqa: PLC0415 - `check` loads this module and must not pay for the library
-
-        self._deadline = call.deadline
-        remaining = self._remaining()
+        remaining = call.deadline - self._clock.monotonic()
         if remaining <= 0:
             raise TargetUnavailable(
                 f"{method} {path}: not asked, the cycle's deadline has passed; asked again next cycle"
@@ -98,7 +97,6 @@ class Client:
         if self._session is None:
             self._session = self._open()
         address = self._connection.address
-        unknown = "" if body is None else "; whether it was carried out is unknown until the next cycle looks"
         try:
             reply = self._session.request(
                 method,
@@ -107,14 +105,9 @@ class Client:
                 data=None if body is None else json.dumps(body),
                 headers=self._headers(),
                 timeout=remaining,
-                allow_redirects=False,
             )
-        except (OSError, ValueError) as error:  # RequestException is an OSError, a bad certificate file raises either
-            self.close()
-            late = isinstance(error, requests.Timeout) or self._remaining() <= 0
-            why = "no whole answer by the cycle's deadline" if late else _root(error)
-            remedy = "is the agent up, and the address right?"
-            raise TargetUnavailable(f"{method} {address}{path}: {why}{unknown}; {remedy}") from None
+        except HttpError as error:
+            raise _unavailable(f"{method} {address}{path}", error, write=body is not None) from None
         if reply.status_code // 100 != 2:
             raise Refusal(f"{method} {path}", reply.status_code, reply.headers.get("Location") or reply.text)
         return reply
@@ -123,25 +116,24 @@ class Client:
         token = self._connection.read_token()
         return {"X-Nomad-Token": token} if token else {}
 
-    def _remaining(self) -> float:
-        return self._deadline - self._clock.monotonic()
-
     def _open(self) -> "Session":
-        import requests  # noqa: PLC0415 - see _exchange
-        import urllib3  # noqa: PLC0415 - see _exchange
+        from autoscaler.target.http.session import Session  # noqa: PLC0415 - `check` must not pay for its libraries
 
-        from adapters.nomad.transport import BoundedTransport  # noqa: PLC0415 - it imports both
+        at = self._connection
+        tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)
+        return Session(tls, largest=LARGEST_ANSWER)
 
-        connection = self._connection
-        session = requests.Session()
-        session.trust_env = False  # the file and NOMAD_* say everything; a proxy or .netrc found by chance does not
-        session.verify = str(connection.ca_file) if connection.verify and connection.ca_file else connection.verify
-        if connection.cert_file is not None:
-            session.cert = (str(connection.cert_file), str(connection.key_file))
-        if not connection.verify:  # the operator's choice; said once when the adapter is built, not at each request
-            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-        session.mount(connection.address, BoundedTransport(self._remaining, connection.server_name))
-        return session
+
+def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetUnavailable:
+    unknown = "; whether it was carried out is unknown until the next cycle looks" if write else ""
+    match error:
+        case TlsFailed():
+            return TargetUnavailable(f"{request}: {error}; check tls: caFile, certFile, keyFile and serverName")
+        case Unreachable():
+            return TargetUnavailable(f"{request}: {error}; is the agent up, and the address right?")
+        case Late():
+            return TargetUnavailable(f"{request}: no whole answer by the cycle's deadline{unknown}; is the agent up?")
+    return TargetUnavailable(f"{request}: {error}{unknown}; is this address an agent's?")
 
 
 def _decoded(reply: "Response") -> Any:
@@ -155,12 +147,3 @@ def _unexpected(reply: "Response", wanted: str) -> TargetUnavailable:
     found = f"{reply.headers.get('Content-Type', 'no content type')}: {' '.join(reply.text.split())[:_SHOWN]!r}"
     request = f"{reply.request.method} {reply.request.path_url}"
     return TargetUnavailable(f"{request}: expected {wanted}, found {found}; is this address an agent's?")
-
-
-def _root(error: BaseException) -> str:
-    """The innermost cause in words: requests and urllib3 wrap it, with the address again, several times."""
-    while (inner := getattr(error, "reason", None) or error.__cause__ or error.__context__) is not None:
-        if not isinstance(inner, BaseException):
-            break
-        error = inner
-    return str(error) or type(error).__name__

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from adapters.process import logs, targets_file
 from adapters.process.probe import probe
-from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError, write_atomically
+from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError
 from adapters.process.settings import ProcessSettings, log_folder
 from adapters.process.upkeep import Upkeep, present
 from autoscaler.target import AdapterContext, Call, TargetUnavailable
+from autoscaler.target.files import write_atomically
 
 TICK_SECONDS = 0.5
 """How soon a dead worker is seen, at the latest."""

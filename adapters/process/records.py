@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from adapters.process.procfs import Identity
+from autoscaler.target.files import write_atomically
 
 KEPT_CHANGES = 20
 """How many ids of past changes a pool remembers, to know a repeated one."""
@@ -135,22 +136,6 @@ class StateFile:
             write_atomically(file, json.dumps(content, default=datetime.isoformat, indent=1))
         except OSError as error:
             raise RecordsError(f"{file}: {error.strerror}; make room, or make the folder writable") from None
-
-
-def write_atomically(file: Path, text: str, *, mode: int = 0o600) -> None:
-    """Whoever reads it finds the old content or the new one, also after a power cut. Raises OSError."""
-    draft = file.with_name(f".{file.name}.new")
-    try:
-        with draft.open("w", encoding="utf-8") as handle:
-            os.fchmod(handle.fileno(), mode)
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        draft.replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
 
 
 def _pool(content: dict[str, Any]) -> Pool:

@@ -11,7 +11,7 @@ from autoscaler.decide import changed, remember
 from autoscaler.model import Autoscaler, Decision, History, Observation
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
-from autoscaler.record.entries import HISTORY, SPEC, Entry, remembered_body
+from autoscaler.record.entries import HISTORY, SPEC, Entry, intent_row, remembered_body
 from autoscaler.record.evaluation import DECISION, Columns, columns_of
 from autoscaler.record.journal import Pages, chunk_of, page_of
 from autoscaler.record.packing import pack_pages
@@ -122,12 +122,21 @@ def write(
     if changes:
         connection.execute(insert(schema.change), changes)
     _write_events(connection, placed)
-    settled = [
-        {"owner_id": entry.id} for entry, _, _, history in placed if entry.intended and history.unfinished is None
-    ]
+    _write_intents(connection, placed)
+    return carried
+
+
+def _write_intents(connection: Connection, placed: Sequence[Placed]) -> None:
+    """Follow what became of announced writes. One without an answer stays, also where a later one was not sent."""
+    settled = [{"owner_id": entry.id} for entry, _, _, after in placed if entry.intent and after.unfinished is None]
     if settled:
         connection.execute(delete(schema.intent).where(schema.intent.c.autoscaler_id == bindparam("owner_id")), settled)
-    return carried
+    open_still = [
+        intent_row(entry, after.unfinished)
+        for entry, _, _, after in placed
+        if after.unfinished is not None and after.unfinished != entry.intent
+    ]
+    schema.upsert(connection, schema.intent, open_still)
 
 
 def _move(connection: Connection, rows: Mapping[int, Row], page: int) -> None:

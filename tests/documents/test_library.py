@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from autoscaler.foresee.replay import history, lookback
 
 from autoscaler.documents.history import thinned
 from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
-from autoscaler.foresee.replay import history, lookback
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record import Archive, SeriesRow, Store
 from tests.decide.build import CPU_60, NOW, scaler

@@ -46,16 +46,33 @@ def test_two_questions_are_under_way_at_a_time() -> None:
 
 
 def test_what_cannot_be_interrupted_is_abandoned() -> None:
-    """Headers that never end keep http.client reading for as long as they come."""
-    with answering(trickle_headers) as fake:
-        source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
-        began = time.monotonic()
-        answers = ask(QUESTIONS, {"main": source}, call(0.3), CLOCK, NoMeter())
-        assert time.monotonic() - began < 10
-    assert len(answers) == 3
-    assert {str(answer) for answer in answers.values()} == {
+    """Whatever a source hangs in, the cycle has an answer for each question at its deadline."""
+    end = threading.Event()
+
+    class Stuck:
+        def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
+            end.wait(60)
+            return QueryResult(ResultType.VECTOR, ())
+
+    began = time.monotonic()
+    answers = ask(QUESTIONS, {"main": cast("Prometheus", Stuck())}, call(0.3), CLOCK, NoMeter())
+    assert time.monotonic() - began < 10
+    end.set()
+    assert {str(answers[question]) for question in QUESTIONS} == {
         "prometheus 'main' did not answer before the cycle's deadline"
     }
+
+
+def test_headers_that_never_end_cost_no_thread_beyond_the_deadline() -> None:
+    """They keep http.client reading for as long as they come; a thread each cycle would be lost."""
+    with answering(trickle_headers) as fake:
+        source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
+        answers = ask(QUESTIONS, {"main": source}, call(0.3), CLOCK, NoMeter())
+        assert {type(answer) for answer in answers.values()} == {MetricError}
+        end = time.monotonic() + 10
+        while any(thread.name == "prometheus-main" for thread in threading.enumerate()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
 
 def test_an_unforeseen_failure_is_that_questions_alone() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from autoscaler.config.settings import BasicAuth, PrometheusSource
 from autoscaler.errors import MetricError
-from autoscaler.observe import session
+from autoscaler.observe import client
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import Point
 from autoscaler.observe.workers import settle, spawn
@@ -203,7 +203,7 @@ def test_a_body_cut_short_is_an_error() -> None:
 
 def test_an_answer_without_end_does_not_eat_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compressed one, too: what counts is what it unpacks to."""
-    monkeypatch.setattr(session, "_LARGEST_ANSWER", 2**20)
+    monkeypatch.setattr(client, "LARGEST_ANSWER", 2**20)
     bomb = gzip.compress(b" " * 2**22)
     with answering(lambda request: request.reply(bomb, Content_Encoding="gzip")) as fake:
         assert "more than 1 MiB" in fake.refusal()
@@ -290,9 +290,3 @@ def test_netrc_is_not_consulted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def _fields(source: PrometheusSource) -> dict[str, Any]:
     return {"headers": source.headers, "params": source.params, "bearer_token_file": source.bearer_token_file}
-
-
-def test_the_server_name_is_checked_through_a_proxy_too() -> None:
-    """A proxy of the environment must not loosen what is verified."""
-    names = session.Transport("prometheus.internal").proxy_manager_for("http://127.0.0.1:1").connection_pool_kw
-    assert names["assert_hostname"] == names["server_hostname"] == "prometheus.internal"

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
 
 from autoscaler.config.settings import BasicAuth, PrometheusSource, Tls
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType
-from autoscaler.observe.session import Transport
 from tests.observe.build import CLOCK, NOW, call
 from tests.servers.certificates import Authority
 from tests.servers.prometheus import PrometheusServer, running_prometheus
@@ -159,6 +160,14 @@ class TestBasicAuth:
         assert "lines" not in message
 
 
+class NamedServer(HTTPAdapter):
+    """Checks the test server's certificate against its own name, not the address."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        name = "prometheus.internal"
+        super().init_poolmanager(*args, **options, server_hostname=name, assert_hostname=name)
+
+
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Who signs the server's certificate and ours."""
@@ -172,7 +181,7 @@ def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> It
     tls = {"cert_file": str(server.cert), "key_file": str(server.key), "client_ca_file": str(authority.ca)}
     web = {"tls_server_config": tls | {"client_auth_type": "RequireAndVerifyClientCert"}}
     session = requests.Session()
-    session.mount("https://", Transport("prometheus.internal"))
+    session.mount("https://", NamedServer())
     session.verify, session.cert = str(authority.ca), (str(ours.cert), str(ours.key))
     with running_prometheus(tmp_path_factory.mktemp("tls"), web_config=web, client=session) as running:
         yield running.url

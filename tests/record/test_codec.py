@@ -3,12 +3,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, get_args
 
 import pytest
+from autoscaler.record.codec import Codec, pack, unpack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoscaler.errors import MetricError, StateError, TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import Autoscaler, Decision, History, Observation, Outcome
-from autoscaler.record.codec import Codec, pack, unpack
 from tests.record.samples import decision, observation
 
 # what hypothesis cannot know: times are aware, errors carry one sentence

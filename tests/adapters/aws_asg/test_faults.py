@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from adapters.aws_asg import transport
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.model import Conflict, TargetRef, TargetState, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection
 from tests.servers.faults import Fault
 from tests.servers.ports import free_port
+from tests.servers.scripted import Wire, scripted
 
 pytestmark = pytest.mark.slow
 _DEADLINE_SECONDS = 1.0
@@ -204,6 +206,40 @@ def test_a_slow_server_is_left_at_the_deadline(
     assert cloud.server.count("SetDesiredCapacity") == 0
 
 
+def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None:
+    """A time-out for each wait would never end."""
+
+    def trickle(wire: Wire) -> None:
+        wire.read()
+        wire.send(b"HTTP/1.1 200 OK\r\nX-Endless: ")
+        wire.repeat(b"a")
+
+    with scripted(trickle) as aws:
+        began = time.monotonic()
+        found = connect(endpointUrl=aws.url).look("any", _DEADLINE_SECONDS)
+        assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
+        assert aws.client_left()
+    assert isinstance(found, TargetUnavailable)
+    assert "deadline" in str(found)
+
+
+def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not asked for again within the call: the next one would be as long."""
+    monkeypatch.setattr(transport, "LARGEST_ANSWER", 2**16)
+
+    def endless(wire: Wire) -> None:
+        wire.read()
+        wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        wire.repeat(b" " * 2**16, every_seconds=0)
+
+    with scripted(endless) as aws:
+        found = connect(endpointUrl=aws.url).look("any")
+        assert aws.client_left()
+    assert sum(b"DescribeAutoScalingGroups" in request for request in aws.requests) == 1
+    assert isinstance(found, TargetUnavailable)
+    assert "answered with more than 0.0625 MiB" in str(found)
+
+
 def test_a_write_without_an_answer_is_of_unknown_outcome(
     cloud: Cloud, connection: Connection, at_one: TargetState
 ) -> None:
@@ -269,10 +305,10 @@ def test_a_state_folder_that_cannot_be_written_stops_the_write(
 ) -> None:
     """A write that is not remembered would be doubled where reads lag."""
 
-    def full(*_: object) -> int:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_text", full)
+    monkeypatch.setattr("os.fsync", full)
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, TargetUnavailable)
     assert "No space left" in str(outcome)

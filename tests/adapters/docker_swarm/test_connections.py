@@ -124,11 +124,11 @@ def test_ssh(engine: Engine, connect: Connect, tmp_path: Path, monkeypatch: pyte
     """`docker system dial-stdio` at the other end, as the docker command line does it; here without the network."""
     docker_cli = shutil.which("docker") or require("the docker command line is not on PATH; install docker.io")
     fake_ssh(
-        tmp_path, f'echo "$*" >{tmp_path}/arguments; exec {docker_cli} -H {engine.host} system dial-stdio', monkeypatch
+        tmp_path, f'echo "$*" >>{tmp_path}/arguments; exec {docker_cli} -H {engine.host} system dial-stdio', monkeypatch
     )
     works(connect("ssh://me@manager:2222"))
-    arguments = (tmp_path / "arguments").read_text().strip()
-    assert arguments == "-T -o BatchMode=yes -l me -p 2222 -- manager docker system dial-stdio"
+    logins = (tmp_path / "arguments").read_text().splitlines()
+    assert logins == ["-T -o BatchMode=yes -l me -p 2222 -- manager docker system dial-stdio"] * 2  # one for each verb
 
 
 def test_ssh_to_a_real_server(

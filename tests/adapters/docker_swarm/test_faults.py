@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adapters.docker_swarm import DockerSwarm
+from adapters.docker_swarm import DockerSwarm, engine
 from autoscaler.errors import (
     TargetError,
     TargetForbidden,
@@ -24,6 +24,7 @@ from autoscaler.model import Conflict, TargetState, Unchanged, Written
 from tests.adapters.docker_swarm.build import Connect, call, change, ref, state_of
 from tests.adapters.docker_swarm.samples import SERVICE_ID, node, service, task
 from tests.servers.faults import Fault, Faults, running_faults
+from tests.servers.scripted import Wire, scripted
 
 OUT_OF_SEQUENCE = json.dumps({"message": "rpc error: code = Unknown desc = update out of sequence"})
 
@@ -257,6 +258,51 @@ def test_trickling_headers_are_cut_at_the_deadline(connect: Connect) -> None:
         error = failing(connect(f"tcp://127.0.0.1:{port}"), 0.5)
     assert time.monotonic() - began < 5
     assert "no answer within the cycle's deadline" in str(error)
+
+
+def test_a_redirect_is_not_followed(front: Faults, swarm: DockerSwarm, connect: Connect) -> None:
+    """An engine sends none; what does is something else, and a write would go where nobody sent it."""
+
+    def redirect(wire: Wire) -> None:
+        while True:
+            wire.read()
+            wire.answer(b"elsewhere", "307 Temporary Redirect", b"Location: %b/version\r\n" % front.url.encode())
+
+    with scripted(redirect) as server:
+        error = failing(connect(f"tcp://127.0.0.1:{server.port}"))
+    assert type(error) is TargetUnavailable
+    assert "HTTP 307: elsewhere" in str(error)
+    assert front.requests == []
+
+
+def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is behind the address must not eat the daemon's memory."""
+    monkeypatch.setattr(engine, "LARGEST_ANSWER", 2**16)
+
+    def endless(wire: Wire) -> None:
+        wire.read()
+        wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        wire.repeat(b" " * 2**16, every_seconds=0)
+
+    with scripted(endless) as server:
+        error = failing(connect(f"tcp://127.0.0.1:{server.port}"))
+        assert server.client_left()
+    assert type(error) is TargetUnavailable
+    assert "answered with more than 0.0625 MiB" in str(error)
+
+
+def test_a_write_whose_connection_is_cut_is_not_known_to_have_failed(front: Faults, connect: Connect) -> None:
+    """A reset after the request says nothing of what became of it."""
+    answers = {b"/version": {"ApiVersion": "1.41"}, b"/services/web ": service()}
+
+    def cut(wire: Wire) -> None:
+        while (request := wire.read()).startswith(b"GET"):
+            wire.answer(json.dumps(next(body for path, body in answers.items() if path in request)).encode())
+
+    with scripted(cut) as server:
+        error = failing_write(connect(f"tcp://127.0.0.1:{server.port}"))
+    assert type(error) is TargetUnavailable
+    assert "closed the connection without an answer; whether the size was set is not known" in str(error)
 
 
 def test_a_connection_that_is_refused_names_the_host(connect: Connect) -> None:

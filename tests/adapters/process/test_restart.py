@@ -163,11 +163,13 @@ def test_a_state_folder_that_cannot_be_written_changes_no_size(build: Build) -> 
     """A size that would be forgotten is not accepted; afterwards all goes on."""
     harness = build()
     state = harness.settle(1)
-    blocker = harness.state_dir / ".workers.json.new"
-    blocker.mkdir()
+    records, aside = harness.state_dir / "workers.json", harness.state_dir / "aside"
+    records.rename(aside)
+    records.mkdir()
     with pytest.raises(TargetUnavailable, match=r"workers\.json: Is a directory"):
         harness.adapter.scale(harness.target, harness.change(state, 2), harness.call())
-    blocker.rmdir()
+    records.rmdir()
+    aside.rename(records)
     assert harness.observe() == state
     harness.set_size_outside(2)
     harness.settle(2)

@@ -1,0 +1,52 @@
+"""What a Prometheus is shown of who asks: a password or a token, from its file or from the URL."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from requests import PreparedRequest
+from requests.auth import AuthBase, HTTPBasicAuth
+
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.errors import MetricError
+from autoscaler.target.http.errors import words
+
+
+class Credentials(AuthBase):
+    """Reads secrets from their files at each use, so that a rotated one is taken up."""
+
+    def __init__(self, source: PrometheusSource) -> None:
+        self._source = source
+        self._login = _login(source.url)
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """The request with a header for it. Raises MetricError that names the file that holds no secret."""
+        if basic := self._source.basic_auth:
+            password = _secret(basic.password_file, "basicAuth.passwordFile")
+            HTTPBasicAuth(basic.username.encode(), password.encode())(request)
+        elif self._source.bearer_token_file:
+            token = _secret(self._source.bearer_token_file, "bearerTokenFile")
+            request.headers["Authorization"] = f"Bearer {token}"
+        elif self._login:
+            HTTPBasicAuth(*(unquote(part).encode() for part in self._login))(request)
+        return request
+
+
+def without_login(url: str) -> str:
+    """The URL as it may be shown, without a slash at its end."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
+
+
+def _login(url: str) -> tuple[str, str] | None:
+    parts = urlsplit(url)
+    return (parts.username or "", parts.password or "") if parts.username or parts.password else None
+
+
+def _secret(file: Path, key: str) -> str:
+    try:
+        secret = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MetricError(f"cannot be asked: {key} {file}: {words(error)}") from None
+    if not secret or not secret.isprintable():
+        raise MetricError(f"cannot be asked: {key} {file} does not hold one line with the secret")
+    return secret

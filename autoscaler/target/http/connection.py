@@ -1,0 +1,94 @@
+"""Connections that know a deadline, for requests and for client libraries that bring their own HTTP on urllib3.
+
+A time-out of urllib3 bounds each wait for bytes, so a peer that sends one byte a second is waited for as long as it
+likes. Here every connect, handshake, piece sent and read waits no longer than what remains until the deadline.
+"""
+
+import http.client
+import io
+import socket
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, cast
+
+from autoscaler.target.http.errors import HttpError, TooLarge, Unreachable, words
+from autoscaler.target.http.limits import in_mib
+from autoscaler.target.http.lookup import connect, positive
+
+Left: TypeAlias = Callable[[], float]
+"""Seconds until the deadline of the exchange under way; zero or negative when it has passed."""
+Dial: TypeAlias = Callable[[float], socket.socket]
+"""A connected socket, within so many seconds; for peers that are not behind a host and a port. Raises OSError."""
+
+_PIECE: Final = 2**14
+"""Bytes sent at once: TLS's largest record, each of which Python gives a socket's whole time-out."""
+
+
+def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | None = None) -> Any:
+    """`base`, a class of urllib3's connections, with the deadline. Its connections raise TimeoutError at it.
+
+    They raise Unreachable where there is no connection. `largest`: bytes of an answer, as they come over the wire,
+    headers included; TooLarge is raised beyond.
+    """
+
+    class Reply(http.client.HTTPResponse):
+        def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+            super().__init__(sock, *args, **options)
+            self.fp = io.BufferedReader(UntilDeadline(self.fp.detach(), sock, left, largest))
+
+    class Bounded(base):  # type: ignore[misc] # the class is the caller's
+        response_class = Reply
+
+        def _new_conn(self) -> socket.socket:
+            connection = connect(self._dns_host.strip("[]"), self.port, left) if dial is None else _dialled(dial, left)
+            connection.settimeout(positive(left()))  # for the TLS handshake, which Python bounds as a whole
+            return connection
+
+        def _tunnel(self) -> None:
+            super()._tunnel()
+            self.sock.settimeout(positive(left()))  # for the handshake through a proxy
+
+        def send(self, data: Any) -> None:
+            for start in range(0, len(data), _PIECE):
+                if self.sock is not None:
+                    self.sock.settimeout(positive(left()))
+                super().send(data[start : start + _PIECE])
+
+    return Bounded
+
+
+def _dialled(dial: Dial, left: Left) -> socket.socket:
+    try:
+        return dial(positive(left()))
+    except (HttpError, TimeoutError):
+        raise
+    except OSError as error:
+        raise Unreachable(words(error)) from None
+
+
+class UntilDeadline(io.RawIOBase):
+    """A socket's bytes, each read bounded by what remains, and all of them by a number of bytes."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Left, largest: int | None = None) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._left = left
+        self._largest = largest
+        self._count = 0
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """The next bytes. Raises TimeoutError at the deadline, and TooLarge."""
+        self._sock.settimeout(positive(self._left()))
+        count = cast("int | None", self._raw.readinto(buffer))
+        self._count += count or 0
+        if self._largest is not None and self._count > self._largest:
+            raise TooLarge(f"answered with more than {in_mib(self._largest)}")
+        return count
+
+    def close(self) -> None:
+        """Close the socket's file, too."""
+        self._raw.close()
+        super().close()

@@ -1,0 +1,33 @@
+"""What a session is told about its peer."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LARGEST_ANSWER: Final = 256 * 2**20
+"""Bytes, decompressed: a list of 50,000 entries of 5 KiB, more than any cluster's that we know of.
+
+It defends the process's memory against a peer that sends without end, not against a large cluster: an answer that is
+too large would stop all scaling there until somebody raises this number.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How the peer's certificate is checked, and what we show of ourselves."""
+
+    ca_file: Path | None = None
+    """Who signed the peer's certificate; None: the well-known authorities."""
+    cert_file: Path | None = None
+    """Our own certificate, read at each connection."""
+    key_file: Path | None = None
+    """Its key; None: it is in `cert_file`."""
+    server_name: str | None = None
+    """The name in the peer's certificate; None: the host of the URL."""
+    verify: bool = True
+    """False: any certificate is accepted."""
+
+
+def in_mib(size: int) -> str:
+    """A number of bytes, as `64 MiB`."""
+    return f"{size / 2**20:.3g} MiB"

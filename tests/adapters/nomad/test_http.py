@@ -1,0 +1,77 @@
+"""An agent's address behind which bytes misbehave: each fault in this adapter's own words."""
+
+import pytest
+
+from adapters.nomad import client
+from adapters.nomad.settings import NomadSettings, resolve
+from autoscaler.clock import SystemClock
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Call
+from tests.servers.ports import free_port
+from tests.servers.scripted import Script, Wire, scripted
+
+
+def trickle_headers(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nX-Endless: ")
+    wire.repeat(b"a")
+
+
+def hang_up(wire: Wire) -> None:
+    wire.read()
+
+
+def cut_short(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[")
+
+
+def too_large(wire: Wire) -> None:
+    wire.read()
+    wire.answer(b"[" + b" " * 2**17 + b"]")
+
+
+FAULTS = {
+    "late": (trickle_headers, "no whole answer by the cycle's deadline"),
+    "hung up": (hang_up, "closed the connection without an answer"),
+    "cut short": (cut_short, "its answer was cut short"),
+    "too large": (too_large, "answered with more than 0.0625 MiB"),
+}
+
+
+def unavailable(script: Script, *, write: bool) -> str:
+    clock = SystemClock()
+    with scripted(script) as server:
+        agent = client.Client(resolve(NomadSettings(address=server.url), {}), clock)
+        call = Call(clock.now(), clock.monotonic() + 0.5)
+        with pytest.raises(TargetUnavailable) as caught:
+            agent.post("/v1/jobs", {}, {"Count": 1}, call) if write else agent.get("/v1/jobs", {}, call)
+        agent.close()
+    message = str(caught.value)
+    assert message.startswith(f"{'POST' if write else 'GET'} {server.url}/v1/jobs: ")
+    return message
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_an_exchange_that_fails_is_unavailable_and_says_how(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """With the address, so that an operator knows where to look."""
+    monkeypatch.setattr(client, "LARGEST_ANSWER", 2**16)
+    script, said = FAULTS[name]
+    message = unavailable(script, write=False)
+    assert said in message
+    assert "unknown" not in message
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_write_whose_answer_was_lost_is_of_unknown_outcome(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """It may have been carried out; a connection that never came about cannot."""
+    monkeypatch.setattr(client, "LARGEST_ANSWER", 2**16)
+    assert "whether it was carried out is unknown" in unavailable(FAULTS[name][0], write=True)
+
+
+def test_a_write_that_was_never_sent_is_not_of_unknown_outcome() -> None:
+    """Nobody need look whether it was carried out."""
+    clock = SystemClock()
+    agent = client.Client(resolve(NomadSettings(address=f"http://127.0.0.1:{free_port()}"), {}), clock)
+    with pytest.raises(TargetUnavailable, match=r"Connection refused; is the agent up, and the address right\?$"):
+        agent.post("/v1/jobs", {}, {"Count": 1}, Call(clock.now(), clock.monotonic() + 5))

@@ -1,0 +1,14 @@
+"""One session for each test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from autoscaler.target.http.session import Session
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """As an adapter has it."""
+    with Session(largest=2**20) as one:
+        yield one

@@ -1,0 +1,168 @@
+"""Answers are bounded in bytes, complete or an error, and leave nothing behind."""
+
+import gzip
+import json
+import traceback
+import zlib
+
+import pytest
+
+from autoscaler.target.http import HttpError, Interrupted, TooLarge
+from autoscaler.target.http.session import Session
+from tests.servers.scripted import Script, Wire, scripted
+
+LARGEST = 2**20
+"""The fixture's."""
+
+
+def answering(body: bytes, headers: bytes = b"", status: str = "200 OK") -> Script:
+    def script(wire: Wire) -> None:
+        while True:
+            wire.read()
+            wire.answer(body, status, headers)
+
+    return script
+
+
+def raw(content: bytes) -> Script:
+    def script(wire: Wire) -> None:
+        wire.read()
+        wire.send(content)
+
+    return script
+
+
+def failure(session: Session, script: Script) -> HttpError:
+    with scripted(script) as server, pytest.raises(HttpError) as caught:
+        session.get(server.url, timeout=10)
+    return caught.value
+
+
+def endless_body(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
+    wire.repeat(b" " * 2**18, every_seconds=0)
+
+
+def endless_chunks(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    wire.repeat(b"10000\r\n" + b" " * 2**16 + b"\r\n", every_seconds=0)
+
+
+GZIP = b"Content-Encoding: gzip\r\n"
+BOMB = gzip.compress(b" " * 2**26)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        endless_body,
+        endless_chunks,
+        answering(b" " * (LARGEST + 1)),
+        answering(BOMB, GZIP),
+        answering(gzip.compress(b" " * LARGEST) + gzip.compress(b" "), GZIP),
+        answering(BOMB, GZIP, "500 Internal Server Error"),
+    ],
+    ids=["endless", "endless chunks", "one byte more", "bomb", "bomb of several parts", "error"],
+)
+def test_an_answer_that_is_too_large_is_left(session: Session, script: Script) -> None:
+    """What counts is what it unpacks to: 64 KiB may become 64 MiB."""
+    error = failure(session, script)
+    assert type(error) is TooLarge
+    assert str(error) == "answered with more than 1 MiB"
+
+
+def test_a_bomb_in_a_bomb_is_not_unpacked(session: Session) -> None:
+    """`gzip, gzip`: unpacked layer by layer, no bound on one of them holds."""
+    error = failure(session, answering(gzip.compress(BOMB), b"Content-Encoding: gzip, gzip\r\n"))
+    assert str(error) == "its answer is encoded as 'gzip, gzip'; only gzip was asked for"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_answer_of_exactly_the_bound_is_read(session: Session, packed: bool) -> None:
+    """And the connection is kept."""
+    body = b"x" * LARGEST
+    with scripted(answering(gzip.compress(body) if packed else body, GZIP if packed else b"")) as server:
+        assert session.get(server.url, timeout=10).content == body
+        assert session.get(server.url, timeout=10).content == body
+        assert server.accepted == 1
+        assert b"accept-encoding: gzip\r\n" in server.requests[0].lower()
+
+
+def test_nothing_of_a_large_answer_is_kept_by_its_error(session: Session) -> None:
+    """An error lives on in results and logs, and its traceback keeps what its frames held."""
+    error: BaseException | None = failure(session, endless_body)
+    held = 0
+    while error is not None:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            held += sum(len(value) for value in frame.f_locals.values() if isinstance(value, bytes | bytearray))
+        error = error.__cause__ or error.__context__
+    assert held <= 2**17
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "closed the connection without an answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}", "its answer was cut short"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{}", "its answer was cut short"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n{}", "its answer"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "its answer is not HTTP (BadStatusLine)"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n", "its answer is not HTTP (HTTPException)"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 2**17 + b"\r\n\r\n", "its answer is not HTTP (LineTooLong)"),
+        (b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\nno gzip at all", "its answer cannot be unpacked: it is not gzip"),
+        (b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + BOMB[:60], "its answer was cut short"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nx", "its answer is encoded as 'br'; only gzip was asked for"),
+    ],
+)
+def test_what_is_not_a_whole_answer_is_an_error(session: Session, content: bytes, said: str) -> None:
+    """Half of a list would be half of a load."""
+    error = failure(session, raw(content))
+    assert type(error) is Interrupted
+    assert str(error).startswith(said)
+
+
+def test_a_reset_is_an_error(session: Session) -> None:
+    """As a firewall does it."""
+
+    def reset(wire: Wire) -> None:
+        wire.read()
+        wire.connection.setsockopt(1, 13, b"\x01\0\0\0\0\0\0\0")  # SO_LINGER of 0 s: close sends a reset
+
+    error = failure(session, reset)
+    assert type(error) is Interrupted
+    assert str(error) == "Connection reset by peer"
+
+
+@pytest.mark.parametrize("packed", [b"", zlib.compress(b"", wbits=31)])
+def test_an_empty_body_is_an_answer(session: Session, packed: bytes) -> None:
+    """204, and 200 with nothing in it; some servers call it gzip all the same."""
+    with scripted(answering(packed, GZIP)) as server:
+        assert session.get(server.url, timeout=10).content == b""
+
+
+def test_a_status_is_the_callers_to_judge(session: Session) -> None:
+    """Only it knows what a 404 means there."""
+    with scripted(answering(b'{"message": "gone"}', b"", "404 Not Found")) as server:
+        reply = session.get(server.url, timeout=10)
+    assert (reply.status_code, reply.json()) == (404, {"message": "gone"})
+
+
+def test_cookies_are_neither_kept_nor_sent(session: Session) -> None:
+    """A load balancer's cookie would tie all cycles to one server behind it."""
+    with scripted(answering(b"{}", b"Set-Cookie: stick=here; Path=/\r\n")) as server:
+        session.get(server.url, timeout=10)
+        session.get(server.url, timeout=10)
+    assert not any(b"cookie" in request.lower() for request in server.requests)
+    assert not session.cookies
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+def test_redirects_are_not_followed(session: Session, status: str) -> None:
+    """Credentials and writes would go where nobody sent them."""
+    with scripted(answering(b"{}")) as elsewhere:
+        with scripted(answering(b"", b"Location: %b/\r\n" % elsewhere.url.encode(), status)) as server:
+            reply = session.post(server.url, data=json.dumps({}), timeout=10)
+        assert (reply.status_code, reply.is_redirect) == (int(status[:3]), True)
+        assert (len(server.requests), elsewhere.accepted) == (1, 0)

@@ -1,0 +1,240 @@
+"""One deadline from connecting to the last byte, whatever trickles; past it the connection is gone."""
+
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+
+from autoscaler.target.http import Late, Tls
+from autoscaler.target.http.session import Session
+from tests.servers.certificates import Authority
+from tests.servers.scripted import Script, Wire, scripted
+
+SECONDS = 0.3
+LATE_SECONDS = 5.0
+"""What the deadline may be overdrawn by on a busy machine; the scripts last much longer."""
+
+
+def trickled_status_line(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 O")
+    wire.repeat(b"K")
+
+
+def trickled_headers(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nX-Endless: ")
+    wire.repeat(b"a")
+
+
+def endless_interim_answers(wire: Wire) -> None:
+    wire.read()
+    wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def trickled_body(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    wire.repeat(b" ")
+
+
+def trickled_body_without_length(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
+    wire.repeat(b" ")
+
+
+def trickled_chunks(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    wire.repeat(b"1\r\n \r\n")
+
+
+def trickled_chunk_size(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;")
+    wire.repeat(b"x")
+
+
+def trickled_trailers(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+    wire.repeat(b"X-Trailer: 1\r\n")
+
+
+def trickled_gzip(wire: Wire) -> None:
+    wire.read()
+    wire.send(
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\n\x1f\x8b\x08\x08" + b"\0" * 6
+    )
+    wire.repeat(b"n")
+
+
+def silence(wire: Wire) -> None:
+    wire.hang()
+
+
+def half_of_an_answer(wire: Wire) -> None:
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}")
+    wire.hang()
+
+
+SCRIPTS = [
+    trickled_status_line,
+    trickled_headers,
+    endless_interim_answers,
+    trickled_body,
+    trickled_body_without_length,
+    trickled_chunks,
+    trickled_chunk_size,
+    trickled_trailers,
+    trickled_gzip,
+    silence,
+    half_of_an_answer,
+]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="module")
+def server_tls(authority: Authority) -> ssl.SSLContext:
+    pair = authority.sign("server", "127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.cert, pair.key)
+    return context
+
+
+def late(session: Session, url: str, **request: bytes) -> None:
+    began = time.monotonic()
+    with pytest.raises(Late, match=r"^did not answer within 0\.3 s$"):
+        session.request("POST" if request else "GET", url, timeout=SECONDS, **request)
+    assert time.monotonic() - began < SECONDS + LATE_SECONDS
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_an_answer_that_never_ends_is_left_and_its_connection_closed(session: Session, script: Script) -> None:
+    """Each byte meets a time-out of its own; a thread and a socket would be lost each cycle."""
+    with scripted(script) as server:
+        late(session, server.url)
+        assert server.client_left()
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_same_holds_behind_tls(script: Script, authority: Authority, server_tls: ssl.SSLContext) -> None:
+    """Python's TLS waits in other places than its sockets."""
+    with scripted(script, server_tls) as server, Session(Tls(authority.ca)) as session:
+        late(session, server.url.replace("http:", "https:"))
+        assert server.client_left()
+
+
+def test_a_tls_handshake_that_never_begins_is_left(authority: Authority) -> None:
+    """Half-open: a port forward whose other end is gone accepts, and says nothing."""
+    with scripted(silence) as server, Session(Tls(authority.ca)) as session:
+        late(session, server.url.replace("http:", "https:"))
+        assert server.client_left()
+
+
+def test_a_tls_handshake_that_trickles_is_left(authority: Authority) -> None:
+    """A record of 16 KiB is announced and comes byte by byte."""
+
+    def trickle(wire: Wire) -> None:
+        wire.send(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
+        wire.repeat(b"\x00")
+
+    with scripted(trickle) as server, Session(Tls(authority.ca)) as session:
+        late(session, server.url.replace("http:", "https:"))
+        assert server.client_left()
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_peer_that_does_not_read_is_left(authority: Authority, server_tls: ssl.SSLContext, encrypted: bool) -> None:
+    """What is sent waits for it once its buffers are full; now and then it takes a little."""
+
+    def sip(wire: Wire) -> None:
+        for _ in range(30):
+            wire.pause(0.02)
+            wire.connection.recv(1024)
+        wire.hang()  # reads on, up to the end
+
+    with scripted(sip, server_tls if encrypted else None) as server, Session(Tls(authority.ca)) as session:
+        late(session, server.url.replace("http:", "https:" if encrypted else "http:"), data=b"x" * 2**25)
+        assert server.client_left()
+
+
+def test_the_parts_of_an_exchange_share_one_deadline(session: Session) -> None:
+    """Headers, and each half of the body, come within a time-out of 0.3 s each."""
+
+    def slow(wire: Wire) -> None:
+        wire.read()
+        for part in (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n", b"\r\n", b"{ ", b" }"):
+            wire.pause(SECONDS * 0.6)
+            wire.send(part)
+
+    with scripted(slow) as server:
+        late(session, server.url)
+
+
+def test_a_kept_connection_has_each_exchanges_own_deadline(session: Session) -> None:
+    """A deadline that stays on a socket would end the next cycle's exchange."""
+
+    def twice(wire: Wire) -> None:
+        wire.read()
+        wire.answer(b"1")
+        wire.read()
+        wire.pause(0.5)
+        wire.answer(b"2")
+
+    with scripted(twice) as server:
+        assert session.get(server.url, timeout=0.4).text == "1"
+        assert session.get(server.url, timeout=10).text == "2"
+        assert server.accepted == 1
+
+
+def test_what_comes_late_is_not_taken_for_the_next_answer(session: Session) -> None:
+    """It belongs to a question of the cycle before."""
+
+    def late_once(wire: Wire) -> None:
+        wire.read()
+        if len(server.requests) == 1:
+            wire.pause(SECONDS * 2)
+            wire.answer(b"old")
+        wire.answer(b"new")
+
+    with scripted(late_once) as server:
+        late(session, server.url)
+        assert session.get(server.url, timeout=10).text == "new"
+
+
+def test_a_proxy_that_hangs_before_and_after_its_answer_is_left_at_one_deadline(
+    monkeypatch: pytest.MonkeyPatch, authority: Authority
+) -> None:
+    """The handshake behind it must not begin a time-out of its own."""
+
+    def tunnel(wire: Wire) -> None:
+        wire.read()
+        wire.pause(SECONDS * 0.9)
+        wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        wire.hang()
+
+    with scripted(tunnel) as proxy, Session(Tls(authority.ca), environment=True) as session:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        began = time.monotonic()
+        with pytest.raises(Late):
+            session.get("https://prometheus.example/", timeout=1)
+        assert time.monotonic() - began < 1.6
+        assert proxy.client_left()
+
+
+def test_no_time_left_is_late_at_once(session: Session, tmp_path: Path) -> None:
+    """Nothing is sent that nobody would wait for."""
+    with scripted(silence) as server:
+        with pytest.raises(Late):
+            session.get(server.url, timeout=-1)
+        assert server.accepted == 0

@@ -1,0 +1,178 @@
+"""Names and addresses: a look-up that hangs is left behind, and there are never more than four."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from autoscaler.target.http import Late, Unreachable, lookup
+from autoscaler.target.http.session import Session
+from tests.servers.ports import free_port
+from tests.servers.scripted import Wire, full_backlog, scripted
+
+
+def fine(wire: Wire) -> None:
+    wire.read()
+    wire.answer(b"{}")
+
+
+class Resolver:
+    """`socket.getaddrinfo`, which hangs for names under `.hangs`, and knows those in `names`."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[tuple[str, int]]] = {}
+        self.asked: list[str] = []
+        self.released = threading.Event()
+        self._real = socket.getaddrinfo
+
+    def __call__(self, host: str, port: int, *, type: int, flags: int = 0) -> Any:  # noqa: A002 - the library's word
+        if flags & socket.AI_NUMERICHOST:
+            return self._real(host, port, type=socket.SOCK_STREAM, flags=flags)
+        self.asked.append(host)
+        if host.endswith(".hangs"):
+            self.released.wait(60)
+        if host in self.names:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in self.names[host]]
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
+@pytest.fixture
+def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
+    """In place of the machine's, and look-ups that no other test left behind."""
+    made = Resolver()
+    monkeypatch.setattr(lookup, "_LOOK_UPS", lookup.LookUps())
+    monkeypatch.setattr(socket, "getaddrinfo", made)
+    yield made
+    made.released.set()
+    wait_until(lambda: not look_ups())
+
+
+def look_ups() -> int:
+    return sum(thread.name.startswith("look-up-") for thread in threading.enumerate())
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_a_look_up_that_hangs_is_left_at_the_deadline(session: Session, resolver: Resolver) -> None:
+    """The C library waits for its resolvers, up to half a minute, and nothing can stop it."""
+    began = time.monotonic()
+    with pytest.raises(Late):
+        session.get("http://prometheus.hangs/", timeout=0.2)
+    assert time.monotonic() - began < 5
+
+
+def test_one_look_up_of_a_name_is_under_way_at_a_time(session: Session, resolver: Resolver) -> None:
+    """A name that hangs costs one thread, not one each cycle; and who asks later still gets its answer."""
+    for _ in range(3):
+        with pytest.raises(Late):
+            session.get("http://prometheus.hangs/", timeout=0.05)
+    assert resolver.asked == ["prometheus.hangs"]
+    assert look_ups() == 1
+    with scripted(fine) as server:
+        resolver.names["prometheus.hangs"] = [("127.0.0.1", server.port)]
+        threading.Timer(0.1, resolver.released.set).start()
+        assert session.get("http://prometheus.hangs/", timeout=10).text == "{}"
+
+
+def test_with_four_left_behind_a_fifth_name_is_refused_at_once(session: Session, resolver: Resolver) -> None:
+    """The message points at the resolver; addresses go on, and names do as soon as one look-up ends."""
+    for number in range(4):
+        with pytest.raises(Late):
+            session.get(f"http://{number}.hangs/", timeout=0.05)
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match=r"'fifth' was not looked up: 4 earlier look-ups hang; is the resolver"):
+        session.get("http://fifth/", timeout=30)
+    assert time.monotonic() - began < 5
+    assert look_ups() == 4
+    with scripted(fine) as server:
+        assert session.get(server.url, timeout=10).text == "{}"
+        resolver.released.set()
+        wait_until(lambda: not look_ups())
+        resolver.names["fifth"] = [("127.0.0.1", server.port)]
+        assert session.get("http://fifth/", timeout=10).text == "{}"
+
+
+def test_a_fifth_name_waits_for_four_that_only_take_their_time(resolver: Resolver) -> None:
+    """At the start of a daemon with many connections, all names are looked up at once."""
+    ended: list[object] = []
+
+    def ask(host: str) -> None:
+        with Session() as session:
+            try:
+                session.get(f"http://{host}/", timeout=30)
+            except Unreachable as error:
+                ended.append(str(error))
+
+    threads = [threading.Thread(target=ask, args=(f"{number}.hangs",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(resolver.asked) == 4)
+    assert look_ups() == 4
+    resolver.released.set()
+    for thread in threads:
+        thread.join()
+    assert len(resolver.asked) == 6
+    assert len(ended) == 6
+
+
+def test_who_waits_for_room_is_late_at_the_deadline(resolver: Resolver) -> None:
+    """Not for ever: the four before it may hang."""
+    with ExitStack() as stack:
+        for number in range(4):
+            session = stack.enter_context(Session())
+            threading.Thread(
+                target=pytest.raises,
+                args=(Exception, session.get, f"http://{number}.hangs/"),
+                kwargs={"timeout": 20},
+                daemon=True,
+            ).start()
+        wait_until(lambda: look_ups() == 4)
+        with pytest.raises(Late):
+            stack.enter_context(Session()).get("http://fifth/", timeout=0.1)
+        resolver.released.set()
+
+
+def test_an_unknown_name_says_so(session: Session, resolver: Resolver) -> None:
+    """In the system's words, with the name."""
+    with pytest.raises(Unreachable, match=r"^the address of 'nosuch' was not found: Name or service not known$"):
+        session.get("http://nosuch/", timeout=10)
+
+
+@pytest.mark.parametrize("name", ["a" * 64 + ".example", "a..b"])
+def test_what_cannot_be_a_name_says_so(session: Session, name: str) -> None:
+    """Python refuses it before any resolver does."""
+    with pytest.raises(Unreachable):
+        session.get(f"http://{name}/", timeout=10)
+
+
+def test_each_address_has_its_share_of_the_time(session: Session, resolver: Resolver) -> None:
+    """The first gives no answer, the second refuses, the third is the one."""
+    with full_backlog() as full, scripted(fine) as server:
+        resolver.names["many"] = [full, ("127.0.0.1", free_port()), ("127.0.0.1", server.port)]
+        assert session.get("http://many/", timeout=3).text == "{}"
+
+
+def test_many_addresses_share_one_deadline(session: Session, resolver: Resolver) -> None:
+    """A time-out for each would be eight deadlines."""
+    with full_backlog() as full:
+        resolver.names["many"] = [full] * 8
+        began = time.monotonic()
+        with pytest.raises(Late):
+            session.get("http://many/", timeout=0.4)
+        assert time.monotonic() - began < 2
+
+
+def test_all_addresses_failing_names_each_reason_once(session: Session, resolver: Resolver) -> None:
+    """`localhost` is two addresses, and mostly one reason."""
+    resolver.names["many"] = [("127.0.0.1", free_port()), ("127.0.0.1", free_port())]
+    with pytest.raises(Unreachable, match=r"^Connection refused$"):
+        session.get("http://many/", timeout=10)

@@ -1,0 +1,243 @@
+"""Whom a session talks to, what it shows of itself, and what it says of failures."""
+
+import socket
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoscaler.target.http import HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable
+from autoscaler.target.http.session import Session
+from tests.servers.certificates import Authority
+from tests.servers.ports import free_port
+from tests.servers.scripted import Scripted, Wire, scripted
+
+NAME = "server.global.nomad"
+
+
+def fine(wire: Wire) -> None:
+    while True:
+        wire.read()
+        wire.answer(b"{}")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+def context(authority: Authority, name: str, *, ask: bool = False) -> ssl.SSLContext:
+    """A server's, with a certificate for `name`; `ask`: it wants one of the same authority's."""
+    pair = authority.sign(f"server-{name}", name)
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(pair.cert, pair.key)
+    if ask:
+        made.load_verify_locations(authority.ca)
+        made.verify_mode = ssl.CERT_REQUIRED
+    return made
+
+
+def ask(server: Scripted, tls: Tls, *, environment: bool = False) -> str:
+    with Session(tls, environment=environment) as session:
+        return session.get(server.url.replace("http:", "https:"), timeout=10).text
+
+
+def refusal(server: Scripted, tls: Tls) -> HttpError:
+    with pytest.raises(HttpError) as caught:
+        ask(server, tls)
+    return caught.value
+
+
+class TestTls:
+    """Certificates, in both directions."""
+
+    def test_own_authority_client_certificate_and_server_name(self, authority: Authority) -> None:
+        """All of it together; the address is not in the certificate."""
+        ours = authority.sign("ours", "ours")
+        with scripted(fine, context(authority, NAME, ask=True)) as server:
+            assert ask(server, Tls(authority.ca, ours.cert, ours.key, NAME)) == "{}"
+
+    def test_one_file_may_hold_certificate_and_key(self, authority: Authority, tmp_path: Path) -> None:
+        """As many tools write it."""
+        ours, both = authority.sign("both", "both"), tmp_path / "both.pem"
+        both.write_bytes(ours.cert.read_bytes() + ours.key.read_bytes())
+        with scripted(fine, context(authority, NAME, ask=True)) as server:
+            assert ask(server, Tls(authority.ca, both, server_name=NAME)) == "{}"
+
+    @pytest.mark.parametrize("name", [None, "somebody.else"])
+    def test_a_certificate_for_another_name_is_refused(self, authority: Authority, name: str | None) -> None:
+        """It may be another server's."""
+        with scripted(fine, context(authority, NAME)) as server:
+            error = refusal(server, Tls(authority.ca, server_name=name))
+        assert type(error) is TlsFailed
+        assert "its certificate is not accepted: " in str(error)
+
+    def test_another_authority_is_refused(self, authority: Authority, tmp_path: Path) -> None:
+        """It could be anybody's."""
+        with scripted(fine, context(authority, NAME)) as server:
+            error = refusal(server, Tls(Authority(tmp_path).ca, server_name=NAME))
+        assert type(error) is TlsFailed
+
+    def test_a_server_that_wants_a_certificate_refuses_without_one(self, authority: Authority) -> None:
+        """Its alert comes when the request was sent already."""
+        with scripted(fine, context(authority, NAME, ask=True)) as server:
+            error = refusal(server, Tls(authority.ca, server_name=NAME))
+        assert type(error) is TlsFailed
+        assert "certificate required" in str(error)
+
+    def test_plain_http_behind_https_is_a_failure_of_tls(self, authority: Authority) -> None:
+        """Not a network that is down."""
+
+        def greet(wire: Wire) -> None:
+            wire.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            wire.hang()
+
+        with scripted(greet) as server:
+            assert type(refusal(server, Tls(authority.ca))) is TlsFailed
+
+    def test_a_server_that_hangs_up_in_the_handshake_is_interrupted(self, authority: Authority) -> None:
+        """It restarts: no certificate is wrong."""
+
+        def end(wire: Wire) -> None:
+            wire.connection.recv(65536)
+
+        with scripted(end) as server:
+            assert type(refusal(server, Tls(authority.ca))) is Interrupted
+
+    def test_any_certificate_is_accepted_when_asked_for(self, authority: Authority) -> None:
+        """Without a warning, which pytest would turn into an error."""
+        with scripted(fine, context(authority, NAME)) as server:
+            assert ask(server, Tls(verify=False)) == "{}"
+
+    def test_the_environments_authorities_do_not_replace_those_asked_for(
+        self, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The library lets REQUESTS_CA_BUNDLE win over a session's own."""
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(Authority(tmp_path).ca))
+        with scripted(fine, context(authority, NAME)) as server:
+            assert ask(server, Tls(authority.ca, server_name=NAME), environment=True) == "{}"
+            assert ask(server, Tls(verify=False), environment=True) == "{}"
+
+    @pytest.mark.parametrize("which", ["ca_file", "cert_file"])
+    def test_a_file_that_is_gone_is_named_and_nothing_sent(
+        self, authority: Authority, tmp_path: Path, which: str
+    ) -> None:
+        """It may have been there when the daemon started."""
+        gone = tmp_path / "gone.pem"
+        with scripted(fine, context(authority, NAME)) as server:
+            error = refusal(server, Tls(gone) if which == "ca_file" else Tls(authority.ca, gone))
+        assert type(error) is Unreachable
+        assert "gone.pem" in str(error)
+        assert server.requests == []
+
+
+def test_a_port_where_nobody_listens_refuses(session: Session) -> None:
+    """Nothing was sent, so that a write was certainly not carried out."""
+    with pytest.raises(Unreachable, match=r"^Connection refused$"):
+        session.post(f"http://127.0.0.1:{free_port()}/", data="{}", timeout=10)
+
+
+def test_a_connection_can_be_supplied(tmp_path: Path) -> None:
+    """A unix socket, an ssh client: whatever reads and writes."""
+    path = str(tmp_path / "socket")
+
+    def dial(seconds: float) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(seconds)
+        connection.connect(path)
+        return connection
+
+    with socket.socket(socket.AF_UNIX) as listening, Session(dial=dial) as session:
+        listening.bind(path)
+        listening.listen()
+        with pytest.raises(Late):
+            session.get("http://docker:2375/version", timeout=0.2)
+
+
+def test_a_connection_that_cannot_be_supplied_is_unreachable() -> None:
+    """In the system's words."""
+
+    def dial(seconds: float) -> socket.socket:
+        raise FileNotFoundError(2, "No such file or directory", "/secret/path")
+
+    with Session(dial=dial) as session, pytest.raises(Unreachable, match=r"^No such file or directory$"):
+        session.get("http://docker:2375/version", timeout=1)
+
+
+def test_proxies_of_the_environment_count_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent's address is reached directly; what a Prometheus is behind may need one."""
+    for variable in ("NO_PROXY", "no_proxy", "http_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    with scripted(fine) as proxy, scripted(fine) as server:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        with Session() as session:
+            session.get(server.url, timeout=10)
+        assert (proxy.accepted, server.accepted) == (0, 1)
+        with Session(environment=True) as session:
+            session.get(server.url, timeout=10)
+        assert (proxy.accepted, server.accepted) == (1, 1)
+
+
+def test_the_server_name_is_checked_through_a_proxy_too() -> None:
+    """A proxy of the environment must not loosen what is verified."""
+    transport = Session(Tls(server_name="prometheus.internal")).transport
+    names = transport.proxy_manager_for("http://127.0.0.1:1").connection_pool_kw
+    assert names["assert_hostname"] == names["server_hostname"] == "prometheus.internal"
+
+
+def test_a_socks_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its library knows no deadline."""
+    monkeypatch.setenv("HTTP_PROXY", "socks5://me:hunter2@127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with Session(environment=True) as session, pytest.raises(Unreachable, match=r"only HTTP proxies") as caught:
+        session.get("http://prometheus.example/", timeout=1)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("environment", [False, True])
+def test_netrc_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: bool) -> None:
+    """What the file does not say must not be sent."""
+    (tmp_path / "netrc").write_text("default login me password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with scripted(fine) as server, Session(environment=environment) as session:
+        session.get(server.url, timeout=10)
+    assert b"authorization" not in server.requests[0].lower()
+
+
+def test_no_secret_is_in_a_message(session: Session) -> None:
+    """The errors of requests quote the URL with its parameters, and headers with their tokens."""
+    nowhere = f"http://me:hunter2@127.0.0.1:{free_port()}/"
+    tries = [
+        {"url": nowhere, "params": {"token": "hunter2"}},
+        {"url": nowhere, "headers": {"X-Token": "hunter2\r\n"}},
+        {"url": "http://me:hunter2@:x/"},
+        {"url": "ftp://me:hunter2@127.0.0.1/"},
+        {"url": "http://hunter2.example:hunter2/"},
+    ]
+    for one in tries:
+        with pytest.raises(HttpError) as caught:
+            session.request("GET", timeout=5, **one)  # type: ignore[arg-type] # each has its own keys
+        assert "hunter2" not in str(caught.value)
+
+
+def test_what_the_caller_is_handling_is_not_taken_for_the_cause(session: Session) -> None:
+    """Python notes it as the context of every error meanwhile; its text may hold anything."""
+    try:
+        int("hunter2")
+    except ValueError:
+        with pytest.raises(Unreachable, match=r"^Connection refused$"):
+            session.get(f"http://127.0.0.1:{free_port()}/", timeout=10)
+
+
+def test_the_names_of_the_errors_cost_no_library() -> None:
+    """`autoscaler check` loads modules that import them."""
+    program = (
+        "import sys, autoscaler.target.http;"
+        "print([name for name in ('requests', 'urllib3', 'socket') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in ("[]", "['socket']")

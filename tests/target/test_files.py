@@ -1,0 +1,174 @@
+"""A file is replaced in one step, whatever lies in its place and whatever fails."""
+
+import os
+import resource
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from autoscaler.target.files import write_atomically
+
+
+def names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_the_content_is_there_and_nothing_else(tmp_path: Path, durable: bool) -> None:
+    """Text is UTF-8, bytes are bytes, and no draft stays behind."""
+    file = tmp_path / "file"
+    write_atomically(file, "größer", durable=durable)
+    assert file.read_bytes() == "größer".encode()
+    write_atomically(file, b"\xff", durable=durable)
+    assert file.read_bytes() == b"\xff"
+    assert names(tmp_path) == {"file"}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_the_mode_is_the_one_asked_for(tmp_path: Path, mode: int, umask: int) -> None:
+    """Prometheus reads as another user; records are nobody's business. The umask is the service manager's."""
+    file = tmp_path / "file"
+    file.write_text("old")
+    file.chmod(0o666)
+    before = os.umask(umask)
+    try:
+        write_atomically(file, "new", mode=mode)
+    finally:
+        os.umask(before)
+    assert file.stat().st_mode & 0o7777 == mode
+
+
+def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """Somebody who may write into the folder must not choose which file of ours is overwritten."""
+    victim, file = tmp_path / "victim", tmp_path / "file"
+    victim.write_text("precious")
+    file.symlink_to(victim)
+    write_atomically(file, "new")
+    assert victim.read_text() == "precious"
+    assert not file.is_symlink()
+    assert file.read_text() == "new"
+
+
+def test_a_pipe_in_its_place_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
+    """Opening one for writing waits for a reader, for ever."""
+    file = tmp_path / "file"
+    os.mkfifo(file)
+    writer = threading.Thread(target=write_atomically, args=(file, "new"), daemon=True)
+    writer.start()
+    writer.join(10)
+    assert file.read_text() == "new"
+
+
+def test_what_lies_at_the_drafts_of_before_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draft's name cannot be foreseen; should it exist all the same, it is not opened."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    monkeypatch.setattr("secrets.token_hex", lambda _: "foreseen")
+    (tmp_path / ".file.foreseen.new").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "file", "new")
+    assert victim.read_text() == "precious"
+    assert names(tmp_path) == {"victim", ".file.foreseen.new"}
+
+
+def test_drafts_have_names_that_nobody_foresees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each another one, in the same folder: a rename works within a file system alone."""
+    drafts: list[Path] = []
+    real = Path.replace
+
+    def note(self: Path, target: Path) -> Path:
+        drafts.append(self)
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", note)
+    for _ in range(2):
+        write_atomically(tmp_path / "file", "new")
+    assert len(set(drafts)) == 2
+    assert {draft.parent for draft in drafts} == {tmp_path}
+
+
+@contextmanager
+def disk_of(size: int) -> Iterator[None]:
+    """No file of this process may become larger, until the block ends."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_disk_that_takes_only_a_part_leaves_the_old_content(tmp_path: Path) -> None:
+    """And no draft, which would take the room that is missing."""
+    file = tmp_path / "file"
+    write_atomically(file, "old")
+    with disk_of(2**16), pytest.raises(OSError, match="File too large"):
+        write_atomically(file, b"x" * 2**17)
+    assert file.read_text() == "old"
+    assert names(tmp_path) == {"file"}
+
+
+@pytest.mark.parametrize("call", ["os.fsync", "os.fchmod", "pathlib.Path.replace"])
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+def test_a_failing_step_leaves_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException
+) -> None:
+    """A disk reports what it could not write when it is asked to sync."""
+    file = tmp_path / "file"
+    write_atomically(file, "old")
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(call, fail)
+    with pytest.raises(type(error)):
+        write_atomically(file, "new")
+    monkeypatch.undo()
+    assert file.read_text() == "old"
+    assert names(tmp_path) == {"file"}
+
+
+def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
+    """It is not emptied."""
+    (tmp_path / "file").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_atomically(tmp_path / "file", "new")
+    assert names(tmp_path) == {"file"}
+
+
+def test_it_is_synced_only_where_that_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file before the rename, the folder after it."""
+    synced: list[str] = []
+    monkeypatch.setattr("os.fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink().name))
+    write_atomically(tmp_path / "file", "new", durable=False)
+    assert synced == []
+    write_atomically(tmp_path / "file", "new")
+    draft, folder = synced
+    assert draft.startswith(".file.")
+    assert folder == tmp_path.name
+
+
+def test_readers_find_one_content_or_the_other(tmp_path: Path) -> None:
+    """Prometheus reads the targets file whenever it likes."""
+    file, ended = tmp_path / "file", threading.Event()
+    write_atomically(file, "a" * 100_000, durable=False)
+
+    def write() -> None:
+        for number in range(200):
+            write_atomically(file, "ab"[number % 2] * 100_000, durable=False)
+        ended.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = set()
+    while not ended.is_set():
+        seen.add(file.read_text())
+    writer.join()
+    assert seen <= {"a" * 100_000, "b" * 100_000}
