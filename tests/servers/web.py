@@ -13,7 +13,8 @@ class _Server(ThreadingHTTPServer):
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """A connection whose answers leave at once: headers and body are two writes, and the kernel would hold the
-        second back until the client acknowledges the first, which it does 40 ms later."""
+        second back until the client acknowledges the first, which it does 40 ms later.
+        """
         connection, address = super().get_request()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection, address
