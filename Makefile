@@ -13,8 +13,10 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
-.PHONY: help run test test-unit fmt lint types bench bench-nomad lock upgrade servers venv clean
+endif
+.PHONY: help run test test-unit fmt lint types bench bench-nomad lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -22,8 +24,8 @@ help: ## this list
 run: $(VENV)/installed ## real Prometheus, real workers, the daemon; DEMO_SECONDS=120 ends by itself
 	@$(BIN)/python -m demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: $(VENV)/installed-dev $(if $(filter 0,$(shell id -u)),servers) ## everything, with branch coverage
-	$(BIN)/python -m pytest -n auto --cov
+test: ready ## everything, with branch coverage
+	$(BIN)/python -m pytest -n auto --cov --durations=15 --durations-min=10
 
 test-unit: $(VENV)/installed-dev ## what needs no server and no build
 	$(BIN)/python -m pytest -n auto -m "not slow"
@@ -53,6 +55,9 @@ lock: $(VENV)/installed-dev ## write the lock files anew, keeping the versions t
 
 upgrade: ## the same with the newest versions
 	$(MAKE) lock LOCK='$(LOCK) --upgrade'
+
+ready: | $(BIN)/pip ## .venv, and as root the servers of the tests, side by side
+	@$(MAKE) --no-print-directory --jobs=2 SIDE_BY_SIDE=1 venv $(if $(filter 0,$(shell id -u)),servers)
 
 servers: ## as root: install the servers that the tests use; says what is there and what is not
 	@tools/servers.sh

@@ -23,10 +23,24 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/cli/test_check_live.py",
     ),
     "demo": ("tests/demo/",),  # two demos at once would look for their ports at the same place
+    "nomad": ("tests/adapters/nomad/",),  # the rest share what a folder's conftest starts for all of its files
+    "aws": ("tests/adapters/aws_asg/",),
+    "browser": ("tests/browser/",),
 }
 """What several files share that there is only one of -> where the tests of it are."""
 
-LONGEST: Final[tuple[str, ...]] = ()
+LONGEST: Final = (
+    "demo",
+    "nomad",
+    "browser",
+    "docker",
+    "aws",
+    "tests/systemd/test_booted.py",
+    "tests/show/http/test_openapi.py",
+    "tests/e2e/test_aws_asg.py",
+    "tests/packaging/test_wheel.py",
+    "tests/daemon/test_failures.py",
+)
 """Units that take longest, the longest first: begun last, one of them would run alone at the end."""
 
 _ENDED_WITHIN_SECONDS: Final = 10.0

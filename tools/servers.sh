@@ -9,6 +9,15 @@ have() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }
 postgres() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
 python() { if [ -x .venv/bin/python ]; then .venv/bin/python "$@"; else python3 "$@"; fi; }
 
+cleanup=(:)
+trap 'for one in "${cleanup[@]}"; do eval "$one"; done' EXIT
+
+if ! have nomad && have go; then
+    echo "Building Nomad, unless that is done (minutes)" >&2
+    python -m tools.nomad >/dev/null 2>&1 & # beside what follows; the line that names it waits for it
+    cleanup+=("kill $! 2>/dev/null")
+fi
+
 wanted=()
 have dockerd || wanted+=(docker.io)
 { have busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; } || wanted+=(busybox-static) # images hold it alone
@@ -27,7 +36,7 @@ if [ ${#wanted[@]} -gt 0 ]; then
         policy=/usr/sbin/policy-rc.d # while it answers 101, Debian's packages start no service
         if [ ! -e $policy ]; then
             printf '#!/bin/sh\nexit 101\n' >$policy && chmod +x $policy
-            trap 'rm -f $policy' EXIT
+            cleanup+=("rm -f $policy")
         fi
         echo "Installing ${wanted[*]}"
         said=$(apt-get -qq update 2>&1) || echo "$said"
@@ -44,7 +53,6 @@ echo "Servers for the tests:"
 line prometheus "$(python -m tools.prometheus 2>&1 | head -n 1)"
 line dockerd "$(found dockerd 'apt install docker.io')"
 line busybox "$(found busybox 'apt install busybox-static')"
-have nomad || { have go && echo "Building Nomad, unless that is done (minutes)" >&2; }
 line nomad "$(python -m tools.nomad 2>&1 | tail -n 1)"
 line postgresql "$(compgen -G '/usr/lib/postgresql/*/bin/initdb' || echo 'absent: apt install postgresql')"
 line systemd "$(found systemd-analyze 'apt install systemd')"

@@ -1,5 +1,6 @@
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -55,8 +56,8 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="package")
 def crowded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Two thousand."""
-    with served(tmp_path_factory.mktemp("crowd"), crowd) as site:
+    """Two thousand that have decided twice."""
+    with served(tmp_path_factory.mktemp("crowd"), partial(crowd, seconds=16)) as site:
         yield site
 
 

@@ -30,9 +30,9 @@ def test_a_new_decision_appears_by_itself(fresh: Served, opened: Open) -> None:
     expect(page.get_by_role("status")).to_contain_text("Failing")
 
 
-def test_the_focus_stays_where_it_was(fresh: Served, opened: Open) -> None:
+def test_the_focus_stays_where_it_was(site: Served, opened: Open) -> None:
     """With keys or a screen reader, a table that is replaced under one's hands must not throw one out."""
-    page = opened(fresh)
+    page = opened(site)
     link = page.get_by_role("link", name="search")
     link.focus()
     before = page.locator("#fresh").inner_text()
@@ -42,9 +42,9 @@ def test_the_focus_stays_where_it_was(fresh: Served, opened: Open) -> None:
     expect(link).to_be_focused()
 
 
-def test_it_can_be_told_to_stand_still(fresh: Served, opened: Open) -> None:
+def test_it_can_be_told_to_stand_still(site: Served, opened: Open) -> None:
     """What moves by itself must be stoppable (WCAG 2.2.2)."""
-    page = opened(fresh)
+    page = opened(site)
     asked: list[str] = []
     live = page.get_by_role("button", name="Live")
 

@@ -197,11 +197,11 @@ def shop(store: Store, now: datetime) -> World:
     return world
 
 
-def crowd(store: Store, now: datetime, count: int = 2000) -> World:
-    """So many autoscalers that have decided a few times."""
+def crowd(store: Store, now: datetime, count: int = 2000, seconds: float = 40) -> World:
+    """So many autoscalers that have decided every 15 s of so long."""
     kinds = (flat(3), flat(4.4), flat(2.9), flat(14), wave(2, 9))
     parts = [Part(scaler(f"service-{n:04}", CPU, QUEUE, adapter=f"region-{n % 4}"), kinds[n % 5]) for n in range(count)]
-    world = World(store, {part.scaler.name: part for part in parts}, now - timedelta(seconds=40))
+    world = World(store, {part.scaler.name: part for part in parts}, now - timedelta(seconds=seconds))
     world.live(now)
     return world
 

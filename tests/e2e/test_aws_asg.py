@@ -13,6 +13,7 @@ from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
 from tests.servers.aws.workers import Workers
 from tests.servers.aws.world import World
+from tests.servers.files import replace_text
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -119,7 +120,7 @@ def open_shop(folder: Path, **group: Any) -> Iterator[tuple[Shop, RunningDaemon]
         closing(Workers(folder)) as workers,
         running_aws(World(on_launch=workers.launch, on_end=workers.end)) as server,
     ):
-        workers.demand.write_text("5")
+        replace_text(workers.demand, "5")
         shop = Shop(server, workers)
         shop.create(**group)
         with running_prometheus(folder, [file_sd("shop", workers.targets)]) as prometheus:
@@ -140,13 +141,13 @@ def test_a_group_under_load_goes_from_one_to_several_and_back(tmp_path: Path) ->
     with open_shop(tmp_path) as (shop, daemon):
         (first,) = shop.workers.running
         shop.server.world.launch_seconds = 3600  # until Pending was seen
-        shop.workers.demand.write_text("35")
+        replace_text(shop.workers.demand, "35")
         daemon.wait_for("decision", current=1, desired=4, written=4)
         daemon.until(lambda: shop.tend(4), "four in service")
         assert first in shop.workers.running
         assert {"Pending", "Pending:Wait", "InService"} <= shop.seen
         daemon.wait_for("decision", current=4, desired=4, written=None, reason="ReadyForNewScale")
-        shop.workers.demand.write_text("5")
+        replace_text(shop.workers.demand, "5")
         daemon.until(shop.alone, "scale-in")
         assert daemon.stop() == 0
         sizes = _sizes(daemon)
@@ -158,14 +159,14 @@ def test_a_weighted_group_is_sized_in_capacity_units(tmp_path: Path) -> None:
     """A demand of 45 at 10 a unit are 5 units: of instances of 1 and 2, three beside the first, or fewer."""
     specification = {"LaunchTemplateSpecification": {"LaunchTemplateName": "worker"}, "Overrides": WEIGHTS}
     with open_shop(tmp_path, MixedInstancesPolicy={"LaunchTemplate": specification}) as (shop, daemon):
-        shop.workers.demand.write_text("45")
+        replace_text(shop.workers.demand, "45")
         daemon.wait_for("decision", current=1, desired=5, written=5)
         daemon.until(lambda: shop.tend(5), "five units in service")
         running = {one["InstanceId"]: int(one["WeightedCapacity"]) for one in shop.look()["Instances"]}
         assert len(running) < sum(running.values())
         steady = daemon.wait_for("decision", current=5, desired=5, written=None, reason="ReadyForNewScale")
         assert steady["metrics"][0]["target"] == "10"
-        shop.workers.demand.write_text("5")
+        replace_text(shop.workers.demand, "5")
         daemon.until(shop.alone, "scale-in")
         assert daemon.stop() == 0
         assert _sizes(daemon)[0] == 5

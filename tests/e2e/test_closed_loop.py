@@ -15,6 +15,7 @@ from autoscaler.decide import conclude, decide, remember
 from autoscaler.model import History, InstanceReading, TargetState
 from autoscaler.record import Archive, Record
 from tests.daemon.running import running_daemon, workers
+from tests.servers.files import replace_text
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -98,7 +99,7 @@ def test_the_daemons_sizes_are_those_of_decide_and_of_the_formula(tmp_path: Path
     """What was decided live, what is decided again over the record, and what anybody can reckon: one sequence."""
     (tmp_path / "worker.py").write_text(WORKER)
     demand = tmp_path / "demand"
-    demand.write_text("demand 5\n")
+    replace_text(demand, "demand 5\n")
     with running_prometheus(tmp_path, [file_sd("web", tmp_path / "targets.json")], interval="200ms") as prometheus:
         config = tmp_path / "autoscaler.yaml"
         config.write_text(yaml.safe_dump(configuration(prometheus.url, tmp_path)))
@@ -106,7 +107,7 @@ def test_the_daemons_sizes_are_those_of_decide_and_of_the_formula(tmp_path: Path
             try:
                 daemon.wait_for("decision", current=1, desired=1, reason="ReadyForNewScale")
                 for text, size in (("demand 29\n", 3), ("demand 59\n", 6), ("demand 5\n", 1)):
-                    demand.write_text(text)
+                    replace_text(demand, text)
                     daemon.wait_for("decision", written=size)
                 assert daemon.stop(signal.SIGTERM) == 0
             finally:

@@ -9,6 +9,7 @@ import yaml
 
 from tests.daemon.running import running_daemon
 from tests.servers.docker import published, running_engine, swarm_sd
+from tests.servers.files import replace_text
 from tests.servers.prometheus import running_prometheus
 
 pytestmark = pytest.mark.slow
@@ -42,7 +43,7 @@ def test_a_service_under_load_goes_from_one_to_several_and_back(tmp_path: Path) 
     """Tasks are found by dockerswarm_sd_configs, samples joined by task_id, sizes written, no task restarted."""
     demand = tmp_path / "www" / "metrics"
     demand.parent.mkdir()
-    demand.write_text("load 5\n")
+    replace_text(demand, "load 5\n")
     mount = {"Type": "bind", "Source": str(demand.parent), "Target": "/www", "ReadOnly": True}
     container = {"ContainerSpec": {"Mounts": [mount]}}
     with (
@@ -57,11 +58,11 @@ def test_a_service_under_load_goes_from_one_to_several_and_back(tmp_path: Path) 
         with running_daemon(config) as daemon:
             steady = daemon.wait_for("decision", current=1, desired=1)
             assert steady["metrics"] == [{"name": "load", "type": "Pods", "value": "5", "target": "10"}]
-            demand.write_text("load 35\n")
+            replace_text(demand, "load 35\n")
             daemon.wait_for("decision", current=1, desired=4, written=4)
             assert first.items() <= engine.wait_running("web", 4).items()
             daemon.wait_for("decision", current=4, desired=4, written=None)
-            demand.write_text("load 5\n")
+            replace_text(demand, "load 5\n")
             daemon.wait_for("decision", desired=1, written=1)
             engine.wait_running("web", 1)
             assert daemon.stop(signal.SIGTERM) == 0

@@ -9,6 +9,7 @@ import yaml
 
 from tests.adapters.nomad.test_security import documented_policy
 from tests.daemon.running import running_daemon
+from tests.servers.files import replace_text
 from tests.servers.nomad import NomadServer, deployed, running_nomad, service
 from tests.servers.prometheus import running_prometheus
 
@@ -22,7 +23,7 @@ folder, me = pathlib.Path(sys.argv[1]), os.environ["NOMAD_ALLOC_ID"]
 held = b""
 while True:
     (folder / me).touch()
-    alive = sum(time.time() - one.stat().st_mtime < 3 for one in folder.iterdir())
+    alive = max(1, sum(time.time() - one.stat().st_mtime < 3 for one in folder.iterdir()))
     share = int(float((folder.parent / "demand").read_text()) * 1_000_000 / alive)
     if len(held) != share:
         held = b""
@@ -84,7 +85,7 @@ def test_a_job_under_load_goes_from_one_to_several_and_back(tmp_path: Path) -> N
     """Samples joined by alloc_id, set against one task's reservation; what runs keeps running."""
     (tmp_path / "workers").mkdir()
     demand = tmp_path / "demand"
-    demand.write_text("0")
+    replace_text(demand, "0")
     worker = tmp_path / "worker.py"
     worker.write_text(WORKER)
     command = f"exec {sys.executable} {worker} {tmp_path / 'workers'}"
@@ -101,10 +102,10 @@ def test_a_job_under_load_goes_from_one_to_several_and_back(tmp_path: Path) -> N
         config.write_text(yaml.safe_dump(configuration(prometheus.url, nomad.url, _token(nomad, tmp_path))))
         with running_daemon(config) as daemon:
             daemon.wait_for("decision", current=1, desired=1, reason="ReadyForNewScale")
-            demand.write_text("80")
+            replace_text(demand, "80")
             daemon.until(lambda: len(_running(nomad)) >= 3, "scale-out")
             assert first in _running(nomad)
-            demand.write_text("0")
+            replace_text(demand, "0")
             daemon.until(lambda: len(_running(nomad)) == 1, "scale-in")
             assert daemon.stop() == 0
             written = [line["written"] for line in daemon.events("decision") if line["written"] is not None]

@@ -65,13 +65,14 @@ def test_the_sdist_holds_what_is_needed_to_test_it(dist: Path) -> None:
 def test_the_wheel_in_an_empty_environment_checks_the_demos_configuration(dist: Path, tmp_path: Path) -> None:
     """What users install must work without this clone around it."""
     python = tmp_path / "venv/bin/python"
-    run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
-    pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", "install")
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv", cwd=tmp_path)
+    pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--no-input")
+    install = (*pip, "install", "--no-compile")  # what is used once is not worth compiling
     hashed = ("--require-hashes", "--no-build-isolation", "--use-pep517", "--requirement")
-    run(*pip, "--require-hashes", "--requirement", ROOT / "requirements-build.lock", cwd=tmp_path)
-    run(*pip, *hashed, ROOT / "requirements.lock", cwd=tmp_path)
-    run(*pip, "--no-deps", "--no-index", next(dist.glob("*.whl")), cwd=tmp_path)
-    run(python, "-m", "pip", "check", cwd=tmp_path)
+    run(*install, "--require-hashes", "--requirement", ROOT / "requirements-build.lock", cwd=tmp_path)
+    run(*install, *hashed, ROOT / "requirements.lock", cwd=tmp_path)
+    run(*install, "--no-deps", "--no-index", next(dist.glob("*.whl")), cwd=tmp_path)
+    run(*pip, "check", cwd=tmp_path)
     config = shutil.copy(ROOT / "config/demo.yaml", tmp_path)
     run(tmp_path / "venv/bin/autoscaler", "check", config, cwd=tmp_path)
     found = "import autoscaler, json; from autoscaler.target import installed; "

@@ -107,7 +107,8 @@ def _install(root: Path, folder: Path) -> None:
     source.mkdir()
     for part in ("autoscaler", "adapters", "pyproject.toml", "README.md", "LICENSE"):
         _check("cp", "-r", str(PROJECT / part), str(source))
-    _check(sys.executable, "-m", "pip", "wheel", "--quiet", f"--wheel-dir={root}/wheels", str(source))
+    wheel = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", f"--wheel-dir={root}/wheels")
+    _check(*wheel, str(source))
     _check("chroot", str(root), "python3", "-m", "venv", _VENV)
     pip = f"{_VENV}/bin/pip"
     _check(

@@ -126,14 +126,14 @@ class Connection:
 Connect = Callable[..., Connection]
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _models_are_read_once() -> Iterator[None]:
     """An adapter makes a session of its own, and each session would read the megabytes that describe AWS anew."""
     with patch.object(botocore.session, "create_loader", cache(create_loader)):
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server() -> Iterator[AwsServer]:
     """With the launch template `worker`; one for all tests, for moto takes seconds to load EC2's images."""
     with running_aws() as running:
