@@ -15,7 +15,7 @@ from tests.parallel import Units, end_processes_of, longest_first
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Where nobody may write bytecode, every daemon that a test starts and every worker of pytest-xdist would compile all
-# that it imports anew: a third of the suite's processor time.
+# that it imports anew: a third of the unit tests' processor time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
