@@ -92,13 +92,14 @@ class Entry:
     """The newest evaluation's."""
 
 
-def intent_row(entry: Entry, intent: Intent) -> dict[str, int]:
+def intent_row(entry: Entry, intent: Intent) -> dict[str, int | None]:
     """Its row of the table `intent`."""
     return {
         "autoscaler_id": entry.id,
         "size": intent.size,
         "decided_from": intent.decided_from,
         "at": to_micros(intent.at),
+        "scaled_to_zero": intent.scaled_to_zero,
     }
 
 
@@ -172,7 +173,7 @@ def load_entries(connection: Connection, name: str, slots: Collection[int]) -> d
         entry.history = history_from(found.body, entry.latest)
     for found in connection.execute(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine))):
         entry = entries[found.autoscaler_id][1]
-        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at))
+        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at), found.scaled_to_zero)
         entry.history = replace(entry.history, unfinished=entry.intent)
     newest = (
         select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))

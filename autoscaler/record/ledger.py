@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
+from autoscaler.decide import intent_of
 from autoscaler.errors import StaleLedger
-from autoscaler.model import Autoscaler, Decision, History, Intent, Observed, Sightings, Steering, TargetRef
+from autoscaler.model import Autoscaler, Decision, History, Observed, Sightings, Steering, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import Database, state_errors
@@ -108,15 +109,14 @@ class Ledger:
 
     def intend(self, decisions: Sequence[Decision]) -> None:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written."""
-        live = [(made, made.change) for made in decisions if made.change is not None and not made.dry_run]
+        live = [(made, intent) for made in decisions if (intent := intent_of(made)) is not None and not made.dry_run]
         if not live:
             return
         with self._commit({slot_of(made.target) for made, _ in live}) as connection:
             owners = self._owners(connection, [made for made, _ in live])
-            intents = [Intent(change.size, change.decided_from, made.now) for made, change in live]
-            rows = [intent_row(entry, intent) for entry, intent in zip(owners, intents, strict=True)]
+            rows = [intent_row(entry, intent) for entry, (_, intent) in zip(owners, live, strict=True)]
             schema.upsert(connection, schema.intent, rows)
-        for entry, intent in zip(owners, intents, strict=True):
+        for entry, (_, intent) in zip(owners, live, strict=True):
             entry.history = replace(entry.history, unfinished=intent)
             entry.intent = intent
 
