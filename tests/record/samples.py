@@ -27,6 +27,7 @@ from autoscaler.model import (
     Sample,
     ScaleChange,
     ScaleEvent,
+    Sightings,
     Status,
     Step,
     TargetRef,
@@ -114,8 +115,10 @@ def save(
     *decisions: Decision,
     scalers: Mapping[str, Autoscaler] | None = None,
     seen: Observation | None = None,
+    sightings: Sightings | None = None,
 ) -> None:
-    """`record` alone, after a `recall`."""
+    """`record` alone, after a `recall`; `sightings`: of the target of the first decision."""
     used = scalers or {made.name: scaler(made.name, made.target.name) for made in decisions}
-    observed = Observed({made.name: seen or observation() for made in decisions})
+    new = {} if sightings is None else {decisions[0].target: sightings}
+    observed = Observed({made.name: seen or observation() for made in decisions}, new)
     ledger.record(used, observed, decisions)
