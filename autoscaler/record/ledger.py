@@ -61,10 +61,12 @@ class Ledger:
         """None: not read yet, or in doubt since a transaction failed."""
         self._sightings: dict[str, Sightings] | None = None
         """By target; None: as above."""
-        self._keys: frozenset[Key] | None = None
-        """Of the autoscalers that the lane has; None: not said."""
         self._pages: dict[tuple[int, int], Pages] | None = None
         """What there is of the journal, by period and chunk; None: as above."""
+        self._followed: frozenset[Key] | None = None
+        """This lane's autoscalers; None: not known yet, every one that the state remembers is held."""
+        self._fresh: Mapping[Key, History] = {}
+        """What the cycle under way decides from, of autoscalers that the state does not know yet."""
 
     def is_current(self, target: TargetRef) -> bool:
         """Whether no later epoch of the target's slot has begun in this process."""
@@ -72,13 +74,19 @@ class Ledger:
         return self._shared.newest.get((self.connection, slot)) == self._epochs.get(slot)
 
     def follow(self, scalers: Collection[Autoscaler]) -> None:
-        """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it)."""
-        self._keys = keys = frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
-        targets = {target for _, target in keys}
+        """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it).
+
+        What comes back is read again: the state may have forgotten it meanwhile.
+        """
+        before, keys = self._followed, frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
+        self._followed = keys
+        if before is None or not keys <= before:
+            self._entries = self._sightings = None
+            return
         if self._entries is not None:
-            entries = {key: entry for key, entry in self._entries.items() if key in keys}
-            self._entries = entries if len(entries) == len(keys) else None  # others may be remembered from long ago
+            self._entries = {key: entry for key, entry in self._entries.items() if key in keys}
         if self._sightings is not None:
+            targets = {target for _, target in keys}
             self._sightings = {target: seen for target, seen in self._sightings.items() if target in targets}
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
@@ -87,14 +95,19 @@ class Ledger:
             steering = self._shared.steering.current(connection)
         entries = self._loaded()
         histories = {}
+        fresh = dict[Key, History]()
         for scaler in scalers:
-            entry = entries.get(key_of(scaler.name, scaler.target))
+            key = key_of(scaler.name, scaler.target)
+            entry = entries.get(key)
             known = History() if entry is None else entry.history
             asked = steering.get(scaler.name, Steering())
             history = known if asked == known.steering else replace(known, steering=asked)
-            if entry is not None:
+            if entry is None:
+                fresh[key] = history
+            else:
                 entry.given = history
             histories[scaler.name] = history
+        self._fresh = fresh
         return histories
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
@@ -102,7 +115,8 @@ class Ledger:
         if self._sightings is None:
             with self._reading() as connection:
                 rows = connection.execute(select(schema.sighting)).all()
-            mine = {target for _, target in self._keys} if self._keys is not None else {row.target for row in rows}
+            followed = self._followed
+            mine = {row.target for row in rows} if followed is None else {target for _, target in followed}
             self._sightings = {row.target: _SIGHTINGS.load(row.body) for row in rows if row.target in mine}
         known = self._sightings
         return {target: known[text] for target in targets if (text := target_text(target)) in known}
@@ -192,8 +206,8 @@ class Ledger:
         if self._entries is None:
             with self._reading() as connection:
                 entries = load_entries(connection, self.connection, self._epochs)
-            keys = entries.keys() if self._keys is None else self._keys
-            self._entries = {key: entry for key, entry in entries.items() if key in keys}
+            followed = self._followed
+            self._entries = {key: each for key, each in entries.items() if followed is None or key in followed}
         return self._entries
 
     def _pages_of_journal(self, connection: Connection) -> dict[tuple[int, int], Pages]:
@@ -225,5 +239,6 @@ class Ledger:
             query = select(table.c.id, table.c.name, table.c.target, table.c.slot)
             for row in connection.execute(query.where(table.c.connection == self.connection)):
                 if (row.name, row.target) in fresh:
-                    entries[row.name, row.target] = Entry(row.id, row.slot)
+                    key = row.name, row.target
+                    entries[key] = Entry(row.id, row.slot, given=self._fresh.get(key, History()))
         return [entries[key] for key in keys]
