@@ -46,7 +46,7 @@ class AwsAsg:
         if _NAME.fullmatch(target.name):
             return None
         return (
-            f"name: {target.name!r} is no name of an Auto Scaling group; write the name alone, not the ARN, "
+            f"name: {target.name!r} is not a valid Auto Scaling group name; write the name alone, not the ARN, "
             "of at most 255 ASCII characters without spaces and colons"
         )
 

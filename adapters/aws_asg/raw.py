@@ -12,7 +12,7 @@ Raw: TypeAlias = Mapping[str, Any]
 
 @contextmanager
 def documented(what: str) -> Iterator[None]:
-    """Turns the lack of a documented field into TargetUnavailable: it is no AWS that answered."""
+    """Turns the lack of a documented field into TargetUnavailable: something other than AWS answered."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:

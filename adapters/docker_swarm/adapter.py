@@ -55,7 +55,7 @@ class DockerSwarm:
         if _NAME.fullmatch(target.name):
             return None
         return (
-            f"name: {target.name!r} is no service's name; write it as `docker service ls` shows it, "
+            f"name: {target.name!r} is not a valid service name; write it as `docker service ls` shows it, "
             "of letters, digits, _, . and -, at most 63"
         )
 

@@ -143,7 +143,7 @@ class Session:
         if isinstance(answer, list) and all(isinstance(one, dict) for one in answer):
             return answer
         raise TargetUnavailable(
-            f"{self._endpoint}: {doing}: the answer is no list of objects; is there a Docker engine behind `host`?"
+            f"{self._endpoint}: {doing}: the answer is not a list of objects; is there a Docker engine behind `host`?"
         )
 
     def _ask(self, doing: str, call: Callable[[], _T], *, write: bool = False) -> _T:

@@ -102,7 +102,7 @@ def parse_host(text: str) -> Endpoint:
         parts = urlsplit(text)
         transport, port, host = Transport(parts.scheme), parts.port, parts.hostname
     except ValueError:
-        raise ValueError(f"{text!r} is no engine's address; write {_FORMS}") from None
+        raise ValueError(f"{text!r} is not a valid engine address; write {_FORMS}") from None
     if parts.password is not None:
         raise ValueError("a password in host would stand in plain text; take it out and use a key or an agent")
     if transport is Transport.UNIX:
@@ -111,7 +111,7 @@ def parse_host(text: str) -> Endpoint:
         return Endpoint(transport, parts.path)
     extra = parts.path.strip("/") or parts.query or parts.fragment or (parts.username and transport is Transport.TCP)
     if not host or host.startswith("-") or extra:
-        raise ValueError(f"{text!r} is no engine's address; write {_FORMS}")
+        raise ValueError(f"{text!r} is not a valid engine address; write {_FORMS}")
     return Endpoint(transport, host, port, parts.username)
 
 

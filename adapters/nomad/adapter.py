@@ -60,7 +60,7 @@ class Nomad:
         if not (job and slash and group) or target.name.split() != [target.name]:
             return f"name: {target.name!r} names no group of a job; write it as JOB/GROUP"
         if target.namespace is not None and (target.namespace == "*" or not target.namespace):
-            return f"namespace: {target.namespace!r} is no single namespace; name one, or leave it out"
+            return f"namespace: {target.namespace!r} is not a single namespace; name one, or leave it out"
         return None
 
     @staticmethod
@@ -166,7 +166,7 @@ class Nomad:
             return error
 
     def _expected(self, place: _Place, revision: str | None) -> str | None:
-        """The revision after our own writes to other groups of the same job: those are no outside change."""
+        """The revision after our own writes to other groups of the same job: those are not outside changes."""
         while revision is not None and (key := (place.region, place.job, revision)) in self._superseded:
             revision = self._superseded[key]
         return revision

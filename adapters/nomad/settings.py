@@ -62,7 +62,7 @@ class NomadSettings(AdapterSettings):
     @classmethod
     def _one(cls, namespace: str | None) -> str | None:
         if namespace == "*":
-            raise ValueError('"*" is no single namespace; name one, and others at scaleTargetRef.namespace')
+            raise ValueError('"*" is not a single namespace; name one, and others at scaleTargetRef.namespace')
         return namespace
 
 
@@ -71,8 +71,8 @@ def _url(address: str) -> str:
     if "@" in parts.netloc:
         raise ValueError("the address holds credentials, and would be logged with them; use tokenFile")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{address!r} is no URL of an agent; write it as {DEFAULT_ADDRESS}")
-    if parts.port == 0:  # reading it raises ValueError for what is no port
+        raise ValueError(f"{address!r} is not a valid agent URL; write it as {DEFAULT_ADDRESS}")
+    if parts.port == 0:  # reading it raises ValueError for an invalid port
         raise ValueError(f"{address!r} has no port that can be connected to; write it as {DEFAULT_ADDRESS}")
     return address.rstrip("/")
 
@@ -138,7 +138,7 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> Connecti
     except ValueError as error:
         raise AdapterError(f"NOMAD_* environment: {error}") from None
     if connection.namespace == "*":
-        raise AdapterError('NOMAD_NAMESPACE: "*" is no single namespace; name one')
+        raise AdapterError('NOMAD_NAMESPACE: "*" is not a single namespace; name one')
     if (connection.cert_file is None) != (connection.key_file is None):
         raise AdapterError("NOMAD_CLIENT_CERT and NOMAD_CLIENT_KEY go together; give both or neither")
     for file in (connection.token_file, connection.ca_file, connection.cert_file, connection.key_file):
@@ -152,7 +152,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise TargetForbidden(f"{file} cannot be read: {reason}; put it there, or correct the path") from None
 
 

@@ -46,7 +46,7 @@ def create(
     """
     adapter, _, rest = target.partition("/")
     if not adapter or not rest:
-        raise typer.BadParameter(f"{target[:64]!r} is no target; write ADAPTER/NAME", param_hint="--target")
+        raise typer.BadParameter(f"{target[:64]!r} is not a valid target; write ADAPTER/NAME", param_hint="--target")
     if maximum < minimum:
         raise typer.BadParameter(f"{maximum} is below --min {minimum}", param_hint="--max")
     given = {word: value for word, value in (("cpu", cpu), ("memory", memory)) if value is not None}
@@ -92,7 +92,7 @@ def _target(word: str, value: str) -> Mapping[str, Any]:
     except QuantityError:
         pass
     raise typer.BadParameter(
-        f'{value[:64]!r} is no target; write "60%" of the request, or a quantity in {_UNITS[word]}',
+        f'{value[:64]!r} is not a valid target value; write "60%" of the request, or a quantity in {_UNITS[word]}',
         param_hint=f"--{word}",
     )
 

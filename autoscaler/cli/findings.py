@@ -127,7 +127,7 @@ def _joined(reading: InstanceReading, state: TargetState) -> str:
     said = f"{count(len(reading.samples), 'sample')} joined"
     if reading.unmatched:
         names = _some(reading.unmatched, reading.more_unmatched)
-        said += f", {_strangers(reading)} not: {names} is no instance, or more than one"
+        said += f", {_strangers(reading)} not, each matching no instance or several: {names}"
         said += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
     if reading.dropped:
         said += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"

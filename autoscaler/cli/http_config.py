@@ -31,7 +31,7 @@ def load_http_config(path: Path) -> "HttpConfig":
     document = Document(read(path), str(path))
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
-        raise ConfigError([Problem(str(path), 1, 1, "", "the file is no mapping; write basic_auth or tls_config")])
+        raise ConfigError([Problem(str(path), 1, 1, "", "the file is not a mapping; write basic_auth or tls_config")])
     try:
         return HttpConfig.model_validate(value, context={"folder": path.absolute().parent})
     except ValidationError as error:
@@ -164,7 +164,7 @@ def _secret(given: str | None, file: Path | None) -> str:
     try:
         secret = file.read_text().strip() if file is not None else given or ""
     except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or "it is no text"
+        cause = getattr(error, "strerror", None) or "it is not text"
         raise ServerError(f"{file} cannot be read: {cause}; check the path and its rights") from None
     if not secret.isprintable():
         raise ServerError(f"{file or 'a secret'} holds more than one line; leave only the secret in it")

@@ -158,9 +158,9 @@ async def _body(model: type[_ModelT], request: Request) -> _ModelT:
     try:
         value: Any = json.loads(raw)
     except (ValueError, RecursionError):
-        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON; send an object") from None
+        raise RequestError(ErrorType.BAD_DATA, "the body is not valid JSON; send an object") from None
     if not isinstance(value, dict):
-        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON object; send one")
+        raise RequestError(ErrorType.BAD_DATA, "the body is not a JSON object; send one")
     return _validated(model, value, "key")
 
 

@@ -80,7 +80,7 @@ def load_web_config(path: Path) -> WebConfig:
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise ConfigError(
-            [Problem(str(path), 1, 1, "", "the file is no mapping; expected tls_server_config or others")]
+            [Problem(str(path), 1, 1, "", "the file is not a mapping; expected tls_server_config or others")]
         )
     try:
         file = _File.model_validate(value, context={"folder": path.absolute().parent})
@@ -109,7 +109,7 @@ def load_web_config(path: Path) -> WebConfig:
 def _check_hash(text: str) -> str:
     """A hash is never shown."""
     if not re.fullmatch(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}", text):
-        raise ValueError('this is no bcrypt hash; make one with `htpasswd -nBC 10 ""`')
+        raise ValueError('this is not a valid bcrypt hash; make one with `htpasswd -nBC 10 ""`')
     return text
 
 

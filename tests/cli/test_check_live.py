@@ -140,7 +140,7 @@ def test_instances_that_nobody_has_seen_before_are_not_taken_for_new(tmp_path: P
     scalers = [autoscaler("fine", query, "odd", metrics=[cpu(query)])]
     found = examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"]
     assert line(found, "target") == ("size 2, 2 instances: 2 ready", False)
-    said = '2 samples joined, 1 not: instance="stranger" is no instance, or more than one; w1 is known as w1'
+    said = '2 samples joined, 1 not, each matching no instance or several: instance="stranger"; w1 is known as w1'
     assert line(found, "cpu") == (said, False)
     assert line(found, "now") == ("would propose 3: cpu 90%/60%", False)
 

@@ -31,7 +31,7 @@ def test_a_commit_is_flushed_to_the_disk(sqlite_opener: Opener) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("not an address", "state.url is no database address"),
+        ("not an address", "state.url is not a valid database address"),
         ("mysql://user:secret@host/db", "state.url is of the kind 'mysql'"),
         ("sqlite://", "name a file"),
         ("sqlite:///:memory:", "name a file"),
@@ -67,7 +67,7 @@ def test_a_folder_without_permission_is_explained(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_explained(tmp_path: Path) -> None:
     """`state.url` pointed at another file: it is left as it was."""
     (tmp_path / "state.db").write_text("This is a note, not a database. " * 100)
-    with pytest.raises(StateError, match=r"state\.db: it is no SQLite database; move it away"):
+    with pytest.raises(StateError, match=r"state\.db: it is not an SQLite database; move it away"):
         Store.open(None, tmp_path, DAY)
     assert (tmp_path / "state.db").read_text().startswith("This is a note")
 

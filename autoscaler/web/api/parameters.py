@@ -25,12 +25,12 @@ def parse_time(text: Any) -> datetime:
     if isinstance(text, str) and _UNIX.fullmatch(text):
         return datetime.fromtimestamp(float(text), UTC)
     if not isinstance(text, str) or not _RFC3339.fullmatch(text):
-        raise ValueError(f"{str(text)[:64]!r} is no time; {_TIME_FORM}")
+        raise ValueError(f"{str(text)[:64]!r} is not a valid time; {_TIME_FORM}")
     try:
         at = text.upper().replace(":60", ":59")  # a leap second counts as the one before
         return datetime.fromisoformat(at).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text[:64]!r} is no time; {_TIME_FORM}") from None
+        raise ValueError(f"{text[:64]!r} is not a valid time; {_TIME_FORM}") from None
 
 
 _TIME_SCHEMA: Final = {"type": "string", "format": "date-time"}

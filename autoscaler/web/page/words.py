@@ -44,7 +44,7 @@ def about(given: timedelta) -> str:
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """How long ago, or until when. Something can have happened while the page was made: that is no future."""
+    """How long ago, or in how long. What happened while the page was being made is "0 s ago", not in the future."""
     return f"{about(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {about(at - now)}"
 
 

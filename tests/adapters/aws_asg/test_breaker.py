@@ -69,7 +69,7 @@ def test_one_success_closes_the_circuit(cloud: Cloud, connection: Connection) ->
 
 
 def test_a_failed_launch_now_and_then_holds_nothing(cloud: Cloud, connection: Connection) -> None:
-    """Two of three are no habit."""
+    """Two of three are not a habit."""
     _failing(cloud, "rare")
     cloud.world.advance(10)
     connection.state("rare")

@@ -271,7 +271,7 @@ def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, co
 
 
 def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud, connection: Connection) -> None:
-    """The size before the first is no third value; a second that is refused leaves the first believed."""
+    """The size before the first is not a third value; a second that is refused leaves the first believed."""
     cloud.create("row", 1, most=5)
     cloud.world.advance(600)
     state = connection.state("row")

@@ -53,14 +53,14 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ({"host": "a:2375"}, "no engine's address; write unix:///var/run/docker.sock, tcp"),
-        ({"host": "tcp://"}, "no engine's address"),
-        ({"host": "tcp://a:port"}, "no engine's address"),
-        ({"host": "tcp://a/path"}, "no engine's address"),
-        ({"host": "tcp://me@a"}, "no engine's address"),
-        ({"host": "ssh://-oProxyCommand=x"}, "no engine's address"),
+        ({"host": "a:2375"}, "is not a valid engine address; write unix:///var/run/docker.sock, tcp"),
+        ({"host": "tcp://"}, "is not a valid engine address"),
+        ({"host": "tcp://a:port"}, "is not a valid engine address"),
+        ({"host": "tcp://a/path"}, "is not a valid engine address"),
+        ({"host": "tcp://me@a"}, "is not a valid engine address"),
+        ({"host": "ssh://-oProxyCommand=x"}, "is not a valid engine address"),
         ({"host": "unix://docker.sock"}, "no absolute path"),
-        ({"host": "fd://"}, "no engine's address"),
+        ({"host": "fd://"}, "is not a valid engine address"),
         ({"host": "unix:///s", "tls": {}}, "tls is only for a tcp:// host"),
         ({"host": "tcp://a", "tls": {"certFile": "c"}}, "certFile and keyFile belong together"),
         ({"hosts": "tcp://a"}, "Extra inputs"),
@@ -88,7 +88,7 @@ def test_a_secret_file_that_is_absent_stops_the_start(tmp_path: Path) -> None:
 def test_a_wrong_docker_host_names_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stands in no file: the message must say where it comes from."""
     monkeypatch.setenv("DOCKER_HOST", "fd://")
-    with pytest.raises(AdapterError, match="DOCKER_HOST: 'fd://' is no engine's address"):
+    with pytest.raises(AdapterError, match="DOCKER_HOST: 'fd://' is not a valid engine address"):
         adapter(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_names_that_no_service_can_have(name: str) -> None:
     """Known offline, so `check` says it."""
     problem = DockerSwarm.target_problem(ref(name), SwarmSettings())
     assert problem is not None
-    assert problem.startswith(f"name: {name!r} is no service's name")
+    assert problem.startswith(f"name: {name!r} is not a valid service name")
 
 
 def test_the_type_is_installed() -> None:

@@ -78,7 +78,7 @@ def test_a_failure_is_recorded_once_per_change_of_state(direct: Connection, noma
 def test_what_is_no_failed_write_leaves_no_event(
     direct: Connection, nomad: NomadServer, outcome: Outcome | None
 ) -> None:
-    """A hold is no failure, and what cannot be scaled has no events."""
+    """A hold is not a failure, and what cannot be scaled has no events."""
     nomad.register(service("silent"))
     _announce(direct, "silent/work", outcome)
     assert _events(nomad, "silent") == []

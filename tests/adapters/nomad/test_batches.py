@@ -62,7 +62,7 @@ def test_an_allocation_is_read_in_full_once_and_when_it_changes(
 def test_an_allocation_collected_since_it_was_listed_is_gone(
     proxied: Connection, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """Its long form answers 404, which is no failure of the target."""
+    """Its long form answers 404, which is not a failure of the target."""
     nomad.register(service("gone"))
     nomad.wait(lambda: nomad.allocations("gone"), "allocation")
     proxy.faults.append(Fault("/v1/allocation/", 404, "alloc not found"))

@@ -239,7 +239,7 @@ def test_a_deployment_of_a_purged_job_holds_nobody(direct: Connection, nomad: No
 
 
 def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: Connection, nomad: NomadServer) -> None:
-    """The first write moves the job's index; to the second that is no outside change."""
+    """The first write moves the job's index; to the second that is not an outside change."""
     job = service("pair")
     job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
     nomad.register(job)
