@@ -28,7 +28,7 @@ from autoscaler.target import (
 )
 
 if TYPE_CHECKING:
-    from adapters.docker_swarm.engine import Session
+    from adapters.docker_swarm.engine import EngineSession
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 """Docker's own rule for a service's name."""
@@ -98,7 +98,7 @@ def _endpoint(context: AdapterContext[SwarmSettings]) -> Endpoint:
     return endpoint
 
 
-def _scale_once(engine: "Session", target: TargetRef, change: ScaleChange) -> ScaleOutcome:
+def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange) -> ScaleOutcome:
     service = engine.service(target.name)
     with unavailable_if_malformed(f"service {target.name}"):
         current, found, held = replicas(service), revision(service), rollout(service)
@@ -125,7 +125,7 @@ def _scalable(service: Raw | None, target: TargetRef) -> Raw | TargetError:
     return service
 
 
-def _tasks(engine: "Session", services: Sequence[Raw]) -> Mapping[str, list[Raw]]:
+def _tasks(engine: "EngineSession", services: Sequence[Raw]) -> Mapping[str, list[Raw]]:
     """Service id -> its tasks. Those that others took the place of are asked for only where something moves."""
     tasks: defaultdict[str, list[Raw]] = defaultdict(list)
     _group(engine.tasks([service["ID"] for service in services], STAYING), tasks)
