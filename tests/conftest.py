@@ -15,7 +15,7 @@ from tests.parallel import Units, end_processes_of, longest_first
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Where nobody may write bytecode, every daemon that a test starts and every worker of pytest-xdist would compile all
-# that it imports anew: a third of the suite's processor time.
+# that it imports anew: a third of the unit tests' processor time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -30,8 +30,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
     return Units(config, log)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: a third of the time is waiting for servers."""
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than there are cores: a third of the time is waiting for servers. The variable has its way."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
     return len(os.sched_getaffinity(0)) + 1
 
 

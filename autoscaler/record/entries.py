@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
@@ -147,6 +148,8 @@ def newest_decisions(
     rows = read_newest(connection, [Place(*each[:5]) for each in found])
     decisions = {}
     for each in found:
+        if each.id not in rows:
+            raise StateError(f"autoscaler {each.name!r}: its newest cycle is missing; restore a backup of the state")
         newest, whole = rows[each.id]
         columns = completed(newest, whole)[DECISION]
         decisions[each.id] = newest.number, decision_from(columns, newest.at, each.name, target_from(each.target))

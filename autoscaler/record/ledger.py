@@ -60,6 +60,8 @@ class Ledger:
         """None: not read yet, or in doubt since a transaction failed."""
         self._sightings: dict[str, Sightings] | None = None
         """By target; None: as above."""
+        self._keys: frozenset[Key] | None = None
+        """Of the autoscalers that the lane has; None: not said."""
         self._pages: dict[tuple[int, int], Pages] | None = None
         """What there is of the journal, by period and chunk; None: as above."""
 
@@ -70,7 +72,7 @@ class Ledger:
 
     def follow(self, scalers: Collection[Autoscaler]) -> None:
         """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it)."""
-        keys = {key_of(scaler.name, scaler.target) for scaler in scalers}
+        self._keys = keys = frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
         targets = {target for _, target in keys}
         if self._entries is not None:
             entries = {key: entry for key, entry in self._entries.items() if key in keys}
@@ -99,7 +101,8 @@ class Ledger:
         if self._sightings is None:
             with self._reading() as connection:
                 rows = connection.execute(select(schema.sighting)).all()
-            self._sightings = {row.target: _SIGHTINGS.load(row.body) for row in rows}
+            mine = {target for _, target in self._keys} if self._keys is not None else {row.target for row in rows}
+            self._sightings = {row.target: _SIGHTINGS.load(row.body) for row in rows if row.target in mine}
         known = self._sightings
         return {target: known[text] for target in targets if (text := target_text(target)) in known}
 
@@ -188,7 +191,9 @@ class Ledger:
     def _loaded(self) -> dict[Key, Entry]:
         if self._entries is None:
             with self._reading() as connection:
-                self._entries = load_entries(connection, self.connection, self._epochs)
+                entries = load_entries(connection, self.connection, self._epochs)
+            keys = entries.keys() if self._keys is None else self._keys
+            self._entries = {key: entry for key, entry in entries.items() if key in keys}
         return self._entries
 
     def _pages_of_journal(self, connection: Connection) -> dict[tuple[int, int], Pages]:
