@@ -53,11 +53,11 @@ _Refused = Annotated[None, BeforeValidator(_refuse)]
 _File = Annotated[Path, AfterValidator(_beside_the_file)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _BasicAuth(_Part):
+class _BasicAuth(_Section):
     username: str | None = None
     username_file: _File | None = None
     password: str | None = None
@@ -77,7 +77,7 @@ class _BasicAuth(_Part):
         return make_headers(basic_auth=f"{name}:{password}".encode().decode("latin-1"))["authorization"]
 
 
-class _Authorization(_Part):
+class _Authorization(_Section):
     type: Annotated[str, Field(pattern="^[!-~]+$")] = "Bearer"
     credentials: str | None = None
     credentials_file: _File | None = None
@@ -94,7 +94,7 @@ class _Authorization(_Part):
         return f"{self.type} {_secret(self.credentials, self.credentials_file)}".encode().decode("latin-1")
 
 
-class _Tls(_Part):
+class _Tls(_Section):
     ca_file: _File | None = None
     cert_file: _File | None = None
     key_file: _File | None = None
@@ -113,7 +113,7 @@ class _Tls(_Part):
         return self
 
 
-class HttpConfig(_Part):
+class HttpConfig(_Section):
     """A file without a section in it is fine, and changes nothing."""
 
     basic_auth: _BasicAuth | None = None

@@ -128,16 +128,16 @@ class Server:
             answer = json.loads(content)
             if status == HTTPStatus.OK and answer["status"] == "success":
                 return {**answer["data"]}
-            told = str(answer["error"])
+            message = str(answer["error"])
         except (ValueError, LookupError, TypeError):
             raise ServerError(
                 f"{self.url} answered HTTP {status} with {kind}, as no autoscaler does; check --server"
             ) from None
         if status == HTTPStatus.NOT_FOUND:
-            raise NotFound(told)
+            raise NotFound(message)
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            told += "; credentials are read from --http.config.file"
-        raise ServerError(f"{self.url} refused: {told}")
+            message += "; credentials are read from --http.config.file"
+        raise ServerError(f"{self.url} refused: {message}")
 
 
 def _joined(path: Sequence[str]) -> str:

@@ -121,11 +121,11 @@ _Hash = Annotated[str, AfterValidator(_check_hash)]
 _Refused = Annotated[Any, AfterValidator(_refuse)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Tls(_Part):
+class _Tls(_Section):
     cert_file: str
     key_file: str
     client_auth_type: str = "NoClientCert"
@@ -185,7 +185,7 @@ class _Tls(_Part):
         )
 
 
-class _Http(_Part):
+class _Http(_Section):
     http2: Literal[False] = False
     """Only HTTP/1.1 is spoken."""
     headers: dict[
@@ -200,7 +200,7 @@ class _Http(_Part):
     ] = Field(default_factory=dict)
 
 
-class _File(_Part):
+class _File(_Section):
     tls_server_config: _Tls | None = None
     http_server_config: _Http = _Http()
     basic_auth_users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from autoscaler.cli import live
-from autoscaler.cli.findings import Block
+from autoscaler.cli.findings import Findings
 from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.target import installed
@@ -50,13 +50,13 @@ def cpu(expr: str) -> dict[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "query": {"expr": expr}, "request": 1, "target": target}}
 
 
-def examined(config: Path) -> Mapping[str, Block]:
+def examined(config: Path) -> Mapping[str, Findings]:
     """By the beginning of their titles."""
     blocks = live.examine(load(config), SystemClock(), RecordingLogger())
     return {block.title.split(" ")[0]: block for block in blocks}
 
 
-def line(block: Block, label: str) -> tuple[str, bool]:
+def line(block: Findings, label: str) -> tuple[str, bool]:
     """Its text, and whether it is wrong."""
     return next((line.text, line.wrong) for line in block.lines if line.label == label)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.cli.findings import Block, of
+from autoscaler.cli.findings import Findings, findings_of
 from autoscaler.errors import MetricError, TargetError, TargetNotScalable
 from autoscaler.model import (
     Autoscaler,
@@ -57,12 +57,12 @@ def reading(*names: str, milli: int = 900, **more: Any) -> InstanceReading:
     )
 
 
-def found(target: TargetState | TargetError, *readings: Reading | MetricError) -> Block:
+def found(target: TargetState | TargetError, *readings: Reading | MetricError) -> Findings:
     metrics = [_QUEUE if isinstance(each, ValueReading) else _CPU for each in readings]
-    return of(scaler(*metrics), Observation(target, tuple(readings)), NOW)
+    return findings_of(scaler(*metrics), Observation(target, tuple(readings)), NOW)
 
 
-def line(block: Block, label: str) -> tuple[str, bool]:
+def line(block: Findings, label: str) -> tuple[str, bool]:
     """Its text, and whether it is wrong."""
     return next((line.text, line.wrong) for line in block.lines if line.label == label)
 
@@ -105,7 +105,7 @@ def test_samples_of_others_beside_our_own_are_no_fault() -> None:
     """A shared query holds the whole fleet's."""
     block = found(state(instance("a")), reading("a", unmatched=('instance="other"',)))
     assert not block.wrong
-    assert "1 sample joined, 1 not: " in line(block, "cpu")[0]
+    assert "1 sample joined, 1 not, each matching no instance or several: " in line(block, "cpu")[0]
 
 
 def test_unusable_and_missing_samples_are_named() -> None:
@@ -179,8 +179,8 @@ def test_a_query_that_ranks_nobody_is_wrong() -> None:
     seen = Observation(state(instance("a")), (ValueReading((1000,)),))
     ranked = replace(seen, victims=("a",))
     asked = replace(scaler(_QUEUE), victims=victims)
-    assert line(of(asked, seen, NOW), "victims")[1]
-    assert not of(asked, ranked, NOW).wrong
+    assert line(findings_of(asked, seen, NOW), "victims")[1]
+    assert not findings_of(asked, ranked, NOW).wrong
 
 
 def test_the_target_s_warnings_are_told() -> None:

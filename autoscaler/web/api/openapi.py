@@ -57,7 +57,7 @@ def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any
         "info": {
             "title": "prometheus-autoscaler",
             "version": version("prometheus-autoscaler"),
-            "description": "What autoscalers do and why, and how to steer them. See docs/http.md.",
+            "description": "What autoscalers do and why; pauses and overrides. See docs/http.md.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,

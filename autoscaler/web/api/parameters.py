@@ -110,7 +110,7 @@ class AllEventParameters(EventParameters):
     """Of this autoscaler alone."""
 
 
-class Steered(Parameters):
+class ChangeBody(Parameters):
     """Who asks, why, and for how long."""
 
     reason: Plain = ""
@@ -118,7 +118,7 @@ class Steered(Parameters):
     """Who asks for it. A user who has logged in is recorded by that name instead."""
 
 
-class Limited(Steered):
+class TemporaryChangeBody(ChangeBody):
     """Something that may end by itself."""
 
     span: Annotated[str, Field(pattern=_SPAN)] | None = Field(default=None, alias="for", examples=["2h", "1d12h"])
@@ -134,20 +134,20 @@ class Limited(Steered):
         return min(ends, default=None)
 
 
-class PauseBody(Limited):
+class PauseBody(TemporaryChangeBody):
     """Write no size in a direction. Decisions are still made and shown."""
 
     direction: Direction = Direction.BOTH
 
 
-class OverrideBody(Limited):
+class OverrideBody(TemporaryChangeBody):
     """Other bounds for a time; what is left out stays as it is configured."""
 
     minimum: Minimum | None = None
     maximum: Maximum | None = None
 
 
-class ResumeBody(Steered):
+class ResumeBody(ChangeBody):
     """Back to what is configured."""
 
     pause: Annotated[bool, Field(strict=True)] = True
