@@ -37,7 +37,7 @@ _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """What the command line says."""
 
     config_file: Path
@@ -49,7 +49,7 @@ class Options:
     """Of the HTTP server's TLS and users; None: neither."""
 
 
-def read(options: Options) -> Settings:
+def read(options: RunOptions) -> Settings:
     """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
     settings = load(options.config_file)
     if settings.warnings:
@@ -74,7 +74,7 @@ class _Reload:
 class Daemon:
     """One process. Used from the main thread; lanes call `_report` from their own."""
 
-    def __init__(self, options: Options, clock: Clock, logger: Logger) -> None:
+    def __init__(self, options: RunOptions, clock: Clock, logger: Logger) -> None:
         """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError, ListenError."""
         self._options = options
         self._clock = clock
@@ -150,7 +150,7 @@ class Daemon:
         self._begin()
         ended = self._runtime.lanes.once()
         self._reporter.lanes_hung(self._runtime.lanes.hung())
-        fine = ended and not self._reporter.failing
+        fine = ended and not self._reporter.failed_names
         return fine, self._close() and ended
 
     def _begin(self) -> None:

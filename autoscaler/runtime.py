@@ -79,7 +79,7 @@ class _AdapterMemory:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a configuration wants of an adapter; the same again is no reason to build it anew."""
+    """What a configuration wants of an adapter; an equal one does not cause a new adapter."""
 
     section: AdapterSection
     dry_run: bool

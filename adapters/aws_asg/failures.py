@@ -68,7 +68,7 @@ _NO_CREDENTIALS: Final = (
     SSOError,
 )
 _NEVER_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
-_SAID_LENGTH: Final = 300
+_DETAIL_LENGTH: Final = 300
 
 
 def failure(where: str, error: Exception, *, expired: bool, write: bool) -> TargetError:
@@ -102,9 +102,9 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
 def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    said = f"{code}: {_first_line(str(error.response.get('Error', {}).get('Message', '')))}"
+    detail = f"{code}: {_first_line(str(error.response.get('Error', {}).get('Message', '')))}"
     nothing = "; nothing was changed" if write else ""
-    message = f"{where}: {said}{nothing}"
+    message = f"{where}: {detail}{nothing}"
     if code in _THROTTLED or status == 429:
         return Throttled(message)
     if code == "ScalingActivityInProgress":
@@ -113,15 +113,15 @@ def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
         return TargetForbidden(f"{message}; docs/aws-asg.md has the least policy")
     if status >= 500:
         if write and code != "ResourceContention":  # that says for certain that another change is being made instead
-            return OutcomeUnknown(f"{where}: {said}; whether the size was set is unknown, the next cycle sees")
+            return OutcomeUnknown(f"{where}: {detail}; whether the size was set is unknown, the next cycle sees")
         return Busy(message)
-    if code == "ValidationError" and "not found" in said:
+    if code == "ValidationError" and "not found" in detail:
         return TargetNotFound(message)
     if write and code in ("ValidationError", "InvalidParameterValue"):
         return TargetRefused(message)
-    return TargetUnavailable(f"{where}: {said or 'an answer'} (HTTP {status}){nothing}")
+    return TargetUnavailable(f"{where}: {detail or 'an answer'} (HTTP {status}){nothing}")
 
 
 def _first_line(text: str) -> str:
     """A refused signature's further lines repeat the request's headers, a session token among them."""
-    return text.strip().partition("\n")[0][:_SAID_LENGTH]
+    return text.strip().partition("\n")[0][:_DETAIL_LENGTH]

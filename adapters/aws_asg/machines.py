@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Call, Milli, TargetError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class MachineType:
 
 
 class Machines:
-    """What EC2 said, kept by instance id and by instance type."""
+    """What EC2 answered, kept by instance id and by instance type."""
 
     def __init__(self, api: "Api") -> None:
         self._api = api
@@ -72,14 +72,14 @@ class Machines:
     def _describe(self, ids: Sequence[str], call: Call) -> None:
         chosen = {"Filters": [{"Name": "instance-id", "Values": list(ids)}], "MaxResults": 1000}
         for reservation in self._api.pages("ec2", "describe_instances", "Reservations", call, chosen):
-            with documented("describe_instances"):
+            with unavailable_if_malformed("describe_instances"):
                 for one in reservation.get("Instances", ()):
                     self._machines[one["InstanceId"]] = _machine(one)
 
     def _describe_types(self, names: Sequence[str], call: Call) -> None:
         chosen = {"InstanceTypes": list(names)}
         for one in self._api.pages("ec2", "describe_instance_types", "InstanceTypes", call, chosen):
-            with documented("describe_instance_types"):
+            with unavailable_if_malformed("describe_instance_types"):
                 found = MachineType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"])
                 self._types[one["InstanceType"]] = found
 

@@ -7,7 +7,7 @@ Source: Auto Scaling API Reference, DescribeInstanceRefreshes and InstanceRefres
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import documented
+from adapters.aws_asg.raw import unavailable_if_malformed
 from adapters.aws_asg.settings import OnInstanceRefresh
 from autoscaler.target import Call, Hold, HoldReason
 
@@ -52,7 +52,7 @@ class Refreshes:
         )
         self._known.pop(group, None)
         for one in found:
-            with documented("describe_instance_refreshes"):
+            with unavailable_if_malformed("describe_instance_refreshes"):
                 if one["Status"] not in _UNDER_WAY:
                     continue
                 done = f", {one['PercentageComplete']} % done" if "PercentageComplete" in one else ""

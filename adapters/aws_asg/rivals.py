@@ -8,7 +8,7 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Call
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Rivals:
         page = self._api.ask(
             "autoscaling", operation, call, {"MaxRecords": 100, **({"NextToken": token} if token else {})}
         )
-        with documented(operation):
+        with unavailable_if_malformed(operation):
             for one in page[items]:
                 self._note(one)
         if page.get("NextToken"):

@@ -41,7 +41,7 @@ def _port_range(value: Any) -> Any:
     match = re.fullmatch(r"(\d{1,5})-(\d{1,5})", value) if isinstance(value, str) else None
     first, last = map(int, match.groups()) if match else (0, 0)
     if not 1 <= first <= last <= 65535:
-        raise ValueError(f'{value!r} is no range of ports; expected two of 1 to 65535, as in "20000-20999"')
+        raise ValueError(f'{value!r} is not a valid port range; expected two of 1 to 65535, as in "20000-20999"')
     return range(first, last + 1)
 
 

@@ -13,7 +13,7 @@ from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, Query
 
 if TYPE_CHECKING:
-    from autoscaler.cli.findings import Block, Line
+    from autoscaler.cli.findings import Finding, Findings
 
 _NARROWEST: Final = 40
 """Columns that a text is given beside its label, however narrow the terminal."""
@@ -75,12 +75,12 @@ def _examine(settings: Settings) -> bool:
     return not wrong
 
 
-def _title(block: "Block") -> str:
+def _title(block: "Findings") -> str:
     verdict = typer.style("would not work", "red") if block.wrong else typer.style("ok", "green")
     return f"\n{typer.style(block.title, bold=True)}: {verdict}"
 
 
-def _indented(line: "Line", width: int) -> str:
+def _indented(line: "Finding", width: int) -> str:
     """With its label; on a terminal broken into lines of its width, in a pipe one line that `grep` finds whole."""
     begin = f"  {line.label:<{width}}  "
     text = line.text

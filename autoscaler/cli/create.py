@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.blocks import Block, Measured, Metric, measured, written
-from autoscaler.cli.output import failing, show
+from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_lines, usual_query
+from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.errors import AutoscalerError, QuantityError
 from autoscaler.quantity import parse_quantity
@@ -46,21 +46,21 @@ def create(
     """
     adapter, _, rest = target.partition("/")
     if not adapter or not rest:
-        raise typer.BadParameter(f"{target[:64]!r} is no target; write ADAPTER/NAME", param_hint="--target")
+        raise typer.BadParameter(f"{target[:64]!r} is not a valid target; write ADAPTER/NAME", param_hint="--target")
     if maximum < minimum:
         raise typer.BadParameter(f"{maximum} is below --min {minimum}", param_hint="--max")
     given = {word: value for word, value in (("cpu", cpu), ("memory", memory)) if value is not None}
     if not given:
         raise typer.BadParameter("give one or both", param_hint="--cpu, --memory")
     targets = {word: _target(word, value) for word, value in given.items()}
-    with failing():
+    with exit_on_error():
         kind = adapter_type(adapter, config_file)
-    metrics = [_metric(word, goal, kind, measured(word, kind, rest)) for word, goal in targets.items()]
+    metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
     fits = "" if kind is not None else f"\n# No configuration says of what type {adapter} is: the queries are a guess."
     show(
         [
             f"# Scales {target}. Put it among the configuration's `autoscalers`, then: autoscaler check{fits}",
-            *written([Block(name or _name(rest), adapter, rest, minimum, maximum, metrics)]),
+            *section_lines([AutoscalerBlock(name or _name(rest), adapter, rest, minimum, maximum, metrics)]),
         ]
     )
 
@@ -92,16 +92,16 @@ def _target(word: str, value: str) -> Mapping[str, Any]:
     except QuantityError:
         pass
     raise typer.BadParameter(
-        f'{value[:64]!r} is no target; write "60%" of the request, or a quantity in {_UNITS[word]}',
+        f'{value[:64]!r} is not a valid target value; write "60%" of the request, or a quantity in {_UNITS[word]}',
         param_hint=f"--{word}",
     )
 
 
-def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: Measured | None) -> Metric:
+def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: UsualQuery | None) -> MetricBlock:
     if query is None:
         raise AssertionError("cpu and memory have queries everywhere")
     unit = "MHz" if (word, kind) == ("cpu", "nomad") else _UNITS[word]
-    return Metric("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
+    return MetricBlock("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
 
 
 def _name(target: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl, Since, moment
-from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.events import EventTable
 
@@ -25,7 +25,7 @@ def events(
     begin = moment(since, "--since")
     if follow and output is not Form.TEXT:
         raise typer.BadParameter("it prints rows; leave out -o", param_hint="--follow")
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.events(name, begin)
         if output is not Form.TEXT:
             show_document(found, output)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
-from autoscaler.cli.output import Form, failing, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.explanation import explanation
 
@@ -29,7 +29,7 @@ def explain(
     longer, and what would have to change for the size to move.
     """
     when = None if at is None else moment(at, "--at")
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.explanation(name, when)
         if output is not Form.TEXT:
             show_document(found, output)

@@ -32,7 +32,7 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Finding:
     """One thing found."""
 
     label: str
@@ -42,11 +42,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Findings:
     """What was found about one thing."""
 
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[Finding]
 
     @property
     def wrong(self) -> bool:
@@ -54,9 +54,9 @@ class Block:
         return any(line.wrong for line in self.lines)
 
 
-def of(scaler: Autoscaler, seen: Observation, now: datetime) -> Block:
+def findings_of(scaler: Autoscaler, seen: Observation, now: datetime) -> Findings:
     """The target, each metric, and what the autoscaler would do now if it had no history."""
-    return Block(f"{scaler.name} on {scaler.target}", tuple(_lines(scaler, seen, now)))
+    return Findings(f"{scaler.name} on {scaler.target}", tuple(_lines(scaler, seen, now)))
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -64,14 +64,14 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Line]:
+def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Finding]:
     state = seen.target
     if isinstance(state, TargetError):
-        yield Line("target", str(state), wrong=True)
+        yield Finding("target", str(state), wrong=True)
         for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
             yield _unjoined(metric, reading)
         return
-    yield Line("target", _target(state))
+    yield Finding("target", _target(state))
     tolerances = tolerances_of(scaler)
     outcomes = []
     for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
@@ -79,17 +79,17 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Lin
         outcomes.append(outcome)
         yield _metric(reading, outcome, state)
     if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
-        yield Line("victims", "the query failed or is empty, and the back end would choose who leaves", wrong=True)
+        yield Finding("victims", "the query failed or is empty, and the back end would choose who leaves", wrong=True)
     yield _now(decide(scaler, seen, History(), now), outcomes)
     for warning in state.warnings:
-        yield Line("warning", warning)
+        yield Finding("warning", warning)
 
 
 def _target(state: TargetState) -> str:
-    said = f"size {state.replicas}, {count(len(state.instances), 'instance')}"
+    text = f"size {state.replicas}, {count(len(state.instances), 'instance')}"
     kinds = Counter(map(_kind, state.instances))
-    told = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-    return f"{said}: {told}" if told else said
+    phases = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    return f"{text}: {phases}" if phases else text
 
 
 def _kind(instance: Instance) -> str:
@@ -102,21 +102,21 @@ def _kind(instance: Instance) -> str:
     return "ready" if instance.ready else "not ready"
 
 
-def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Line:
+def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Finding:
     """A metric of a target that could not be read."""
     if isinstance(reading, InstanceReading):
-        return Line(metric.name, f"{count(_strangers(reading), 'sample')}, with no instance to join them to")
+        return Finding(metric.name, f"{count(_strangers(reading), 'sample')}, with no instance to join them to")
     if isinstance(reading, MetricError):
-        return Line(metric.name, str(reading), wrong=True)
-    return Line(metric.name, _values(reading))
+        return Finding(metric.name, str(reading), wrong=True)
+    return Finding(metric.name, _values(reading))
 
 
-def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Line:
+def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Finding:
     if isinstance(reading, MetricError):
-        return Line(outcome.name, str(reading), wrong=True)
-    said = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
+        return Finding(outcome.name, str(reading), wrong=True)
+    text = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
     wrong = outcome.failed and state.replicas > 0  # of no instances nothing can be measured, nor is it wrong
-    return Line(outcome.name, f"{said}; {outcome.error}" if wrong else said, wrong)
+    return Finding(outcome.name, f"{text}; {outcome.error}" if wrong else text, wrong)
 
 
 def _values(reading: ValueReading) -> str:
@@ -124,16 +124,16 @@ def _values(reading: ValueReading) -> str:
 
 
 def _joined(reading: InstanceReading, state: TargetState) -> str:
-    said = f"{count(len(reading.samples), 'sample')} joined"
+    text = f"{count(len(reading.samples), 'sample')} joined"
     if reading.unmatched:
         names = _some(reading.unmatched, reading.more_unmatched)
-        said += f", {_strangers(reading)} not: {names} is no instance, or more than one"
-        said += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
+        text += f", {_strangers(reading)} not, each matching no instance or several: {names}"
+        text += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
     if reading.dropped:
-        said += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"
+        text += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"
     running = [one.name for one in state.instances if one.phase is Phase.RUNNING and not one.deleting]
     missing = [name for name in running if name not in reading.samples]
-    return f"{said}; none for {_some(missing)}" if missing else said
+    return f"{text}; none for {_some(missing)}" if missing else text
 
 
 def _strangers(reading: InstanceReading) -> int:
@@ -146,20 +146,20 @@ def _some(names: Sequence[str], unnamed: int = 0) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")
 
 
-def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Line:
+def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:
     current, desired = decision.current, decision.desired
     measured = ", ".join(map(_measured, outcomes))
     condition = headline(decision)
     why = "" if condition is None else f"{condition.reason}: {condition.message}"
     if desired is None:
-        failed = any(outcome.failed for outcome in outcomes)  # which is told beside each metric
-        return Line("now", f"would keep {current}: {measured if failed else why}", wrong=True)
+        failed = any(outcome.failed for outcome in outcomes)  # which is shown beside each metric
+        return Finding("now", f"would keep {current}: {measured if failed else why}", wrong=True)
     if decision.change is not None and not decision.metrics:  # outside the bounds no metric is read
-        return Line("now", f"would propose {desired}: {decision.change.reason}")
+        return Finding("now", f"would propose {desired}: {decision.change.reason}")
     asked = max((outcome.proposal for outcome in outcomes if outcome.proposal is not None), default=desired)
-    said = f"would {'keep' if desired == current else 'propose'} {desired}: {measured}"
+    text = f"would {'keep' if desired == current else 'propose'} {desired}: {measured}"
     plain = asked == desired and (condition is None or condition.status)
-    return Line("now", said if plain else f"{said}; {why}")
+    return Finding("now", text if plain else f"{text}; {why}")
 
 
 def _measured(outcome: MetricOutcome) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl
-from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
 from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, Row
@@ -45,7 +45,7 @@ def get(
     document = output in (Output.JSON, Output.YAML)
     if document and watch:
         raise typer.BadParameter("it prints rows; leave out -o, or write -o wide", param_hint="--watch")
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.named(names or [])
         if document:
             show_document(AutoscalerList(autoscalers=tuple(found), total=len(found)), Form(output.value))

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, moment
-from autoscaler.cli.output import Form, failing, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.chart import plot, rows
 
@@ -26,7 +26,7 @@ def history(
     begin, end = moment(since, "--since"), moment(until, "--until")
     if begin >= end:
         raise typer.BadParameter("it is not before --until", param_hint="--since")
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.history(name, begin, end, _MOST_POINTS)
         if output is not Form.TEXT:
             show_document(found, output)

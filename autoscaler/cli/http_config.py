@@ -31,7 +31,7 @@ def load_http_config(path: Path) -> "HttpConfig":
     document = Document(read(path), str(path))
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
-        raise ConfigError([Problem(str(path), 1, 1, "", "the file is no mapping; write basic_auth or tls_config")])
+        raise ConfigError([Problem(str(path), 1, 1, "", "the file is not a mapping; write basic_auth or tls_config")])
     try:
         return HttpConfig.model_validate(value, context={"folder": path.absolute().parent})
     except ValidationError as error:
@@ -53,11 +53,11 @@ _Refused = Annotated[None, BeforeValidator(_refuse)]
 _File = Annotated[Path, AfterValidator(_beside_the_file)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _BasicAuth(_Part):
+class _BasicAuth(_Section):
     username: str | None = None
     username_file: _File | None = None
     password: str | None = None
@@ -77,7 +77,7 @@ class _BasicAuth(_Part):
         return make_headers(basic_auth=f"{name}:{password}".encode().decode("latin-1"))["authorization"]
 
 
-class _Authorization(_Part):
+class _Authorization(_Section):
     type: Annotated[str, Field(pattern="^[!-~]+$")] = "Bearer"
     credentials: str | None = None
     credentials_file: _File | None = None
@@ -94,7 +94,7 @@ class _Authorization(_Part):
         return f"{self.type} {_secret(self.credentials, self.credentials_file)}".encode().decode("latin-1")
 
 
-class _Tls(_Part):
+class _Tls(_Section):
     ca_file: _File | None = None
     cert_file: _File | None = None
     key_file: _File | None = None
@@ -113,7 +113,7 @@ class _Tls(_Part):
         return self
 
 
-class HttpConfig(_Part):
+class HttpConfig(_Section):
     """A file without a section in it is fine, and changes nothing."""
 
     basic_auth: _BasicAuth | None = None
@@ -164,7 +164,7 @@ def _secret(given: str | None, file: Path | None) -> str:
     try:
         secret = file.read_text().strip() if file is not None else given or ""
     except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or "it is no text"
+        cause = getattr(error, "strerror", None) or "it is not text"
         raise ServerError(f"{file} cannot be read: {cause}; check the path and its rights") from None
     if not secret.isprintable():
         raise ServerError(f"{file or 'a secret'} holds more than one line; leave only the secret in it")

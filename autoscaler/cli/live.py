@@ -10,8 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
-from autoscaler.cli import findings
-from autoscaler.cli.findings import Block, Line, count
+from autoscaler.cli.findings import Finding, Findings, count, findings_of
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
 from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, named
@@ -32,7 +31,7 @@ _CLOSE_SECONDS: Final = 2.0
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Block]:
+def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findings]:
     """What was found of files that are absent, of the connections, and of each autoscaler in the file's order."""
     now = clock.now()
     tally = _Tally()
@@ -47,13 +46,13 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Block]
             observer.close()
         _ask_the_unused(settings, tally, clock)
     found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
-    blocks = [findings.of(scaler, seen[scaler.name], now) for scaler in settings.autoscalers]
-    absent = [Line(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
-    return [*([Block("files", absent)] if absent else []), Block("connections", found), *blocks]
+    blocks = [findings_of(scaler, seen[scaler.name], now) for scaler in settings.autoscalers]
+    absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
+    return [*([Findings("files", absent)] if absent else []), Findings("connections", found), *blocks]
 
 
 class _Tally:
-    """Counts what each Prometheus was asked (`observe.Meter`)."""
+    """Counts what each Prometheus was asked (`observe.QueryMeter`)."""
 
     def __init__(self) -> None:
         self.answered: dict[str, list[float]] = {}
@@ -142,25 +141,27 @@ def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
         source.close()
 
 
-def _sources(settings: Settings, tally: _Tally) -> Iterator[Line]:
+def _sources(settings: Settings, tally: _Tally) -> Iterator[Finding]:
     for name in settings.prometheus:
         answered, failed = tally.answered.get(name, []), tally.failed.get(name, [])
-        said = f"{count(len(answered), 'query', 'queries')} answered"
-        said += f", the slowest in {max(answered):.2f} s" if answered else ""
-        said += f"; {len(failed)} failed" if failed else ""
+        text = f"{count(len(answered), 'query', 'queries')} answered"
+        text += f", the slowest in {max(answered):.2f} s" if answered else ""
+        text += f"; {len(failed)} failed" if failed else ""
         wrong = bool(failed)
-        yield Line(f"prometheus {name}", f"{said}: {failed[0]}" if wrong else said, wrong)
+        yield Finding(f"prometheus {name}", f"{text}: {failed[0]}" if wrong else text, wrong)
 
 
-def _adapters(settings: Settings, adapters: Mapping[str, Adapter], seen: Mapping[str, Observation]) -> Iterator[Line]:
+def _adapters(
+    settings: Settings, adapters: Mapping[str, Adapter], seen: Mapping[str, Observation]
+) -> Iterator[Finding]:
     for name, section in settings.adapters.items():
         adapter = adapters[name]
         states = [seen[scaler.name].target for scaler in settings.autoscalers if scaler.target.adapter == name]
         read = sum(isinstance(state, TargetState) for state in states)
         if isinstance(adapter, _Unbuilt):
-            yield Line(f"adapter {name}", adapter.error, wrong=True)
+            yield Finding(f"adapter {name}", adapter.error, wrong=True)
         elif not states:
-            yield Line(f"adapter {name}", f"{section.type}, used by no autoscaler")
+            yield Finding(f"adapter {name}", f"{section.type}, used by no autoscaler")
         else:
-            said = f"{section.type}, {read} of {count(len(states), 'target')} read"
-            yield Line(f"adapter {name}", said, wrong=read < len(states))
+            text = f"{section.type}, {read} of {count(len(states), 'target')} read"
+            yield Finding(f"adapter {name}", text, wrong=read < len(states))

@@ -46,4 +46,6 @@ def moment(text: str, option: str) -> datetime:
             return datetime.fromisoformat(text).astimezone(UTC)  # without an offset: local time
         return now - parse_duration(text)
     except (ValueError, OverflowError, QuantityError):
-        raise typer.BadParameter(f"{text[:64]!r} is no time; expected {TIME_FORMS}", param_hint=option) from None
+        raise typer.BadParameter(
+            f"{text[:64]!r} is not a valid time; expected {TIME_FORMS}", param_hint=option
+        ) from None

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.clock import SystemClock
-from autoscaler.daemon import Daemon, Options
+from autoscaler.daemon import Daemon, RunOptions
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
 from autoscaler.log import Format, Level, configure
 
@@ -38,7 +38,7 @@ def run(
     """Keep every target at the size its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""
     logger = configure(log_level, log_format)
     try:
-        daemon = Daemon(Options(config_file, dry_run, listen, web_config), SystemClock(), logger)
+        daemon = Daemon(RunOptions(config_file, dry_run, listen, web_config), SystemClock(), logger)
         fine, ended = daemon.once() if once else (True, daemon.run())
     except (ConfigError, AdapterError) as error:
         typer.echo(str(error), err=True)

@@ -42,16 +42,16 @@ class Server:
     """One daemon. Every method raises ServerError."""
 
     def __init__(self, url: str, config: "HttpConfig | None" = None) -> None:
-        """Raises ValueError for what is no URL; connects at the first request."""
+        """Raises ValueError for an invalid URL; connects at the first request."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise ValueError(f"this is no URL of a server; {_URL_FORM}") from None
+            raise ValueError(f"this is not a valid server URL; {_URL_FORM}") from None
         if parts.username is not None or parts.password is not None:
             raise ValueError("the URL holds a user or password; write basic_auth into --http.config.file")
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-            raise ValueError(f"{url[:100]!r} is no URL of a server; {_URL_FORM}")
+            raise ValueError(f"{url[:100]!r} is not a valid server URL; {_URL_FORM}")
         self.url = url.rstrip("/")
         self.is_this_machine = _is_loopback(host)
         self._base = parts.path.rstrip("/") + "/api/v1"
@@ -128,16 +128,16 @@ class Server:
             answer = json.loads(content)
             if status == HTTPStatus.OK and answer["status"] == "success":
                 return {**answer["data"]}
-            told = str(answer["error"])
+            message = str(answer["error"])
         except (ValueError, LookupError, TypeError):
             raise ServerError(
                 f"{self.url} answered HTTP {status} with {kind}, as no autoscaler does; check --server"
             ) from None
         if status == HTTPStatus.NOT_FOUND:
-            raise NotFound(told)
+            raise NotFound(message)
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            told += "; credentials are read from --http.config.file"
-        raise ServerError(f"{self.url} refused: {told}")
+            message += "; credentials are read from --http.config.file"
+        raise ServerError(f"{self.url} refused: {message}")
 
 
 def _joined(path: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ class Where:
     """The daemon's configuration, which says where its state is; None: the default file, if there is one."""
 
     def connect(self) -> Server:
-        """The daemon, not asked yet. Raises ConfigError, ServerError; typer.BadParameter for what is no URL."""
+        """The daemon, not asked yet. Raises ConfigError, ServerError; typer.BadParameter for an invalid URL."""
         config = None
         if self.http_config is not None:
             from autoscaler.cli.http_config import load_http_config  # noqa: PLC0415 - slow, and rarely needed

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from autoscaler.cli.output import failing, show
+from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.layout import age, clean
@@ -33,7 +33,7 @@ _PAUSED: Final = {
 
 def change(where: Where, name: str, verb: str, body: Mapping[str, Any]) -> None:
     """Ask for it, and print what is in force then. Exits 1 when it is refused or no daemon answers."""
-    with failing():
+    with exit_on_error():
         server = where.connect()
         try:
             steering = server.post(SteeringDocument, "autoscalers", name, verb, body={"by": _who(), **body})

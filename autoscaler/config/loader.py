@@ -31,7 +31,7 @@ def load(path: Path) -> Settings:
 def _load(path: Path) -> Settings:
     document = Document(read(path), str(path))
     if not isinstance(document.value, dict):
-        found = "the file is empty" if document.value is None else "the file is no mapping"
+        found = "the file is empty" if document.value is None else "the file is not a mapping"
         message = f"{found}; write at least the key autoscalers"
         raise ConfigError([Problem(str(path), *document.place(()), "", message)])
     return _settings(path, document)

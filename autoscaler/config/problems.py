@@ -78,7 +78,7 @@ class Problems:
 
 
 def path_text(loc: Loc) -> str:
-    """As `autoscalers[1].maxReplicas`; a key that is no plain word in quotes."""
+    """As `autoscalers[1].maxReplicas`; a key that is not a plain word, in quotes."""
     text = ""
     for step in loc:
         if isinstance(step, int):

@@ -38,7 +38,7 @@ def check_autoscalers(raw: Any, connections: Connections, document: Document, pr
 
 
 def _sees_demand_without_instances(metrics: Any) -> bool:
-    """Unknown counts as yes: metrics that are no list are a problem of their own."""
+    """Unknown counts as yes: metrics that are not a list are a problem of their own."""
     if not isinstance(metrics, list):
         return True
     return any(isinstance(metric, dict) and metric.get("type") in ("Object", "External") for metric in metrics)

@@ -101,7 +101,7 @@ def _check_url(url: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError(f"this is no URL of a server; {form}")
+        raise ValueError(f"this is not a valid server URL; {form}")
     if parts.username is not None or parts.password is not None:
         raise ValueError("the URL holds a user or password; write basicAuth with a passwordFile instead")
     if parts.query or parts.fragment:
@@ -111,7 +111,7 @@ def _check_url(url: str) -> str:
 
 def _check_header(name: str) -> str:
     if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):  # RFC 9110, 5.6.2: token
-        raise ValueError(f"{name[:64]!r} is no header's name; use letters, digits and `-`, as in X-Scope-OrgID")
+        raise ValueError(f"{name[:64]!r} is not a valid header name; use letters, digits and `-`, as in X-Scope-OrgID")
     return name
 
 
@@ -173,7 +173,9 @@ class Prometheus(Section):
 def _check_state_url(url: str, info: ValidationInfo) -> str:
     """The URL is never shown: it may hold a password. SQLite's relative paths are relative to the file."""
     if not re.match(r"(sqlite|postgresql)(\+[a-z0-9]+)?://", url):
-        raise ValueError('this is no state URL; expected "sqlite:////PATH/state.db" or "postgresql://HOST/DATABASE"')
+        raise ValueError(
+            'this is not a valid state URL; expected "sqlite:////PATH/state.db" or "postgresql://HOST/DATABASE"'
+        )
     if not url.startswith("sqlite"):
         return url
     scheme, _, path = url.partition(":///")
@@ -214,7 +216,7 @@ class State(Section):
 def _check_address(address: str) -> str:
     match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", address)
     if match is None or int(match[1]) > 65535:
-        raise ValueError(f'{address[:64]!r} is no address to listen on; expected HOST:PORT, as in "127.0.0.1:9797"')
+        raise ValueError(f'{address[:64]!r} is not a valid listen address; expected HOST:PORT, as in "127.0.0.1:9797"')
     return address
 
 

@@ -47,7 +47,7 @@ def explanation(record: Record) -> Explanation:
     if observed is not None and before is not None:
         after = remember(scaler, before, decision)
         case = _Case(scaler, decision, observed, after, _thresholds(scaler, decision, observed))
-    told = Explanation(
+    document = Explanation(
         name=decision.name,
         reference=str(decision.target),
         at=decision.now,
@@ -70,7 +70,7 @@ def explanation(record: Record) -> Explanation:
         warnings=decision.warnings,
         lines=(),
     )
-    return told.model_copy(update={"lines": sentences(told)})
+    return document.model_copy(update={"lines": sentences(document)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Bo
 
 
 def _stabilization(decision: Decision, before: History, scaler: Autoscaler) -> Stabilization | None:
-    hold = outlook.stabilizing(decision, before.recommendations, scaler)
+    hold = outlook.stabilizing_recommendation(decision, before.recommendations, scaler)
     if hold is None:
         return None
     down = any(step.reason == Reason.SCALE_DOWN_STABILIZED for step in decision.trace)

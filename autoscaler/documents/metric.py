@@ -7,7 +7,7 @@ from autoscaler.documents.base import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
 
 
-class Metric(Document):
+class MetricDocument(Document):
     """A metric's current value against its target."""
 
     name: str
@@ -25,9 +25,9 @@ class Metric(Document):
     """Why there is no value."""
 
 
-def metric(outcome: MetricOutcome) -> Metric:
+def metric(outcome: MetricOutcome) -> MetricDocument:
     """The document of one outcome."""
-    return Metric(
+    return MetricDocument(
         name=outcome.name,
         type=outcome.type,
         target_type=outcome.target.type,
@@ -40,7 +40,7 @@ def metric(outcome: MetricOutcome) -> Metric:
     )
 
 
-def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[Metric, ...]:
+def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[MetricDocument, ...]:
     """Those of a decision; where it read none (target unreadable, size out of bounds), the specs' without values."""
     return tuple([metric(outcome) for outcome in outcomes or map(unread, specs)])
 

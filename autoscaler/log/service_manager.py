@@ -1,4 +1,4 @@
-"""What systemd is told. Source: sd_notify(3), sd_watchdog_enabled(3)."""
+"""Notifications for systemd. Source: sd_notify(3), sd_watchdog_enabled(3)."""
 
 import os
 

@@ -173,7 +173,7 @@ class Metrics:
         self._latest.decided(cycle.decisions)
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        """A query to this source ended (`observe.Meter`)."""
+        """A query to this source ended (`observe.QueryMeter`)."""
         if prometheus not in self._sources:
             return
         self._query_seconds.labels(prometheus).observe(seconds)

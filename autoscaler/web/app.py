@@ -21,7 +21,7 @@ from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition
 from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, success
-from autoscaler.web.api.endpoints import PREFIX, Api, Asked, Endpoint
+from autoscaler.web.api.endpoints import PREFIX, Api, Endpoint, EndpointRequest
 from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
 
@@ -104,13 +104,13 @@ class _Web:
 
         async def handle(request: Request) -> Response:
             try:
-                asked = Asked(
+                given = EndpointRequest(
                     name=request.path_params.get("name", ""),
                     query=_query(endpoint.query, request),
                     body=None if endpoint.body is None else await _body(endpoint.body, request),
                     user=request.scope.get("user"),
                 )
-                document = await self._on_thread(partial(_answer, endpoint, asked))
+                document = await self._on_thread(partial(_answer, endpoint, given))
             except RequestError as error:
                 return failure(error.kind, str(error))
             except (UnknownAutoscaler, NoDecision) as error:
@@ -128,9 +128,9 @@ class _Web:
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
 
-def _answer(endpoint: Endpoint, asked: Asked) -> Response:
+def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
     """On a thread: making the text of a long list takes time too."""
-    document: Document = endpoint.run(asked)
+    document: Document = endpoint.run(given)
     return success(document)
 
 
@@ -158,9 +158,9 @@ async def _body(model: type[_ModelT], request: Request) -> _ModelT:
     try:
         value: Any = json.loads(raw)
     except (ValueError, RecursionError):
-        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON; send an object") from None
+        raise RequestError(ErrorType.BAD_DATA, "the body is not valid JSON; send an object") from None
     if not isinstance(value, dict):
-        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON object; send one")
+        raise RequestError(ErrorType.BAD_DATA, "the body is not a JSON object; send one")
     return _validated(model, value, "key")
 
 

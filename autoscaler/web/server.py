@@ -155,7 +155,7 @@ def serve(
 def _listen(address: str) -> socket.socket:
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]*)):([0-9]{1,5})", address)
     if match is None or int(match[3]) > 65535:
-        raise ListenError(f"{address[:100]!r} is no address to listen on; expected HOST:PORT, as in 127.0.0.1:9797")
+        raise ListenError(f"{address[:100]!r} is not a valid listen address; expected HOST:PORT, as in 127.0.0.1:9797")
     host, port = match[1] or match[2], int(match[3])
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]

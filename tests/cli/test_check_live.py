@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from autoscaler.cli import live
-from autoscaler.cli.findings import Block
+from autoscaler.cli.findings import Findings
 from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.target import installed
@@ -50,13 +50,13 @@ def cpu(expr: str) -> dict[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "query": {"expr": expr}, "request": 1, "target": target}}
 
 
-def examined(config: Path) -> Mapping[str, Block]:
+def examined(config: Path) -> Mapping[str, Findings]:
     """By the beginning of their titles."""
     blocks = live.examine(load(config), SystemClock(), RecordingLogger())
     return {block.title.split(" ")[0]: block for block in blocks}
 
 
-def line(block: Block, label: str) -> tuple[str, bool]:
+def line(block: Findings, label: str) -> tuple[str, bool]:
     """Its text, and whether it is wrong."""
     return next((line.text, line.wrong) for line in block.lines if line.label == label)
 
@@ -140,7 +140,7 @@ def test_instances_that_nobody_has_seen_before_are_not_taken_for_new(tmp_path: P
     scalers = [autoscaler("fine", query, "odd", metrics=[cpu(query)])]
     found = examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"]
     assert line(found, "target") == ("size 2, 2 instances: 2 ready", False)
-    said = '2 samples joined, 1 not: instance="stranger" is no instance, or more than one; w1 is known as w1'
+    said = '2 samples joined, 1 not, each matching no instance or several: instance="stranger"; w1 is known as w1'
     assert line(found, "cpu") == (said, False)
     assert line(found, "now") == ("would propose 3: cpu 90%/60%", False)
 

@@ -47,7 +47,7 @@ def test_what_is_no_time_names_the_forms(online: ServedScene, time: str) -> None
     """Wrong arguments: 2."""
     said = online.run("explain", "web", "--at", time)
     assert said.code == 2
-    assert "is no time" in said.err
+    assert "is not a valid time" in said.err
     assert "14:30" in said.err
 
 

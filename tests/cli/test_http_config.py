@@ -115,7 +115,7 @@ def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
         ("tls_config: {cert_file: a}", "cert_file and key_file go together"),
         ("oauth2: {client_id: a}", ":1:9: oauth2: is not supported here; remove it"),
         ("tls_config: {min_version: TLS12}", "tls_config.min_version: is not supported here; remove it"),
-        ("- basic_auth", "the file is no mapping"),
+        ("- basic_auth", "the file is not a mapping"),
         ("basic_auth: [", "http.yaml:"),
     ],
 )

@@ -69,7 +69,7 @@ def test_zero_needs_no_unit(load_text: Load) -> None:
 
 
 def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Load) -> None:
-    """An adapter's section is no exception; its default stays, whatever its type."""
+    """An adapter's section is not an exception; its default stays, whatever its type."""
     settings = load_text(
         "autoscalers: []\ncontroller: {syncPeriod: }\n"
         "adapters: {a: {type: process, pools: {web: {command: x, gracePeriod: , initialReplicas: }}}}\n"

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
 from autoscaler.documents.detail import Detail
-from autoscaler.documents.metric import Metric
+from autoscaler.documents.metric import MetricDocument
 from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
@@ -26,9 +26,9 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
         width = max(len(label) for label, _ in pairs if not label.startswith(" ")) + 2
     lines = []
     for label, value in pairs:
-        told = screen.wrap(clean(value), width) if value else [""]
-        lines.append(f"{label.ljust(width - 2)}  {told[0][width:]}".rstrip())
-        lines += told[1:]
+        wrapped = screen.wrap(clean(value), width) if value else [""]
+        lines.append(f"{label.ljust(width - 2)}  {wrapped[0][width:]}".rstrip())
+        lines += wrapped[1:]
         if label.startswith("Max replicas") and detail.spec is not None:
             lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)
     return [*lines, *_conditions(detail.summary.conditions, screen), *_events(detail, now, screen)]
@@ -81,7 +81,7 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
         yield f"  {_label(metric, spec)}:", f"{metric.current or UNKNOWN} / {metric.target}"
 
 
-def _label(metric: Metric, spec: MetricSpecDocument | None) -> str:
+def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:
     average = "target average value" if metric.target_type is TargetType.AVERAGE_VALUE else "target value"
     share = "  (as a percentage of request)" if metric.target_type is TargetType.UTILIZATION else ""
     name = clean(metric.name)

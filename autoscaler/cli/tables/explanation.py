@@ -7,26 +7,26 @@ from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Scre
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
 
 
-def explanation(told: Explanation, now: datetime, screen: Screen) -> list[str]:
+def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:
     """The whole text, in lines: the metrics in a table, then the document's own sentences."""
-    at = told.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
-    head = f"{clean(told.name)} ({clean(told.reference)}), decided {at}, {age(now - told.at)} ago"
+    at = document.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    head = f"{clean(document.name)} ({clean(document.reference)}), decided {at}, {age(now - document.at)} ago"
     lines = [screen.paint(BOLD, head), ""]
-    if told.metrics:
-        lines += [*_metrics(told, screen), ""]
-    for sentence in told.lines:
+    if document.metrics:
+        lines += [*_metrics(document, screen), ""]
+    for sentence in document.lines:
         text = clean(sentence)
         deeper = len(text) - len(text.lstrip())
         lines += screen.wrap(text.strip(), deeper, 2)
-    return [*lines, *_warnings(told, screen)]
+    return [*lines, *_warnings(document, screen)]
 
 
-def _metrics(told: Explanation, screen: Screen) -> Iterator[str]:
+def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
     table = Table(("METRIC", "CURRENT", "TARGET", "RATIO", "ASKS FOR", "SAMPLES"), screen)
-    rows = [_cells(metric) for metric in told.metrics]
+    rows = [_cells(metric) for metric in document.metrics]
     table.fit(rows)
     yield table.header()
-    for metric, row in zip(told.metrics, rows, strict=True):
+    for metric, row in zip(document.metrics, rows, strict=True):
         colour = RED if metric.error is not None else GREEN if metric.wins else ""
         yield from table.row(row, ["", "", "", "", colour, ""])
 
@@ -51,6 +51,6 @@ def _samples(metric: ExplainedMetric) -> str:
     return ", ".join([*read, *[f"{count} {word}" for count, word in counts if count]])
 
 
-def _warnings(told: Explanation, screen: Screen) -> Iterator[str]:
-    for warning in told.warnings:
+def _warnings(document: Explanation, screen: Screen) -> Iterator[str]:
+    for warning in document.warnings:
         yield from (screen.paint(YELLOW, line) for line in screen.wrap(f"Warning: {clean(warning)}", 0, 2))

@@ -82,7 +82,7 @@ def mixed(*overrides: dict[str, Any]) -> dict[str, Any]:
     return {"LaunchTemplate": template}
 
 
-class Connection:
+class LiveAdapter:
     """An adapter and the words that tests use."""
 
     def __init__(self, folder: Path, world: World, **settings: object) -> None:
@@ -123,7 +123,7 @@ class Connection:
             return error
 
 
-Connect = Callable[..., Connection]
+Connect = Callable[..., LiveAdapter]
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -167,10 +167,10 @@ def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    made: list[Connection] = []
+    made: list[LiveAdapter] = []
 
-    def build(**settings: object) -> Connection:
-        made.append(Connection(tmp_path / "state", world, **{"region": REGION, **settings}))
+    def build(**settings: object) -> LiveAdapter:
+        made.append(LiveAdapter(tmp_path / "state", world, **{"region": REGION, **settings}))
         return made[-1]
 
     yield build
@@ -179,6 +179,6 @@ def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.fixture
-def connection(connect: Connect, cloud: Cloud) -> Connection:
+def connection(connect: Connect, cloud: Cloud) -> LiveAdapter:
     """With settings by default."""
     return connect(endpointUrl=cloud.server.url)

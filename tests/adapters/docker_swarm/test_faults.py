@@ -156,7 +156,7 @@ def test_json_that_is_no_list_of_services_is_unavailable(front: Faults, swarm: D
 
 @pytest.mark.parametrize("answer", [{}, [], "1.41", {"ApiVersion": None}])
 def test_an_engine_without_a_version_is_unavailable(front: Faults, swarm: DockerSwarm, answer: Any) -> None:
-    """The first call is the likeliest to meet something that is no engine."""
+    """The first call is the likeliest to meet something that is not an engine."""
     front.faults.insert(0, says("/version", answer))
     assert type(failing(swarm)) is TargetUnavailable
 

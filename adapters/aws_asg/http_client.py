@@ -27,7 +27,7 @@ _ENOUGH_SECONDS: Final = 60
 """The library's own time-out, never reached: cycles are shorter."""
 
 
-class Transport:
+class HttpClient:
     """Sends what botocore has prepared and signed."""
 
     def __init__(self, verify: str | bool, left: Left) -> None:
