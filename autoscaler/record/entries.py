@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, TargetRef
+from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.evaluation import DECISION, Columns, decision_from
@@ -22,6 +22,7 @@ Key: TypeAlias = tuple[str, str]
 TARGET: Final = Binary[TargetRef](TargetRef)
 HISTORY: Final = Binary[History](History)
 SPEC: Final = Binary[Autoscaler](Autoscaler)
+SIGHTINGS: Final = Binary[Sightings](Sightings)
 
 
 class _Remembered(msgspec.Struct, array_like=True):
