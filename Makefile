@@ -65,7 +65,7 @@ servers: ## as root: install the servers that the tests use; says what is there 
 venv: $(VENV)/installed-dev ## .venv with everything for development
 
 clean: ## remove what was made here; .cache holds the servers that were fetched or built
-	rm -rf $(VENV) .cache .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	rm -rf $(VENV) .cache .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/pip:

@@ -115,7 +115,17 @@ class _Connected:
 
     def ended(self) -> bool:
         """Whether no thread is in it any more."""
-        return not self.lane.running() and self.connection.overdue_seconds() == 0
+        return not self.lane.running() and not self.connection.calling()
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """What is connected as soon as it may be."""
+
+    wanted: _Wanted
+    built: _Built
+    scalers: Sequence[Autoscaler]
+    sources: Mapping[str, PrometheusSource]
 
 
 class Runtime:
@@ -141,6 +151,8 @@ class Runtime:
         self._connected: dict[str, _Connected] = {}
         self._abandoned: dict[str, list[_Connected]] = {}
         """Connection's name -> those of it whose thread hung when they were superseded or replaced."""
+        self._waiting: dict[str, _Waiting] = {}
+        """Connection's name -> what begins when one of its abandoned threads ends."""
         self._retry_at: dict[str, float] = {}
         """Connection's name -> when it is tried again to supersede its lane."""
 
@@ -165,6 +177,8 @@ class Runtime:
             )
             for name, used in scalers.items()
         }
+        self._let_go(each.built.adapter for each in self._waiting.values())
+        self._waiting.clear()
         kept = {name for name, have in self._connected.items() if wanted.get(name) == have.wanted}
         built = self._build({name: want for name, want in wanted.items() if name not in kept})
         self._end([self._connected.pop(name) for name in self._connected.keys() - kept])
@@ -174,10 +188,22 @@ class Runtime:
                 have.lane.assign(self._work(have))
                 self.lanes.reschedule(have.lane)
         for name, adapter in built.items():
-            self._connect(name, wanted[name], adapter, scalers[name], settings.prometheus)
+            coming = _Waiting(wanted[name], adapter, scalers[name], settings.prometheus)
+            if self._is_crowded(name):
+                self._waiting[name] = coming
+            else:
+                self._connect(name, coming)
 
     def supervise(self) -> None:
         """To be called every second or so: gives a lane that hangs too long a successor."""
+        self._forget_ended()
+        for name, coming in list(self._waiting.items()):
+            if len(self._abandoned.get(name, ())) < _MOST_ABANDONED:
+                try:
+                    self._connect(name, coming)
+                    del self._waiting[name]
+                except AutoscalerError as failure:
+                    self._logger.error("lane_not_begun", adapter=name, error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
         for name, have in list(self._connected.items()):
             if have.stuck() and self._clock.monotonic() >= self._retry_at.get(name, 0.0):
                 self._supersede(name, have)
@@ -187,19 +213,15 @@ class Runtime:
         gone = list(self._connected.values())
         self._connected.clear()
         self._end(gone)
+        self._let_go(each.built.adapter for each in self._waiting.values())
         self.lanes.stop()
-        return all(each.ended() for abandoned in self._abandoned.values() for each in abandoned)
+        self._forget_ended()
+        return not any(self._abandoned.values())
 
     def _supersede(self, name: str, have: _Connected) -> None:
         """A new adapter, lane and epoch in place of one that hangs. What hangs can write and record nothing more."""
         self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
-        left = self._abandoned[name] = [each for each in self._abandoned.get(name, ()) if not each.ended()]
-        if len(left) >= _MOST_ABANDONED:
-            self._logger.error(
-                "lane_waits",
-                adapter=name,
-                error=f"it hangs, as do {len(left)} threads left behind before it; it goes on when one of them ends",
-            )
+        if self._is_crowded(name):
             return
         try:
             built = self._build_one(name, have.wanted)
@@ -208,12 +230,11 @@ class Runtime:
             return
         overdue = max(have.lane.overdue_seconds(), have.connection.overdue_seconds())
         del self._connected[name]
-        self._end([have])
+        self._end([have], wait=False)
         try:
-            self._connect(name, have.wanted, built, have.scalers, have.sources, missed=have.lane.missed)
+            self._connect(name, _Waiting(have.wanted, built, have.scalers, have.sources), missed=have.lane.missed)
         except AutoscalerError as failure:
-            self._connected[name] = have  # it is stuck still: tried again
-            self._let_go([built.adapter])
+            self._waiting[name] = _Waiting(have.wanted, built, have.scalers, have.sources)  # tried again
             self._logger.error("lane_not_superseded", adapter=name, error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
             return
         del self._retry_at[name]
@@ -257,22 +278,15 @@ class Runtime:
                 "report it to the adapter's author"
             ) from error
 
-    def _connect(
-        self,
-        name: str,
-        wanted: _Wanted,
-        built: _Built,
-        scalers: Sequence[Autoscaler],
-        sources: Mapping[str, PrometheusSource],
-        missed: int = 0,
-    ) -> None:
+    def _connect(self, name: str, coming: _Waiting, missed: int = 0) -> None:
         """A lane in a new epoch. Raises StateError."""
+        built = coming.built
         ledger = built.memory.ledger = self._state.ledger(name)
         adapter = metered(name, built.adapter, self._metrics, self._clock)
         lane = Lane(name, self._clock, self._logger, self._report)
         lane.missed = missed
         connection = Connection(name, adapter, self._clock, self._logger)
-        have = _Connected(wanted, built, adapter, connection, ledger, lane, scalers, sources)
+        have = _Connected(coming.wanted, built, adapter, connection, ledger, lane, coming.scalers, coming.sources)
         lane.assign(self._work(have))
         self._connected[name] = have
         self.lanes.add(lane)
@@ -284,15 +298,31 @@ class Runtime:
         ports = _Ports(observer, have.ledger, actuator)
         return Work.of(have.scalers, ports, partial(have.ledger.follow, tuple(have.scalers)), observer.close)
 
-    def _end(self, gone: Collection[_Connected]) -> None:
-        """No further cycle of these; waits for running ones, up to their deadlines."""
-        self.lanes.retire([have.lane for have in gone])
+    def _end(self, gone: Collection[_Connected], *, wait: bool = True) -> None:
+        """No further cycle of these; with `wait` running ones are waited for, up to their deadlines."""
+        self.lanes.retire([have.lane for have in gone], wait=wait)
         self._let_go(have.built.adapter for have in gone)
         for have in gone:
             if have.ended():
                 have.lane.end()
             else:
                 self._abandoned.setdefault(have.lane.name, []).append(have)
+
+    def _is_crowded(self, name: str) -> bool:
+        """Whether a connection has left behind as many threads as it may; logs it."""
+        self._forget_ended()
+        left = len(self._abandoned.get(name, ()))
+        if left >= _MOST_ABANDONED:
+            error = f"{left} threads left behind hang in it; it goes on when one of them ends"
+            self._logger.error("lane_waits", adapter=name, error=error)
+        return left >= _MOST_ABANDONED
+
+    def _forget_ended(self) -> None:
+        """Let go of what threads worked with that were left behind and have ended since."""
+        for abandoned in self._abandoned.values():
+            for have in [each for each in abandoned if each.ended()]:
+                have.lane.end()
+                abandoned.remove(have)
 
     def _let_go(self, adapters: Iterable[Adapter]) -> None:
         """Close them side by side, with a bound: one that hangs must not keep the others, or the process."""

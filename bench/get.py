@@ -10,9 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +22,8 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.decide import decide
 from autoscaler.log import Format, Level, configure
-from autoscaler.model import Observation, TargetRef
-from autoscaler.record import Store
+from autoscaler.model import Observation, Observed, TargetRef
+from autoscaler.record import Retention, State
 from autoscaler.web import Sources, serve
 from tests.decide.build import CPU_60, samples, scaler, state
 
@@ -59,16 +59,18 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
     observed = Observation(state(10), (samples([600] * 10, now),))
     with (
         tempfile.TemporaryDirectory() as folder,
-        Store.open(None, Path(folder), timedelta(days=30)) as store,
+        closing(State.open(None, Path(folder), Retention())) as opened,
     ):
-        histories = store.recall(scalers)
+        ledger = opened.ledger("fleet")
+        histories = ledger.recall(scalers)
         decisions = [decide(each, observed, histories[each.name], now) for each in scalers]
-        store.record({each.name: observed for each in scalers}, decisions)
+        observations = {each.name: observed for each in scalers}
+        ledger.record({each.name: each for each in scalers}, Observed(observations), decisions)
         settings = Settings(Path("autoscaler.yaml"), {}, {}, scalers)
         yield (
             Path(folder),
             Sources(
-                store=store,
+                state=opened,
                 settings=lambda: settings,
                 clock=SystemClock(),
                 registry=CollectorRegistry(),

@@ -5,6 +5,7 @@ import signal
 import sys
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
@@ -14,8 +15,12 @@ from tests.parallel import Units, end_processes_of, longest_first
 # test starts would inherit that. The tests of Ctrl-C need what a terminal gives.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# How long one example takes depends on the machine and on what else it is doing.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
+
 # Where nobody may write bytecode, every daemon that a test starts and every worker of pytest-xdist would compile all
-# that it imports anew: a third of the suite's processor time.
+# that it imports anew: a third of the unit tests' processor time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -30,8 +35,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
     return Units(config, log)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: a third of the time is waiting for servers."""
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than there are cores: a third of the time is waiting for servers. The variable has its way."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
     return len(os.sched_getaffinity(0)) + 1
 
 

@@ -7,6 +7,8 @@ from typing import Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
+from autoscaler.target.files import write_atomically
+
 
 class Group(BaseModel):
     """What is known of one group."""
@@ -54,6 +56,4 @@ class Groups:
 
     def write(self, name: str, group: Group) -> None:
         """Whoever reads it finds the old group or the new one. Raises OSError."""
-        draft = self.file(name).with_suffix(".new")
-        draft.write_text(group.model_dump_json(indent=1), encoding="utf-8")
-        draft.replace(self.file(name))
+        write_atomically(self.file(name), group.model_dump_json(indent=1))

@@ -29,6 +29,10 @@ class Connection:
         self._deadline: float | None = None
         """Of the call under way."""
 
+    def calling(self) -> bool:
+        """Whether the adapter is at a call."""
+        return self._deadline is not None
+
     def overdue_seconds(self) -> float:
         """For how long the adapter has been at a call past its deadline; 0: it is not."""
         deadline = self._deadline

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
@@ -92,13 +93,14 @@ class Entry:
     """The newest evaluation's."""
 
 
-def intent_row(entry: Entry, intent: Intent) -> dict[str, int]:
+def intent_row(entry: Entry, intent: Intent) -> dict[str, int | None]:
     """Its row of the table `intent`."""
     return {
         "autoscaler_id": entry.id,
         "size": intent.size,
         "decided_from": intent.decided_from,
         "at": to_micros(intent.at),
+        "scaled_to_zero": intent.scaled_to_zero,
     }
 
 
@@ -148,6 +150,8 @@ def newest_decisions(
     rows = read_newest(connection, [Place(*each[:5]) for each in found])
     decisions = {}
     for each in found:
+        if each.id not in rows:
+            raise StateError(f"autoscaler {each.name!r}: its newest cycle is missing; restore a backup of the state")
         newest, whole = rows[each.id]
         columns = completed(newest, whole)[DECISION]
         decisions[each.id] = newest.number, decision_from(columns, newest.at, each.name, target_from(each.target))
@@ -170,7 +174,7 @@ def load_entries(connection: Connection, name: str, slots: Collection[int]) -> d
         entry.history = history_from(found.body, entry.latest)
     for found in connection.execute(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine))):
         entry = entries[found.autoscaler_id][1]
-        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at))
+        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at), found.scaled_to_zero)
         entry.history = replace(entry.history, unfinished=entry.intent)
     newest = (
         select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))

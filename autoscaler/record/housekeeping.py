@@ -14,6 +14,9 @@ from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
 """How often the state is looked through (1 min); again with the next commit where there was too much for one time."""
+_TEXTS_EVERY_MICROS: Final = 6 * 3_600_000_000
+"""How often it is looked for texts that no event has any more (6 h): every event is read for it."""
+_TEXTS_USED: Final = select(schema.event.c.text_id)
 _ROWS_AT_ONCE: Final = 1_000
 _LAST_HOUR: Final = 3_600_000_000
 """What state.maxSize never cuts, in microseconds."""
@@ -45,6 +48,7 @@ class Housekeeper:
         self.configured: Collection[Key] = frozenset()
         """Autoscalers that are never forgotten, however long ago they were decided about."""
         self._due: int | None = None
+        self._texts_due: int | None = None
         self._busy = threading.Lock()
 
     def tidy(self, connection: Connection, now: datetime) -> Sequence[Key]:
@@ -59,6 +63,9 @@ class Housekeeper:
             more = _delete_old(connection, at - micros_of(kept.detail), at - micros_of(kept.retention))
             gone = _forget(connection, at - micros_of(kept.retention), self.configured)
             more |= len(gone) == _ROWS_AT_ONCE or _cut(connection, kept.max_bytes, at)
+            if self._texts_due is None or not self._texts_due - _TEXTS_EVERY_MICROS <= at < self._texts_due:
+                connection.execute(delete(schema.event_text).where(schema.event_text.c.id.not_in(_TEXTS_USED)))
+                self._texts_due = at + _TEXTS_EVERY_MICROS
             _give_back(connection)
             self._due = at if more else at + _EVERY_MICROS
             return gone
@@ -91,17 +98,8 @@ def _delete_old(connection: Connection, detail_before: int, rest_before: int) ->
         (schema.change, schema.change.c.at, rest_before),
         (schema.event, schema.event.c.at, rest_before),
     )
-    more = False
-    events = 0
-    for table, column, before in old:
-        deleted = _delete_oldest(connection, table, column, column < before)
-        more |= deleted >= _ROWS_AT_ONCE
-        if table is schema.event:
-            events = deleted
-    if events:
-        used = select(schema.event.c.text_id).where(schema.event.c.text_id == schema.event_text.c.id).exists()
-        connection.execute(delete(schema.event_text).where(~used))
-    return more
+    counts = [_delete_oldest(connection, table, column, column < before) for table, column, before in old]
+    return max(counts) >= _ROWS_AT_ONCE
 
 
 def _delete_oldest(connection: Connection, table: Table, column: ColumnElement[int], which: ColumnElement[bool]) -> int:

@@ -93,6 +93,8 @@ def write(
 
     Returns the ids of autoscalers not among them whose newest row was carried to another page.
     """
+    if not pairs:
+        return ()
     chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
     for entry, recording in pairs:
         chunks.setdefault((recording.period, chunk_of(entry.id)), []).append((entry, recording))
@@ -210,7 +212,8 @@ def _write_events(connection: Connection, placed: Sequence[Placed]) -> None:
                 }
             )
     if rows:
-        schema.insert_absent(connection, schema.event_text, list(texts.values()))
+        in_order = [texts[key] for key in sorted(texts)]  # lanes that wait for each other's rows wait in one direction
+        schema.insert_absent(connection, schema.event_text, in_order)
         connection.execute(insert(schema.event), rows)
 
 

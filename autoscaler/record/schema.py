@@ -75,6 +75,7 @@ intent = Table(
     Column("size", BigInteger, nullable=False),
     Column("decided_from", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),
+    Column("scaled_to_zero", Boolean),  # what the condition becomes if it arrived; NULL: it stays
 )
 
 sighting = Table(

@@ -64,8 +64,8 @@ class Lanes:
             trigger = Beat(period, _phase(lane.name, period), self._clock)
             self._scheduler.add_job(lane.tick, trigger, (period,), id=_job(lane, period), executor=_executor(lane))
 
-    def retire(self, lanes: Collection[Lane]) -> None:
-        """No further tick of these; waits for their running cycles, up to their deadlines."""
+    def retire(self, lanes: Collection[Lane], *, wait: bool = True) -> None:
+        """No further tick of these. With `wait` their running cycles are waited for, up to their deadlines."""
         for lane in lanes:
             lane.assign(None)
             for job in self._scheduler.get_jobs():
@@ -73,7 +73,8 @@ class Lanes:
                     job.remove()
             self._scheduler.remove_executor(_executor(lane))
             del self._lanes[lane.name]
-        wait_for(lanes)
+        if wait:
+            wait_for(lanes)
 
     def stop(self) -> None:
         """End all; waits for running cycles, up to their deadlines."""

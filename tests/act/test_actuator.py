@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from autoscaler.act import Actuator
-from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
+from autoscaler.decide import conclude
+from autoscaler.errors import StaleLedger, TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import (
     Call,
     Conflict,
@@ -66,7 +67,11 @@ def raising(error: Exception) -> Callable[[ScaleChange], ScaleOutcome]:
 
 
 def act(back: Back, *decisions: Decision, clock: FakeClock | None = None, log: RecordingLogger | None = None) -> Any:
-    return Actuator({"fleet": back}, clock or FakeClock(), log or RecordingLogger()).act(decisions, CALL)
+    """The outcomes; then the concluded decisions are announced, as the cycle does."""
+    actuator = Actuator({"fleet": back}, clock or FakeClock(), log or RecordingLogger())
+    outcomes = actuator.act(decisions, CALL)
+    actuator.announce([conclude(decision, outcomes.get(decision.name)) for decision in decisions], CALL)
+    return outcomes
 
 
 @pytest.mark.parametrize(
@@ -142,22 +147,6 @@ def test_failures_and_dry_runs_are_announced_concluded() -> None:
     assert back.announced[1].error is not None
 
 
-def test_no_announcement_comes_before_the_last_write() -> None:
-    """A record that takes its time must not delay a write."""
-    order: list[str] = []
-
-    class Ordered(Chronicler):
-        def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
-            order.append("scale")
-            return Written(change.size)
-
-        def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
-            order.append("announce")
-
-    act(Ordered(accept), rescale("dry", dry_run=True), rescale("live"))
-    assert order == ["scale", "announce"]
-
-
 @pytest.mark.parametrize("error", [TargetUnavailable("no answer"), RuntimeError("hunter2")])
 def test_an_announcement_that_fails_is_a_warning(error: Exception) -> None:
     """Nothing depends on it, so it changes no outcome."""
@@ -179,4 +168,17 @@ def test_past_the_deadline_nothing_is_announced() -> None:
     clock.advance(11)
     back = Chronicler(accept)
     act(back, rescale(), clock=clock)
+    assert back.announced == []
+
+
+def test_a_lane_that_was_superseded_writes_and_announces_nothing_more() -> None:
+    """Its successor writes to the same targets: what was decided before it must not land after it."""
+    back = Chronicler(accept)
+    current = {TargetRef("fleet", "first-asg"): True}
+    actuator = Actuator({"fleet": back}, FakeClock(), RecordingLogger(), lambda target: current.get(target, False))
+    decisions = [rescale("first"), rescale("second"), rescale("third")]
+    with pytest.raises(StaleLedger, match="size 5 was not written"):
+        actuator.act(decisions, CALL)
+    assert [target.name for target, _ in back.written] == ["first-asg"]
+    actuator.announce([conclude(rescale("second"), TargetUnavailable("no answer"))], CALL)
     assert back.announced == []

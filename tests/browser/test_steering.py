@@ -27,7 +27,7 @@ def test_a_pause_shows_everywhere_until_it_is_resumed(site: Served, opened: Open
     expect(page.get_by_role("alert")).to_have_text("Paused.")
     expect(page.locator("#state")).to_contain_text("Paused")
     expect(page.locator("#steering")).to_contain_text(re.compile("by robin: load test.*ends in (2h|1h59m)", re.DOTALL))
-    kept = site.world.store.steering()["shop-web"].pause
+    kept = site.world.state.archive.steering()["shop-web"].pause
     assert kept is not None
     assert (kept.direction, kept.by, kept.reason) == (Direction.IN, "robin", "load test")
     other = opened(site, "/?state=paused")
@@ -39,7 +39,7 @@ def test_a_pause_shows_everywhere_until_it_is_resumed(site: Served, opened: Open
 
     expect(page.get_by_role("alert")).to_have_text("Taken back.")
     expect(page.locator("#steering")).to_contain_text("Nothing is paused or overridden.")
-    assert "shop-web" not in site.world.store.steering()
+    assert "shop-web" not in site.world.state.archive.steering()
     other.reload()
     expect(other.locator("#rows")).not_to_contain_text("shop-web")
 
@@ -59,7 +59,7 @@ def test_bounds_are_overridden_for_a_time(site: Served, opened: Open) -> None:
     expect(page.locator("#steering")).to_contain_text(
         re.compile("max 40\\s+by robin: sale.*ends in (1d|23h)", re.DOTALL)
     )
-    kept = site.world.store.steering()["checkout"].override
+    kept = site.world.state.archive.steering()["checkout"].override
     assert kept is not None
     assert (kept.minimum, kept.maximum) == (None, 40)
     page.get_by_role("button", name="End the override").click()
@@ -86,4 +86,4 @@ def test_a_reason_is_asked_for(site: Served, opened: Open) -> None:
     pause(page, "")
 
     expect(page.locator('form[data-action="pause"]').get_by_label("Reason")).to_be_focused()
-    assert "shop-api" not in site.world.store.steering()
+    assert "shop-api" not in site.world.state.archive.steering()

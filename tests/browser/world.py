@@ -28,6 +28,7 @@ from autoscaler.model import (
     MetricTarget,
     MetricType,
     Observation,
+    Observed,
     Outcome,
     Pause,
     Phase,
@@ -46,7 +47,7 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.record import Store
+from autoscaler.record import Ledger, Retention, State
 from autoscaler.web import Sources, WebServer, serve
 from autoscaler.web.page import pages
 from tests.web.serving import Logged
@@ -112,11 +113,16 @@ class Part:
 
 @dataclass
 class World:
-    """`Ports` of a cycle over all parts: every write succeeds at once."""
+    """All parts, in a lane for each connection: every write succeeds at once."""
 
-    store: Store
+    state: State
     parts: Mapping[str, Part]
     start: datetime
+    lanes: Sequence["Lane"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = sorted({scaler.target.adapter for scaler in self.scalers})
+        self.lanes = [Lane(self, name, self.state.ledger(name)) for name in names]
 
     @property
     def scalers(self) -> tuple[Autoscaler, ...]:
@@ -132,28 +138,46 @@ class World:
 
     def cycle(self, now: datetime) -> None:
         """One cycle of all."""
-        reconcile(self.scalers, Call(now, 0), self)
+        for lane in self.lanes:
+            reconcile(lane.scalers, Call(now, 0), lane)
 
-    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
-        minutes = (call.now - self.start) / timedelta(minutes=1)
-        return {scaler.name: self.parts[scaler.name].observe(call.now, minutes) for scaler in scalers}
+
+@dataclass
+class Lane:
+    """`Ports` of a cycle over one connection's parts."""
+
+    world: World
+    name: str
+    ledger: Ledger
+
+    @property
+    def scalers(self) -> tuple[Autoscaler, ...]:
+        """Of this connection."""
+        return tuple([scaler for scaler in self.world.scalers if scaler.target.adapter == self.name])
+
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
+        minutes = (call.now - self.world.start) / timedelta(minutes=1)
+        return Observed({scaler.name: self.world.parts[scaler.name].observe(call.now, minutes) for scaler in scalers})
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        return self.store.recall(scalers)
+        return self.ledger.recall(scalers)
 
     def intend(self, decisions: Sequence[Decision]) -> None:
-        self.store.intend(decisions)
+        self.ledger.intend(decisions)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         return {made.name: self._write(made, made.change.size) for made in decisions if made.change is not None}
 
-    def record(self, observed: Mapping[str, Observation], decisions: Sequence[Decision]) -> None:
-        self.store.record(observed, decisions)
+    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
+
+    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
+        """No back end here keeps a record of decisions."""
 
     def _write(self, made: Decision, size: int) -> Outcome:
         if made.dry_run:
             return Proposed(size)
-        self.parts[made.name].size = size
+        self.world.parts[made.name].size = size
         return Written(size)
 
 
@@ -172,7 +196,7 @@ def scaler(name: str, *metrics: MetricSpec, adapter: str = "fleet", maximum: int
     return replace(made, **rest)  # type: ignore[arg-type]  # a test's own fields
 
 
-def shop(store: Store, now: datetime) -> World:
+def shop(state: State, now: datetime) -> World:
     """Nine autoscalers, at least one in each state that a shop of medium size sees on a bad day."""
     rollout = HoldReason("DeploymentInProgress", "deployment 4f2a of version 31 is under way; it is waited for")
     broken = MetricError("query payments_open returned no sample; check that the exporter is scraped")
@@ -188,20 +212,20 @@ def shop(store: Store, now: datetime) -> World:
         Part(scaler("reports", adapter="nomad"), flat(1), broken=gone),
         Part(scaler("recommendations", adapter="swarm"), flat(2.9)),
     ]
-    world = World(store, {part.scaler.name: part for part in parts}, now - timedelta(minutes=60))
+    world = World(state, {part.scaler.name: part for part in parts}, now - timedelta(minutes=60))
     world.live(now - timedelta(minutes=1))
     pause = Pause(Direction.IN, "dana", "sale starts at noon", now - timedelta(minutes=1), now + timedelta(hours=2))
-    store.steer("search", Steering(pause))
+    state.steer("search", Steering(pause))
     for seconds in (45, 30, 15, 3):
         world.cycle(now - timedelta(seconds=seconds))
     return world
 
 
-def crowd(store: Store, now: datetime, count: int = 2000, seconds: float = 40) -> World:
+def crowd(state: State, now: datetime, count: int = 2000, seconds: float = 40) -> World:
     """So many autoscalers that have decided every 15 s of so long."""
     kinds = (flat(3), flat(4.4), flat(2.9), flat(14), wave(2, 9))
     parts = [Part(scaler(f"service-{n:04}", CPU, QUEUE, adapter=f"region-{n % 4}"), kinds[n % 5]) for n in range(count)]
-    world = World(store, {part.scaler.name: part for part in parts}, now - timedelta(seconds=seconds))
+    world = World(state, {part.scaler.name: part for part in parts}, now - timedelta(seconds=seconds))
     world.live(now)
     return world
 
@@ -221,13 +245,13 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, build: Callable[[Store, datetime], World], listen: str = "127.0.0.1:0") -> Iterator[Served]:
+def served(folder: Path, build: Callable[[State, datetime], World], listen: str = "127.0.0.1:0") -> Iterator[Served]:
     """The server on a world that has just been built, on the machine's own clock."""
-    store = Store.open(None, folder, timedelta(days=30))
+    state = State.open(None, folder, Retention())
     try:
-        world = build(store, datetime.now(UTC))
+        world = build(state, datetime.now(UTC))
         sources = Sources(
-            store=store,
+            state=state,
             settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, world.scalers),
             clock=SystemClock(),
             registry=CollectorRegistry(),
@@ -243,4 +267,4 @@ def served(folder: Path, build: Callable[[Store, datetime], World], listen: str 
         finally:
             server.stop()
     finally:
-        store.close()
+        state.close()

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.scene import Scene, ServedScene, build, served_scene
-from tests.documents.lives import open_store
+from tests.documents.lives import open_state
 
 
 @pytest.fixture(scope="module")
@@ -17,5 +17,5 @@ def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """A state whose daemon is down."""
     folder = tmp_path_factory.mktemp("offline")
-    with open_store(folder) as store:
-        return build(folder, store)
+    with open_state(folder) as state:
+        return build(folder, state)

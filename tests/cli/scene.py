@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from autoscaler.cli.app import app
 from autoscaler.errors import MetricError
 from autoscaler.model import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
-from autoscaler.record import Store
+from autoscaler.record import State
 from tests.decide.build import CPU_60, QUEUE_15, scaler
-from tests.documents.lives import Recorded, named, open_store
+from tests.documents.lives import Recorded, named, open_state
 from tests.web.serving import Daemon, Served, serving
 
 NOBODY = "http://127.0.0.1:1"
@@ -42,7 +42,7 @@ class Scene:
     """Three autoscalers: `web` has scaled out from 3 to 6, `jobs` is at rest, the metric of `broken` fails."""
 
     folder: Path
-    store: Store
+    state: State
     web: Recorded
     jobs: Recorded
     daemon: Daemon
@@ -62,35 +62,36 @@ class ServedScene(Scene):
     served: Served = field(kw_only=True)
 
 
-def build(folder: Path, store: Store) -> Scene:
+def build(folder: Path, state: State) -> Scene:
     """The autoscalers' last cycles, up to a second ago."""
     begin = datetime.now(UTC) - timedelta(seconds=61)
     web = scaler(CPU_60, minimum=2, maximum=10, behavior=Behavior(scale_down=_SLOWLY))
     jobs, broken = (named(scaler(QUEUE_15, minimum=0), name) for name in ("jobs", "broken"))
-    life = Recorded(store, web)
+    ledger = state.ledger("fleet")
+    life = Recorded(ledger, web)
     life.now = begin
     for percent in (60, 120, 60, 60):
         life.cpu(percent)
-    resting, failing = Recorded(store, jobs), Recorded(store, broken)
+    resting, failing = Recorded(ledger, jobs), Recorded(ledger, broken)
     resting.now = failing.now = begin
     for _ in range(4):
         resting.queue(45)
         failing.step(MetricError("no answer"))
-    daemon = Daemon(store, [web, jobs, broken])
+    daemon = Daemon(state, [web, jobs, broken])
     daemon.clock.wall = datetime.now(UTC)
     env = {"STATE_DIRECTORY": str(folder), "AUTOSCALER_SERVER": NOBODY}
-    return Scene(folder, store, life, resting, daemon, env)
+    return Scene(folder, state, life, resting, daemon, env)
 
 
 @contextmanager
 def served_scene(folder: Path) -> Iterator[ServedScene]:
     """The scene, and a server that the commands find."""
-    with open_store(folder) as store:
-        scene = build(folder, store)
+    with open_state(folder) as state:
+        scene = build(folder, state)
         with serving(scene.daemon) as served:
             env = scene.env | {"AUTOSCALER_SERVER": served.server.url}
-            yield ServedScene(folder, store, scene.web, scene.jobs, scene.daemon, env, served=served)
+            yield ServedScene(folder, state, scene.web, scene.jobs, scene.daemon, env, served=served)
 
 
 def steering(scene: Scene, name: str = "web") -> Any:
-    return scene.store.steering().get(name)
+    return scene.state.archive.steering().get(name)

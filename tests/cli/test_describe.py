@@ -76,7 +76,7 @@ def test_equal_events_are_counted(online: ServedScene) -> None:
 def test_what_operators_asked_for_is_shown(online: ServedScene) -> None:
     """Who, why, and for how long: whoever comes next must see it."""
     now = online.daemon.clock.wall
-    online.store.steer(
+    online.state.steer(
         "jobs",
         Steering(
             Pause(Direction.IN, "ann", "deploy", now, now + timedelta(hours=2)), Override(4, None, "bob", "", now, None)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.scene import Scene, ServedScene
-from tests.documents.lives import open_store
+from tests.documents.lives import open_state
 
 NOTE = "this is what its state remembers"
 
@@ -123,7 +123,7 @@ def test_what_left_the_configuration_is_still_listed(online: ServedScene) -> Non
 
 def test_where_there_is_nothing_it_says_so_on_stderr(tmp_path: Path, offline: Scene) -> None:
     """A script's pipe stays empty."""
-    with open_store(tmp_path):
+    with open_state(tmp_path):
         pass
     said = offline.run("get", STATE_DIRECTORY=str(tmp_path))
     assert (said.code, said.out) == (0, "")

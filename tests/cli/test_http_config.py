@@ -7,7 +7,7 @@ import bcrypt
 import pytest
 
 from tests.cli.scene import Scene, build
-from tests.documents.lives import open_store
+from tests.documents.lives import open_state
 from tests.servers.certificates import Authority
 from tests.web.serving import serving
 
@@ -38,8 +38,8 @@ tls_server_config:
   client_ca_file: {authority.ca}
 basic_auth_users: {{ann: "{hashed}"}}
 """)
-    with open_store(folder / "state") as store:
-        scene = build(folder / "state", store)
+    with open_state(folder / "state") as state:
+        scene = build(folder / "state", state)
         with serving(scene.daemon, config) as served:
             scene.env["AUTOSCALER_SERVER"] = served.server.url
             yield scene
@@ -70,7 +70,7 @@ def test_name_password_and_certificates_are_given(secure: Scene, folder: Path, t
     said = secure.run("get", "--http.config.file", file)
     assert (said.code, said.err) == (0, "")
     assert secure.run("pause", "web", "--http.config.file", file).code == 0
-    pause = secure.store.steering()["web"].pause
+    pause = secure.state.archive.steering()["web"].pause
     assert pause is not None
     assert pause.by == "ann"
 

@@ -17,7 +17,7 @@ from autoscaler.config.settings import AdapterSection, PrometheusSource, Setting
 from autoscaler.errors import AdapterError, TargetError
 from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
-from autoscaler.record import Store
+from autoscaler.record import Retention, State
 from autoscaler.runtime import Runtime
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
@@ -84,14 +84,14 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
         return build
 
     monkeypatch.setattr(module, "load", load)
-    store = Store.open(None, tmp_path, timedelta(days=1))
+    state = State.open(None, tmp_path, Retention())
     log = RecordingLogger()
     runtime = Runtime(
-        store, tmp_path, SystemClock(), log, lambda batch: None, Metrics(CollectorRegistry(), SystemClock(), "0")
+        state, tmp_path, SystemClock(), log, lambda batch: None, Metrics(CollectorRegistry(), SystemClock(), "0")
     )
     yield House(runtime, built, log, tmp_path)
     runtime.close()
-    store.close()
+    state.close()
 
 
 def on(adapter: str, name: str = "web", **changes: Any) -> Autoscaler:

@@ -8,36 +8,37 @@ from pathlib import Path
 
 from autoscaler.decide import conclude, decide
 from autoscaler.errors import MetricError
-from autoscaler.model import Autoscaler, Decision, Observation, Reading, TargetState, Written
-from autoscaler.record import Store
+from autoscaler.model import Autoscaler, Decision, Observation, Observed, Reading, TargetState, Written
+from autoscaler.record import Ledger, Retention, State
 from tests.decide.build import NOW, samples, state, value
 
 
 @contextmanager
-def open_store(folder: Path) -> Iterator[Store]:
-    store = Store.open(None, folder, timedelta(days=30))
+def open_state(folder: Path) -> Iterator[State]:
+    opened = State.open(None, folder, Retention())
     try:
-        yield store
+        yield opened
     finally:
-        store.close()
+        opened.close()
 
 
 class Recorded:
     """One autoscaler on a virtual clock; every write succeeds at once, every cycle is recorded."""
 
-    def __init__(self, store: Store, autoscaler: Autoscaler, size: int = 3) -> None:
-        self.store, self.autoscaler, self.size, self.now = store, autoscaler, size, NOW
+    def __init__(self, ledger: Ledger, autoscaler: Autoscaler, size: int = 3) -> None:
+        """`ledger`: of the connection that its target is on."""
+        self.ledger, self.autoscaler, self.size, self.now = ledger, autoscaler, size, NOW
 
     def step(self, *readings: Reading | MetricError, target: TargetState | None = None, after: float = 15) -> Decision:
         """One cycle `after` seconds later."""
         self.now += timedelta(seconds=after)
         observed = Observation(target or state(self.size), readings)
-        history = self.store.recall([self.autoscaler])[self.autoscaler.name]
+        history = self.ledger.recall([self.autoscaler])[self.autoscaler.name]
         made = decide(self.autoscaler, observed, history, self.now)
         if made.change is not None:
             self.size = made.change.size
             made = conclude(made, Written(self.size))
-        self.store.record({made.name: observed}, [made])
+        self.ledger.record({made.name: self.autoscaler}, Observed({made.name: observed}), [made])
         return made
 
     def cpu(self, percent: int, after: float = 15) -> Decision:

@@ -46,12 +46,12 @@ SLOW_DOWN = Behavior(
 
 
 class Diary:
-    """An autoscaler on a virtual clock that keeps every record, as the state does."""
+    """An autoscaler on a virtual clock that keeps the newest record, as the state would."""
 
     def __init__(self, autoscaler: Autoscaler, size: int = 3, steering: Steering | None = None) -> None:
         self.autoscaler, self.size, self.now = autoscaler, size, NOW
         self.history = History(steering=steering or Steering())
-        self.records: list[Record] = []
+        self.newest: Record | None = None
 
     def step(self, *readings: Reading | MetricError, target: TargetState | TargetUnavailable | None = None) -> Decision:
         self.now += STEP
@@ -60,8 +60,8 @@ class Diary:
         if made.change is not None:
             self.size = made.change.size
             made = conclude(made, Written(self.size))
+        self.newest = Record(self.autoscaler, made, observed, self.history)
         self.history = remember(self.autoscaler, self.history, made)
-        self.records.append(Record(self.autoscaler, observed, made))
         return made
 
     def cpu(self, *percents: int) -> Explanation:
@@ -71,8 +71,8 @@ class Diary:
         return self.told()
 
     def told(self) -> Explanation:
-        earlier = [record.decision for record in reversed(self.records[:-1])]
-        return explanation(self.records[-1], earlier)
+        assert self.newest is not None
+        return explanation(self.newest)
 
     def first_change(self, percent: int, most: int = 60) -> Decision | None:
         """What really happens if the metric stays there."""

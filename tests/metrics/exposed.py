@@ -19,7 +19,7 @@ from autoscaler.model import (
     TargetRef,
     Written,
 )
-from autoscaler.record import StateSize
+from autoscaler.record import Cut, StateSize
 from tests.decisions import NOW, condition, cpu, decision, rescale
 from tests.schedule.clock import FakeClock
 
@@ -42,6 +42,9 @@ class FakeLanes:
 
     def hung(self) -> tuple[str, ...]:
         return ("fleet",)
+
+    def superseded(self) -> Mapping[str, int]:
+        return {"fleet": 1, "swarm": 0}
 
 
 def scaler(name: str = "web", **changes: Any) -> Autoscaler:
@@ -79,7 +82,7 @@ def everything() -> Shown:
     shown = Shown("web", "api", "batch")
     shown.configure(scaler("web"), scaler("api"), scaler("batch", dry_run=True))
     watch_lanes(shown.registry, FakeLanes())
-    watch_state(shown.registry, lambda: StateSize(4096, {"decision": 7}), shown.clock)
+    watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     ProcessCollector(registry=shown.registry)
     happen(shown)
     shown.metrics.reload_failed()

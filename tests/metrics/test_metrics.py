@@ -177,11 +177,11 @@ def test_the_size_of_the_state_is_asked_for_once_a_minute() -> None:
 
     def size() -> StateSize:
         asked.append(shown.clock.monotonic())
-        return StateSize(4096 * len(asked), {"decision": 7})
+        return StateSize(4096 * len(asked), {"memory": 7})
 
     watch_state(shown.registry, size, shown.clock)
     assert [shown.value("state_size_bytes"), shown.value("state_size_bytes")] == [4096, 4096]
-    assert shown.value("state_rows", table="decision") == 7
+    assert shown.value("state_rows", table="memory") == 7
     shown.clock.advance(60)
     assert shown.value("state_size_bytes") == 8192
 

@@ -3,7 +3,7 @@
 import socket
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -21,13 +21,14 @@ from autoscaler.model import (
     Observation,
     Query,
     Sample,
+    Sightings,
     TargetRef,
     TargetType,
     ValueReading,
     VictimOrder,
     VictimRule,
 )
-from autoscaler.observe import MemorySightings, Observer
+from autoscaler.observe import Connection, Observer
 from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, Log, ago, call, instance, metric, scaler, state
 from tests.servers.prometheus import PrometheusServer
 
@@ -48,17 +49,22 @@ class Counts:
 
 
 class Watch:
-    """An Observer of one target over a Prometheus, and what was logged and counted."""
+    """An Observer of one target over a Prometheus, what was logged and counted, and what is to be remembered."""
 
-    def __init__(self, url: str, *instances: Instance, **options: Any) -> None:
+    def __init__(self, url: str, *instances: Instance, known: Mapping[TargetRef, Sightings] | None = None) -> None:
         self.adapter = FakeAdapter({TARGET: state(*(instances or (ONE, TWO)))})
         self.log, self.meter = Log(), Counts()
         sources = {"default": PrometheusSource(url)}
-        self.observer = Observer(sources, {"fleet": self.adapter}, CLOCK, self.log, meter=self.meter, **options)
+        connection = Connection("fleet", self.adapter, CLOCK, self.log)
+        self.observer = Observer(sources, {"fleet": connection}, CLOCK, self.log, meter=self.meter)
+        self.known = known or {}
+        self.sightings: Mapping[TargetRef, Sightings] = {}
 
     def look(self, *scalers: Autoscaler, **how: Any) -> dict[str, Observation]:
         try:
-            return dict(self.observer.observe(scalers, call(**how)))
+            seen = self.observer.observe(scalers, call(**how), self.known)
+            self.sightings = seen.sightings
+            return dict(seen.observations)
         finally:
             self.observer.close()
 
@@ -187,13 +193,14 @@ def test_when_victims_cannot_be_ranked_the_back_end_chooses(prometheus: Promethe
 
 def test_first_sightings_last_from_cycle_to_cycle(prometheus: PrometheusServer) -> None:
     """Where a back end knows no times, the daemon does; and an outage of the back end is no disappearance."""
-    memory = MemorySightings()
+    memory: dict[TargetRef, Sightings] = {}
 
     def started(instances: Sequence[Instance] | None, minutes: int) -> Any:
-        watch = Watch(prometheus.url, sightings=memory)
+        watch = Watch(prometheus.url, known=memory)
         error = TargetNotFound("away")
         watch.adapter.states = {TARGET: error if instances is None else state(*instances)}
         target = watch.look(scaler(), now=NOW + timedelta(minutes=minutes))["web"].target
+        memory.update(watch.sightings)
         return target if target is error else [each.started_at for each in target.instances]  # type: ignore[union-attr]  # a state, as it is no error
 
     bare = replace(ONE, started_at=None, ready_transition=None, ready=None)

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.model import Phase
-from autoscaler.observe.readiness import MemorySightings, Sighting, normalise
-from tests.observe.build import NOW, TARGET, ago, instance
+from autoscaler.observe.readiness import normalise
+from tests.observe.build import NOW, ago, instance
 
 LATER = NOW + timedelta(minutes=1)
 
@@ -29,7 +29,7 @@ def test_unknown_times_are_when_it_was_first_seen() -> None:
 
 def test_first_seen_is_remembered() -> None:
     """Otherwise every instance would be new in every cycle, and its samples ignored for ever."""
-    known = normalise({}, [instance("a")], NOW).known
+    known = normalise({}, [instance("a")], NOW).sightings
     (seen,) = normalise(known, [instance("a")], LATER).instances
     assert (seen.started_at, seen.ready_transition) == (NOW, NOW)
 
@@ -37,7 +37,7 @@ def test_first_seen_is_remembered() -> None:
 @pytest.mark.parametrize("turned", [True, False])
 def test_a_turn_of_readiness_is_dated_by_the_cycle_that_saw_it(turned: bool) -> None:
     """In both directions: HPA's rules ask when the condition last changed."""
-    known = normalise({}, [instance("a", ready=not turned)], NOW).known
+    known = normalise({}, [instance("a", ready=not turned)], NOW).sightings
     (seen,) = normalise(known, [instance("a", ready=turned)], LATER).instances
     assert (seen.started_at, seen.ready_transition) == (NOW, LATER)
 
@@ -50,16 +50,5 @@ def test_what_the_back_end_knows_is_kept() -> None:
 
 def test_what_has_disappeared_is_forgotten() -> None:
     """Memory must not grow with every instance that ever was."""
-    known = normalise({}, [instance("a"), instance("b")], NOW).known
-    assert set(normalise(known, [instance("b")], LATER).known) == {"b"}
-
-
-def test_memory_is_replaced_target_by_target() -> None:
-    """A lane saves its own targets and must not touch another's."""
-    memory = MemorySightings()
-    other = TARGET.__class__("swarm", "api")
-    sighting = Sighting(NOW, ready=True, ready_since=NOW)
-    memory.save({TARGET: {"a": sighting}, other: {"b": sighting}})
-    memory.save({TARGET: {}})
-    assert memory.load([TARGET, other]) == {TARGET: {}, other: {"b": sighting}}
-    assert memory.load([]) == {}
+    known = normalise({}, [instance("a"), instance("b")], NOW).sightings
+    assert set(normalise(known, [instance("b")], LATER).sightings) == {"b"}

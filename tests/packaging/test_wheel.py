@@ -11,7 +11,18 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-NOT_SOURCES = (".git", ".venv", ".cache", ".*_cache", "*.egg-info", "__pycache__", "build", "dist", ".hypothesis")
+NOT_SOURCES = (
+    ".git",
+    ".venv",
+    ".cache",
+    ".*_cache",
+    "*.egg-info",
+    "__pycache__",
+    "build",
+    "dist",
+    ".hypothesis",
+    ".coverage*",
+)
 
 
 def run(*command: str | Path, cwd: Path) -> str:

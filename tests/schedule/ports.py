@@ -13,6 +13,7 @@ from autoscaler.model import (
     MetricTarget,
     MetricType,
     Observation,
+    Observed,
     Outcome,
     Query,
     TargetRef,
@@ -21,6 +22,7 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
+from autoscaler.schedule import Work
 
 
 def scaler(name: str, period_seconds: float = 15, **changes: Any) -> Autoscaler:
@@ -46,16 +48,18 @@ class FakePorts:
         self.written: list[str] = []
         self.recorded: list[str] = []
         self.before_observe = before_observe
+        self.begun = 0
+        self.ended = 0
         self.broken: set[str] = set()
         """Autoscalers whose observation makes `decide` raise."""
         self.fails: dict[str, Exception] = {}
         """Verb -> what it raises."""
 
-    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Mapping[str, Observation]:
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         self._called("observe")
         self.deadlines.append(call.deadline)
         self.before_observe()
-        return {one.name: self._observation(one.name) for one in scalers}
+        return Observed({one.name: self._observation(one.name) for one in scalers})
 
     def _observation(self, name: str) -> Observation:
         readings = () if name in self.broken else (ValueReading((3000,)),)  # none, where `decide` expects one a metric
@@ -74,9 +78,23 @@ class FakePorts:
         self.written += changes
         return {name: Written(size) for name, size in changes.items()}
 
-    def record(self, observed: Mapping[str, Observation], decisions: Sequence[Decision]) -> None:
+    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
         self._called("record")
         self.recorded += [one.name for one in decisions]
+
+    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
+        self._called("announce")
+
+    def work(self, scalers: Sequence[Autoscaler]) -> Work:
+        """A lane's, with these ports; counts how often it was begun and ended."""
+
+        def begin() -> None:
+            self.begun += 1
+
+        def end() -> None:
+            self.ended += 1
+
+        return Work.of(scalers, self, begin, end)
 
     def _called(self, verb: str) -> None:
         self.calls.append(verb)

@@ -22,7 +22,7 @@ def test_a_sound_batch_is_one_cycle() -> None:
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "b", "c"]
     assert result.broken == {}
-    assert ports.calls == ["observe", "recall", "intend", "act", "record"]
+    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
 
 
 def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
@@ -32,7 +32,7 @@ def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert result.broken.keys() == {"b"}
-    assert ports.calls == ["observe", "recall", "intend", "act", "record"]
+    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
     assert ports.written == ["a", "c"]
     assert ports.recorded == ["a", "c"]
 
@@ -53,7 +53,7 @@ def test_one_that_breaks_after_the_write_is_not_written_again(monkeypatch: pytes
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert isinstance(result.broken["b"], ArithmeticError)
-    assert ports.calls == ["observe", "recall", "intend", "act", "record"]
+    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
     assert ports.recorded == ["a", "c"]
 
 

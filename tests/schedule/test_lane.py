@@ -19,7 +19,7 @@ class Bench:
         self.reported: list[Batch] = []
         self.scalers = [scaler(f"every-{period:g}", period) for period in periods or (15,)]
         self.lane = Lane("fleet", self.clock, self.log, self.reported.append)
-        self.lane.equip(self.scalers, self.ports)
+        self.lane.assign(self.ports.work(self.scalers))
 
     def tick(self, index: int = 0) -> None:
         self.lane.tick(self.scalers[index].sync_period)
@@ -77,7 +77,7 @@ def test_an_autoscaler_that_breaks_is_one_line() -> None:
 def test_a_tick_still_queued_when_the_lane_is_emptied_does_nothing() -> None:
     """After a reload took its autoscalers away, no late tick may write."""
     bench = Bench()
-    bench.lane.equip((), None)
+    bench.lane.assign(None)
     bench.tick()
     assert bench.ports.calls == []
     assert bench.reported == []

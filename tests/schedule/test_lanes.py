@@ -47,7 +47,7 @@ class House:
     def lane(self, name: str, *periods: float, hangs: bool = False) -> Lane:
         self.ports[name] = FakePorts(self.leave.wait if hangs else lambda: None)  # type: ignore[arg-type]  # its bool is nobody's
         lane = Lane(name, self.clock, self.log, ignore)
-        lane.equip([scaler(f"{name}-{period:g}", period) for period in periods], self.ports[name])
+        lane.assign(self.ports[name].work([scaler(f"{name}-{period:g}", period) for period in periods]))
         self.lanes.add(lane)
         return lane
 
@@ -114,7 +114,7 @@ def test_a_period_that_left_stops_ticking_and_a_new_one_begins(house: House) -> 
     house.lanes.start()
     until(lambda: house.cycles("a") >= 1)
     fresh = FakePorts()
-    lane.equip([scaler("slow", 0.07)], fresh)
+    lane.assign(fresh.work([scaler("slow", 0.07)]))
     house.lanes.reschedule(lane)
     until(lambda: fresh.recorded.count("slow") >= 2)
     assert set(fresh.recorded) == {"slow"}
@@ -130,7 +130,7 @@ def test_a_retired_lane_has_ended_its_cycle_and_never_ticks_again(house: House) 
     house.lane("b", 0.05)
     until(lambda: house.cycles("b") >= 3)
     assert len(house.ports["a"].calls) == asked
-    assert asked % 5 == 0  # whole cycles of five verbs
+    assert asked % 6 == 0  # whole cycles of six verbs
 
 
 def test_stopping_waits_for_a_cycle_that_ends(house: House) -> None:

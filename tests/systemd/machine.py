@@ -1,5 +1,6 @@
 """A Debian 12 with systemd as its init, in a container, with the project's wheel installed as docs/running.md says."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -90,14 +91,16 @@ def booted(folder: Path) -> Iterator[Machine]:
 
 
 def _debian() -> Path:
-    """A minimal Debian with systemd, made once."""
+    """A minimal Debian with systemd, made once; when several want it at once, the others wait for it."""
     made = _CACHE / "bookworm"
-    if not made.exists():
-        _CACHE.mkdir(parents=True, exist_ok=True)
-        fresh = _CACHE / f"bookworm-{os.getpid()}"
-        packages = "systemd,dbus,python3,python3-venv"
-        _check("mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(fresh))
-        fresh.rename(made)
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    with (_CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            fresh = _CACHE / f"bookworm-{os.getpid()}"
+            packages = "systemd,dbus,python3,python3-venv"
+            _check("mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(fresh))
+            fresh.rename(made)
     return made
 
 

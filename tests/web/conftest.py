@@ -5,21 +5,22 @@ import pytest
 import requests
 
 from autoscaler.model import Steering
-from autoscaler.record import Store
+from autoscaler.record import State
 from tests.decide.build import CPU_60, QUEUE_15, scaler
-from tests.documents.lives import Recorded, named, open_store
+from tests.documents.lives import Recorded, named, open_state
 from tests.web.serving import Daemon, Served, serving
 
 
-def lived(store: Store) -> Daemon:
+def lived(state: State) -> Daemon:
     """Two autoscalers: `web` scaled out once, `jobs` is at rest."""
     web, jobs = scaler(CPU_60, maximum=10), named(scaler(QUEUE_15, minimum=0), "jobs")
-    life = Recorded(store, web)
+    ledger = state.ledger("fleet")
+    life = Recorded(ledger, web)
     for percent in (60, 120, 60):
         life.cpu(percent)
-    other = Recorded(store, jobs)
+    other = Recorded(ledger, jobs)
     other.queue(45)
-    daemon = Daemon(store, [web, jobs])
+    daemon = Daemon(state, [web, jobs])
     daemon.clock.wall = life.now
     return daemon
 
@@ -27,13 +28,13 @@ def lived(store: Store) -> Daemon:
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
     """One of the test's own, for servers that it starts itself."""
-    with open_store(tmp_path / "state") as store:
-        yield lived(store)
+    with open_state(tmp_path / "state") as state:
+        yield lived(state)
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with open_store(tmp_path_factory.mktemp("shared") / "state") as store, serving(lived(store)) as served:
+    with open_state(tmp_path_factory.mktemp("shared") / "state") as state, serving(lived(state)) as served:
         yield served
 
 
@@ -41,8 +42,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def served(shared: Served) -> Iterator[Served]:
     """A running server without a web configuration, as if it had just been started."""
     daemon = shared.daemon
-    for name in daemon.store.steering():
-        daemon.store.steer(name, Steering())
+    for name in daemon.state.archive.steering():
+        daemon.state.steer(name, Steering())
     scalers = daemon.scalers
     daemon.problems, daemon.is_ready, daemon.reloads = (), True, 0
     shared.log.lines.clear()

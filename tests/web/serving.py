@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from autoscaler.config.settings import Settings
 from autoscaler.model import Autoscaler
-from autoscaler.record import Store
+from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, serve
 from tests.documents.lives import At
 
@@ -36,7 +36,7 @@ class Logged:
 class Daemon:
     """What the server knows of a daemon, to be changed by tests."""
 
-    store: Store
+    state: State
     scalers: Sequence[Autoscaler]
     clock: At = field(default_factory=At)
     is_ready: bool = True
@@ -48,7 +48,7 @@ class Daemon:
         self.registry = CollectorRegistry()
         Gauge("autoscaler_test", "Of a test.", registry=self.registry).set(7)
         return Sources(
-            store=self.store,
+            state=self.state,
             settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, tuple(self.scalers)),
             clock=self.clock,
             registry=self.registry,

@@ -66,7 +66,7 @@ def test_who_has_logged_in_is_recorded_whatever_the_body_says(daemon: Daemon, co
     with serving(daemon, config) as served:
         served.session.auth = (ANN, PASSWORD)
         served.post(PAUSE, {"by": "somebody else"})
-    pause = daemon.store.steering()["web"].pause
+    pause = daemon.state.archive.steering()["web"].pause
     assert pause is not None
     assert pause.by == ANN
 

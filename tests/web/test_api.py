@@ -130,7 +130,7 @@ def test_a_method_that_is_not_possible_is_refused(served: Served) -> None:
 
 def test_a_state_that_fails_is_unavailable(daemon: Daemon, tmp_path: Path) -> None:
     with serving(daemon) as served:
-        daemon.store.close()
+        daemon.state.close()
         (tmp_path / "state" / "state.db").write_bytes(b"not a database" * 400)
         answer = served.get("/api/v1/events")
     assert answer.status_code == 503
@@ -142,5 +142,5 @@ def test_a_pause_that_is_past_is_not_shown(served: Served) -> None:
     """It ends by itself: nobody takes it back."""
     now = served.daemon.clock.now()
     pause = Pause(Direction.BOTH, "ann", "", now - timedelta(hours=2), now - timedelta(hours=1))
-    served.daemon.store.steer("web", Steering(pause))
+    served.daemon.state.steer("web", Steering(pause))
     assert served.data(WEB)["summary"]["steering"] == {"pause": None, "override": None}

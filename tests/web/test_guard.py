@@ -11,7 +11,7 @@ PAUSE = "/api/v1/autoscalers/web/pause"
 
 
 def untouched(daemon: Daemon) -> bool:
-    return not daemon.store.steering() and daemon.reloads == 0
+    return not daemon.state.archive.steering() and daemon.reloads == 0
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_rebound_name_is_refused(served: Served, host: str) -> None:
         assert served.get(path, headers={"Host": host}).status_code == 403
     answer = served.post(PAUSE, headers={"Host": host, "Origin": f"http://{host}"})
     assert answer.status_code == 403
-    assert served.daemon.store.steering() == {}
+    assert served.daemon.state.archive.steering() == {}
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_a_proxy_on_this_machine_is_not_this_machine(served: Served, header: str
     answer = served.post(PAUSE, headers={header: "203.0.113.5"})
     assert answer.status_code == 403
     assert "--web.config.file" in answer.json()["error"]
-    assert served.daemon.store.steering().get("web", Steering()) == Steering()
+    assert served.daemon.state.archive.steering().get("web", Steering()) == Steering()

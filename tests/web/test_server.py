@@ -113,7 +113,7 @@ def test_ipv6_is_served(daemon: Daemon) -> None:
 
 def test_a_bug_is_told_without_its_words(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an unexpected exception says may hold a secret."""
-    monkeypatch.setattr(served.daemon.store, "latest", lambda: 1 / 0)
+    monkeypatch.setattr(served.daemon.state.archive, "latest", lambda: 1 / 0)
     answer = served.get("/api/v1/autoscalers")
     assert (answer.status_code, answer.json()["errorType"]) == (500, "internal")
     assert "division" not in answer.text

@@ -12,7 +12,7 @@ WEB = "/api/v1/autoscalers/web"
 
 
 def kept(served: Served) -> Steering:
-    return served.daemon.store.steering().get("web", Steering())
+    return served.daemon.state.archive.steering().get("web", Steering())
 
 
 def test_a_pause_is_kept_with_who_and_why(served: Served) -> None:
@@ -74,7 +74,7 @@ def test_what_has_expired_does_not_come_back(served: Served) -> None:
     """A pause beside it is changed: the override that is long past must not be written again."""
     now = served.daemon.clock.now()
     past = Override(5, None, "bob", "", now - timedelta(hours=2), now - timedelta(hours=1))
-    served.daemon.store.steer("web", Steering(None, past))
+    served.daemon.state.steer("web", Steering(None, past))
     served.post(f"{WEB}/pause")
     assert kept(served).override is None
 

@@ -1,5 +1,6 @@
 """Print where Nomad is, building it first where needed; 1 with a sentence on stderr when there is none."""
 
+import signal
 import sys
 
 from tools.nomad import NomadNotFound, nomad_binary
@@ -16,4 +17,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a build under way is ended, too
     sys.exit(main())

@@ -1,5 +1,6 @@
 """What a group that only is remembered looks like."""
 
+import errno
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -81,9 +82,12 @@ def test_a_record_that_is_damaged_concerns_its_own_group_alone(tmp_path: Path, c
     assert isinstance(answer[batch], TargetState)
 
 
-def test_a_write_that_fails_says_that_nothing_was_written(tmp_path: Path) -> None:
+def test_a_write_that_fails_says_that_nothing_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     adapter = build(tmp_path)
-    (tmp_path / "web.new").mkdir()
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(TargetUnavailable, match="trial/web was not written"):
         scale(adapter, 2)
     assert seen(adapter).replicas == 1

@@ -11,6 +11,7 @@ from autoscaler.target.http.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.scripted import Script, Wire, scripted
 
+pytestmark = pytest.mark.slow  # a third of a second each, and there are many
 SECONDS = 0.3
 LATE_SECONDS = 5.0
 """What the deadline may be overdrawn by on a busy machine; the scripts last much longer."""

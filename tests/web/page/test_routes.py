@@ -9,11 +9,11 @@ import requests
 
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, TargetRef
-from autoscaler.record import Store
+from autoscaler.record import State
 from autoscaler.web import serve
 from autoscaler.web.page import pages
 from tests.decide.build import CPU_60, scaler
-from tests.documents.lives import Recorded, open_store
+from tests.documents.lives import Recorded, open_state
 from tests.web.serving import Daemon, Logged
 
 EVIL = "<script>alert(1)</script>"
@@ -22,8 +22,8 @@ EVIL = "<script>alert(1)</script>"
 class Site:
     """A server with the page, on a state with one autoscaler."""
 
-    def __init__(self, store: Store, url: str, log: Logged) -> None:
-        self.store, self.url, self.log = store, url, log
+    def __init__(self, state: State, url: str, log: Logged) -> None:
+        self.state, self.url, self.log = state, url, log
 
     def get(self, path: str, **headers: str) -> requests.Response:
         with requests.Session() as session:
@@ -38,17 +38,17 @@ def hostile() -> Autoscaler:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with open_store(tmp_path) as store:
-        life = Recorded(store, hostile())
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), hostile())
         life.cpu(60)
-        daemon = Daemon(store, [life.autoscaler])
+        daemon = Daemon(state, [life.autoscaler])
         daemon.clock.wall = life.now
         log = Logged()
         sources = daemon.sources()
         server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log))
         server.start()
         try:
-            yield Site(store, server.url, log)
+            yield Site(state, server.url, log)
         finally:
             server.stop()
 
@@ -84,7 +84,7 @@ def test_a_state_that_cannot_be_read_is_told(site: Site, monkeypatch: pytest.Mon
     def broken() -> None:
         raise StateError("the state at state.db cannot be read: disk I/O error; check the disk")
 
-    monkeypatch.setattr(site.store, "latest", broken)
+    monkeypatch.setattr(site.state.archive, "latest", broken)
     answer = site.get("/")
 
     assert answer.status_code == 503
@@ -97,7 +97,7 @@ def test_a_bug_costs_its_own_request_and_is_logged(site: Site, monkeypatch: pyte
     def broken() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(site.store, "latest", broken)
+    monkeypatch.setattr(site.state.archive, "latest", broken)
     answer = site.get("/")
 
     assert answer.status_code == 500
