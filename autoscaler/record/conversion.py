@@ -66,7 +66,7 @@ def _convert_steering(connection: Connection) -> None:
     rows = []
     for row in connection.execute(select(version1.steering)):
         try:
-            asked = _STEERING.load(unpack(row.body))
+            asked = _STEERING.load(row.body)
         except StateError as error:
             raise StateError(
                 f"autoscaler {row.name!r}: its pause or override cannot be taken over from the older version's state: "

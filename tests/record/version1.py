@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def _as_today(value: Any) -> Any:
-    """Where today's model says it otherwise: a number of its own, and recommendations in order of time."""
+    """Where today's model says more or otherwise: numbers of their own, and recommendations in order of time."""
     if isinstance(value, list):
         return [_as_today(item) for item in value]
     if not isinstance(value, dict):
@@ -61,6 +61,8 @@ def _as_today(value: Any) -> Any:
         *named, last = found["unmatched"] or [""]
         more = re.fullmatch(r"and (\d+) more", last)
         found |= {"unmatched": named, "more_unmatched": int(more[1])} if more else {"more_unmatched": 0}
+    if found.get("is") == "Intent":
+        found["scaled_to_zero"] = None
     if found.get("is") == "History":
         found["recommendations"] = sorted(found["recommendations"], key=lambda each: each["at"])
     return found
