@@ -7,6 +7,7 @@ two flushes a cycle. NORMAL would survive kill -9 as well, and could forget the 
 
 import fcntl
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -149,17 +150,19 @@ def state_errors(url: URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
+        raise StateError(f"{place(url)}: {_cause(error.orig)}") from error
+    except sqlite3.Error as error:  # from what is done without SQLAlchemy
         raise StateError(f"{place(url)}: {_cause(error)}") from error
     except SQLAlchemyError as error:
         raise StateError(f"{place(url)}: {type(error).__name__}: {_first_line(error)}") from error
 
 
-def _cause(error: DBAPIError) -> str:
-    name = getattr(error.orig, "sqlite_errorname", None)
+def _cause(error: BaseException | None) -> str:
+    name = getattr(error, "sqlite_errorname", None)
     if name is None:
-        return f"the database failed: {_first_line(error.orig)}"
+        return f"the database failed: {_first_line(error)}"
     known = (remedy for prefix, remedy in _SQLITE_REMEDIES.items() if name.startswith(prefix))
-    return next(known, f"the database failed: {_first_line(error.orig)} ({name})")
+    return next(known, f"the database failed: {_first_line(error)} ({name})")
 
 
 def _first_line(error: object) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, TargetRef
+from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.evaluation import DECISION, Columns, decision_from
@@ -23,6 +23,7 @@ Key: TypeAlias = tuple[str, str]
 TARGET: Final = Binary[TargetRef](TargetRef)
 HISTORY: Final = Binary[History](History)
 SPEC: Final = Binary[Autoscaler](Autoscaler)
+SIGHTINGS: Final = Binary[Sightings](Sightings)
 
 
 class _Remembered(msgspec.Struct, array_like=True):

@@ -22,7 +22,7 @@ from autoscaler.model import Autoscaler, Decision, History, Observed, Sightings,
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import Database, state_errors
-from autoscaler.record.entries import Entry, Key, intent_row, key_of, load_entries, target_from, target_text
+from autoscaler.record.entries import SIGHTINGS, Entry, Key, intent_row, key_of, load_entries, target_from, target_text
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Pages, read_pages
 from autoscaler.record.recording import Recording, write
@@ -31,7 +31,6 @@ from autoscaler.record.steering import SteeringCache
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
-_SIGHTINGS: Final = Binary[Sightings](Sightings)
 _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
 
@@ -117,7 +116,7 @@ class Ledger:
                 rows = connection.execute(select(schema.sighting)).all()
             followed = self._followed
             mine = {row.target for row in rows} if followed is None else {target for _, target in followed}
-            self._sightings = {row.target: _SIGHTINGS.load(row.body) for row in rows if row.target in mine}
+            self._sightings = {row.target: SIGHTINGS.load(row.body) for row in rows if row.target in mine}
         known = self._sightings
         return {target: known[text] for target in targets if (text := target_text(target)) in known}
 
@@ -150,7 +149,7 @@ class Ledger:
             owners = self._owners(connection, decisions)
             pages = self._pages_of_journal(connection)
             carried = write(connection, self.connection, pages, list(zip(owners, prepared, strict=True)))
-            rows = [{"target": text, "body": _SIGHTINGS.dump(known)} for text, known in seen.items()]
+            rows = [{"target": text, "body": SIGHTINGS.dump(known)} for text, known in seen.items()]
             schema.upsert(connection, schema.sighting, rows)
             if decisions:
                 gone = self._shared.housekeeper.tidy(connection, decisions[0].now)

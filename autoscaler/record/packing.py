@@ -38,8 +38,8 @@ def pack_pages(
         if mine_in_order[-1].number == newest.get(owner_id):
             carried[owner_id] = _made_whole(mine_in_order.pop(), found)
         if mine_in_order:
-            details.append(_block(owner_id, mine_in_order, pack_rows(mine_in_order)))
-            charts.append(_block(owner_id, mine_in_order, pack_points(points_of(mine_in_order, bounds[owner_id]))))
+            details.append(block(owner_id, mine_in_order, pack_rows(mine_in_order)))
+            charts.append(block(owner_id, mine_in_order, pack_points(points_of(mine_in_order, bounds[owner_id]))))
     if details:
         connection.execute(insert(schema.detail), details)
         connection.execute(insert(schema.series), charts)
@@ -79,7 +79,8 @@ def _made_whole(row: Row, known: Mapping[int, Row]) -> Row:
     return row if row.whole else row._replace(base=row.number, columns=completed(row, known[row.base]))
 
 
-def _block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:
+def block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:
+    """The row of the table `detail` or `series` with these rows packed as `body`."""
     times = [row.at for row in rows]
     return {
         "autoscaler_id": owner_id,
