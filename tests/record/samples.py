@@ -103,7 +103,9 @@ def event(reason: str = "SuccessfulRescale", message: str = "New size: 8") -> Ev
     return Event(EventType.NORMAL, reason, message)
 
 
-def keep(ledger: Ledger, *decisions: Decision, scalers: Sequence[Autoscaler] = (), seen: Observation | None = None) -> None:
+def keep(
+    ledger: Ledger, *decisions: Decision, scalers: Sequence[Autoscaler] = (), seen: Observation | None = None
+) -> None:
     """One cycle's half that ends in `record`, for decisions about autoscalers as `scaler` makes them."""
     used = {one.name: one for one in scalers or [scaler(made.name, made.target.name) for made in decisions]}
     ledger.recall(list(used.values()))
