@@ -136,6 +136,7 @@ def newest_decisions(
     query = (
         select(
             owner.c.id,
+            memory.c.number,
             owner.c.connection,
             memory.c.period,
             memory.c.page,
@@ -147,7 +148,7 @@ def newest_decisions(
         .order_by(memory.c.at)
     )
     found = connection.execute(query if of is None else query.where(of)).all()
-    rows = read_newest(connection, [Place(*each[:5]) for each in found])
+    rows = read_newest(connection, [Place(*each[:6]) for each in found])
     decisions = {}
     for each in found:
         if each.id not in rows:
