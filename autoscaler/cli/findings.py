@@ -10,6 +10,7 @@ from autoscaler.decide import decide
 from autoscaler.decide.proposals import propose, tolerances_of
 from autoscaler.documents import notation
 from autoscaler.documents.headline import headline
+from autoscaler.documents.metric import current_decimal, metric, target_decimal
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -23,9 +24,10 @@ from autoscaler.model import (
     Phase,
     Reading,
     TargetState,
+    TargetType,
     ValueReading,
 )
-from autoscaler.quantity import format_quantity
+from autoscaler.quantity import format_decimal
 
 _NAMED: Final = 3
 """Instances or samples that a line names; of how many it says."""
@@ -120,7 +122,7 @@ def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: Targe
 
 
 def _values(reading: ValueReading) -> str:
-    return f"{count(len(reading.values), 'sample')}, sum {format_quantity(sum(reading.values))}"
+    return f"{count(len(reading.values), 'sample')}, sum {format_decimal(sum(reading.values))}"
 
 
 def _joined(reading: InstanceReading, state: TargetState) -> str:
@@ -163,6 +165,13 @@ def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:
 
 
 def _measured(outcome: MetricOutcome) -> str:
-    """`cpu 63%/60%`; over no instances there is no average, and how it was reckoned stands in its place."""
+    """`cpu 63%/60% (avg)`; without instances there is no average, so it says how the proposal was calculated."""
     averaged = outcome.failed or notation.value(outcome) is not None
-    return f"{outcome.name} {notation.ratio(outcome) if averaged else outcome.detail}"
+    return f"{outcome.name} {_ratio(outcome) if averaged else outcome.detail}"
+
+
+def _ratio(outcome: MetricOutcome) -> str:
+    shown = metric(outcome)
+    current = current_decimal(shown)
+    average = "" if current is None or outcome.target.type is TargetType.VALUE else " (avg)"
+    return f"{current or notation.UNKNOWN}/{target_decimal(shown)}{average}"

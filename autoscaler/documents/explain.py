@@ -17,7 +17,7 @@ from autoscaler.documents.explanation import (
     ThresholdDocument,
     Way,
 )
-from autoscaler.documents.metric import metric, number, text
+from autoscaler.documents.metric import decimal, metric, number, scale_of, text
 from autoscaler.documents.sentences import sentences
 from autoscaler.documents.summary import conditions, steering_document
 from autoscaler.errors import MetricError
@@ -35,6 +35,7 @@ from autoscaler.model import (
     Reason,
     Step,
     TargetState,
+    TargetType,
     ValueReading,
 )
 from autoscaler.record import Record
@@ -134,7 +135,7 @@ class _Case:
             direction=direction,
             when=tuple(
                 [
-                    f"{outcome.name} {word} {text(value, outcome.target)}"
+                    f"{_subject(outcome)} {word} {_limit(value, outcome)}"
                     for outcome, value in zip(outcomes, limits, strict=True)
                     if value is not None
                 ]
@@ -160,6 +161,14 @@ class _Case:
             return None
         ahead = move.at - self.decision.now
         return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
+
+
+def _subject(outcome: MetricOutcome) -> str:
+    return outcome.name if outcome.target.type is TargetType.VALUE else f"average {outcome.name}"
+
+
+def _limit(value: int, outcome: MetricOutcome) -> str:
+    return decimal(value / scale_of(outcome.target.type), outcome.target.type)
 
 
 def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Sequence[Thresholds | None]:

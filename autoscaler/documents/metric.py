@@ -1,10 +1,11 @@
-"""One metric as it is shown: numbers for charts, and the texts that kubectl would write."""
+"""One metric as it is shown: numbers for charts, decimals for reading, and the texts that kubectl would write."""
 
 from collections.abc import Sequence
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
+from autoscaler.quantity import format_decimal
 
 
 class MetricDocument(Document):
@@ -63,3 +64,29 @@ def number(value: int | None, kind: TargetType) -> float | None:
 def text(value: int, target: MetricTarget) -> str:
     """A kept value as kubectl writes it: `66%`, `37500m`."""
     return notation.target(MetricTarget(target.type, value))
+
+
+def decimal(value: float, kind: TargetType) -> str:
+    """A value in its own unit, for reading: `63%`, `8.33`."""
+    return f"{value:.0f}%" if kind is TargetType.UTILIZATION else format_decimal(round(value * 1000))
+
+
+def current_decimal(metric: MetricDocument) -> str | None:
+    """A metric's current value for reading; None when the metric failed or was not read."""
+    return None if metric.value is None else decimal(metric.value, metric.target_type)
+
+
+def target_decimal(metric: MetricDocument) -> str:
+    """A metric's target for reading."""
+    return decimal(metric.target_value, metric.target_type)
+
+
+def average_words(kind: TargetType) -> str:
+    """What kind of average such a value is: `average utilization`, `average`; empty for a value as it is."""
+    match kind:
+        case TargetType.UTILIZATION:
+            return "average utilization"
+        case TargetType.AVERAGE_VALUE:
+            return "average"
+        case TargetType.VALUE:
+            return ""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from autoscaler.documents.explanation import ExplainedMetric, Explanation, MoveDocument, Way
+from autoscaler.documents.metric import average_words, current_decimal, target_decimal
 from autoscaler.model import Direction, Reason
 from autoscaler.quantity import format_duration
 
@@ -53,8 +54,10 @@ def _metric(metric: ExplainedMetric) -> str:
         return f"{metric.name} has no value: {metric.error}."
     wins = "; it asks for most and wins" if metric.wins else ""
     ratio = "" if metric.ratio is None else f", ratio {metric.ratio:.3f}"
-    current = "" if metric.current is None else f"{metric.current} of "
-    return f"{metric.name}: {current}{metric.target}{ratio}, asks for {metric.proposal} ({metric.detail}){wins}."
+    current = current_decimal(metric)
+    read = "" if current is None else f"{f'{average_words(metric.target_type)} {current}'.strip()}, "
+    goal = f"target {target_decimal(metric)}"
+    return f"{metric.name}: {read}{goal}{ratio}, asks for {metric.proposal} ({metric.detail}){wins}."
 
 
 def _samples(metric: ExplainedMetric) -> Iterator[str]:

@@ -122,7 +122,7 @@ def test_a_target_that_cannot_be_scaled_fails_alone(tmp_path: Path, prometheus: 
     assert line(found["connections"], "adapter odd") == ("stubborn, 2 of 3 targets read", True)
     assert line(found["global"], "target")[0].startswith("service global is a global service")
     assert "BoundsConflict: no size is allowed" in line(found["narrow"], "now")[0]
-    assert line(found["fine"], "now") == ("would propose 3: queue 1500m/1 (avg)", False)
+    assert line(found["fine"], "now") == ("would propose 3: queue 1.5/1 (avg)", False)
 
 
 def test_an_adapter_is_built_for_a_dry_run_and_closed(tmp_path: Path, prometheus: str) -> None:
@@ -142,7 +142,7 @@ def test_instances_that_nobody_has_seen_before_are_not_taken_for_new(tmp_path: P
     assert line(found, "target") == ("size 2, 2 instances: 2 ready", False)
     said = '2 samples joined, 1 not, each matching no instance or several: instance="stranger"; w1 is known as w1'
     assert line(found, "cpu") == (said, False)
-    assert line(found, "now") == ("would propose 3: cpu 90%/60%", False)
+    assert line(found, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
 
 
 def test_when_no_sample_joins_it_is_wrong(tmp_path: Path, prometheus: str) -> None:

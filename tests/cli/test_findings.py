@@ -74,7 +74,7 @@ def test_a_target_that_works_says_what_would_be_proposed() -> None:
     assert block.title == "web on fleet/web-asg"
     assert line(block, "target") == ("size 2, 2 instances: 2 ready", False)
     assert line(block, "cpu") == ("2 samples joined", False)
-    assert line(block, "now") == ("would propose 3: cpu 90%/60%", False)
+    assert line(block, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
 
 
 def test_instances_are_told_apart_by_what_they_count_for() -> None:
@@ -163,7 +163,7 @@ def test_a_proposal_that_is_not_followed_at_once_says_why() -> None:
     """Without the reason it would look like a wrong metric."""
     text, wrong = line(found(state(instance("a"), instance("b")), ValueReading((900,))), "now")
     assert not wrong
-    assert text.startswith("would keep 2: queue 450m/1 (avg); ScaleDownStabilized: ")
+    assert text.startswith("would keep 2: queue 0.45/1 (avg); ScaleDownStabilized: ")
 
 
 def test_a_target_of_size_zero_is_switched_off_and_not_wrong() -> None:

@@ -95,7 +95,8 @@ def _metric_title(last: PointMetric, values: Sequence[tuple[datetime, float | No
     failed = len(values) - len(known)
     text = f"{_number(min(known))}{unit} to {_number(max(known))}{unit}" if known else UNKNOWN
     target = "" if last.target is None else f"; target {_number(last.target)}{unit}"
-    return f"{clean(last.name)}: {text}{target}" + (f"; no value in {failed} decisions" if failed else "")
+    average = "" if last.target_type is TargetType.VALUE else " (average)"
+    return f"{clean(last.name)}{average}: {text}{target}" + (f"; no value in {failed} decisions" if failed else "")
 
 
 def _metric(point: Point, name: str) -> PointMetric | None:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
 from autoscaler.documents.detail import Detail
-from autoscaler.documents.metric import MetricDocument
+from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
 from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
@@ -78,12 +78,13 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
     specs = detail.spec.metrics if detail.spec is not None else ()
     yield _METRICS, "( current / target )" if metrics else NONE
     for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
-        yield f"  {_label(metric, spec)}:", f"{metric.current or UNKNOWN} / {metric.target}"
+        yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}"
 
 
 def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:
     average = "target average value" if metric.target_type is TargetType.AVERAGE_VALUE else "target value"
-    share = "  (as a percentage of request)" if metric.target_type is TargetType.UTILIZATION else ""
+    utilization = metric.target_type is TargetType.UTILIZATION
+    share = "  (average, as a percentage of request)" if utilization else "  (average)"
     name = clean(metric.name)
     match metric.type:
         case MetricType.RESOURCE:
@@ -92,7 +93,7 @@ def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:
             container = spec.container if spec is not None else None
             return f"resource {name} of container {clean(container or UNKNOWN)!r} on instances{share}"
         case MetricType.PODS:
-            return f'"{name}" on instances'
+            return f'"{name}" on instances  (average)'
         case MetricType.OBJECT:
             described = spec.described_object if spec is not None else None
             return f'"{name}"' + (f" on {clean(described)}" if described else "") + f" ({average})"

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
+from autoscaler.documents.metric import current_decimal, target_decimal
+from autoscaler.model import TargetType
 
 
 def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:
@@ -34,7 +36,14 @@ def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
 def _cells(metric: ExplainedMetric) -> tuple[str, ...]:
     asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{' (wins)' if metric.wins else ''}"
     ratio = "-" if metric.ratio is None else f"{metric.ratio:.3f}"
-    return (clean(metric.name), metric.current or UNKNOWN, metric.target, ratio, asked, _samples(metric))
+    return (clean(metric.name), _current(metric), target_decimal(metric), ratio, asked, _samples(metric))
+
+
+def _current(metric: ExplainedMetric) -> str:
+    current = current_decimal(metric)
+    if current is None:
+        return UNKNOWN
+    return current if metric.target_type is TargetType.VALUE else f"{current} (avg)"
 
 
 def _samples(metric: ExplainedMetric) -> str:

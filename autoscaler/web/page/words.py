@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.documents.metric import MetricDocument
+from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
 from autoscaler.documents.summary import AutoscalerState, ConditionDocument, PauseDocument
 from autoscaler.model import ConditionType, Direction
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_decimal, format_duration
 
 MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.FAILING: "A metric, the target or a write failed",
@@ -74,15 +74,23 @@ def number(given: float | None) -> str:
 
 
 def value(metric: MetricDocument) -> str:
-    """A metric's current value: thousandths as decimals, else as kubectl writes it."""
-    if metric.current is None or metric.value is None:
-        return "unknown"
-    return number(metric.value) if metric.current.endswith("m") else metric.current
+    """A metric's current value, for reading: `63%`, `8.33`."""
+    return current_decimal(metric) or "unknown"
 
 
 def goal(metric: MetricDocument) -> str:
     """A metric's target, written the same way."""
-    return number(metric.target_value) if metric.target.endswith("m") else metric.target
+    return target_decimal(metric)
+
+
+def average(metric: MetricDocument) -> str:
+    """What kind of average the value is: `average utilization`, `average`, or nothing."""
+    return average_words(metric.target_type)
+
+
+def decimal(quantity: str) -> str:
+    """A quantity of kubectl's for reading: `37500m` is 37.5, `60%` stays."""
+    return format_decimal(int(quantity[:-1])) if quantity.endswith("m") else quantity
 
 
 def paused(pause: PauseDocument) -> str:
@@ -107,6 +115,8 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "number": number,
     "value": value,
     "goal": goal,
+    "average": average,
+    "decimal": decimal,
     "paused": paused,
     "bearing": bearing,
 }
