@@ -73,12 +73,7 @@ class AwsAsg:
         """All groups a hundred a call; EC2 is asked for instances that are new, AWS's other lists now and then."""
         if not targets:
             return {}
-        try:
-            self._writes.load()
-        except StateError as error:
-            raise TargetUnavailable(
-                f"what was written lately cannot be recalled, so no size is sure: {error}"
-            ) from None
+        self._recall_writes()
         found = self._describe(sorted({target.name for target in targets}), call)
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
         read = {name: self._read(name, group, failed, call) for name, group in found.items()}
@@ -89,11 +84,20 @@ class AwsAsg:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the group's DesiredCapacity, or end named victims."""
+        self._recall_writes()
         return self._scaling.scale(target.name, change, call)
 
     def close(self) -> None:
         """Close idle connections."""
         self._api.close()
+
+    def _recall_writes(self) -> None:
+        try:
+            self._writes.load()
+        except StateError as error:
+            raise TargetUnavailable(
+                f"what was written lately cannot be recalled, so no size is sure: {error}"
+            ) from None
 
     def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
         """What AWS says of each group, or why it does not."""

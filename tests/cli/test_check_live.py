@@ -153,7 +153,7 @@ def test_when_no_sample_joins_it_is_wrong(tmp_path: Path, prometheus: str) -> No
         examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"], "cpu"
     )
     assert wrong
-    assert text.startswith('0 samples joined, 1 not: instance="stranger"')
+    assert text.startswith('0 samples joined, 1 not, each matching no instance or several: instance="stranger"')
 
 
 def test_an_empty_query_is_wrong(tmp_path: Path, prometheus: str) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.aws_asg import http_client
-from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.errors import StateError, TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.model import Conflict, TargetRef, TargetState, Written
+from autoscaler.target import ForgetfulMemory
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 from tests.servers.faults import Fault
 from tests.servers.ports import free_port
@@ -300,16 +301,16 @@ def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connecti
     assert connection.scale("outside", again, 2) == Written(2)
 
 
-def test_a_state_folder_that_cannot_be_written_stops_the_write(
+def test_a_memory_that_cannot_be_written_stops_the_write(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write that is not remembered would be doubled where reads lag."""
 
     def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise StateError("state.db: the disk is full")
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr(ForgetfulMemory, "save", full)
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, TargetUnavailable)
-    assert "No space left" in str(outcome)
+    assert "the disk is full" in str(outcome)
     assert cloud.server.count("SetDesiredCapacity") == 0
