@@ -18,7 +18,7 @@ from autoscaler.record.entries import Key, key_of, newest_decisions
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
-from autoscaler.record.series import Point, row_of, unpack_points, whole_millis
+from autoscaler.record.series import Point, row_of, unpack_points
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
 from autoscaler.record.values import Cut, EventRow, Record, SeriesRow, StateSize
@@ -153,7 +153,7 @@ class Archive:
 
         Their times are whole milliseconds.
         """
-        first = _EARLIEST if since is None else whole_millis(to_micros(since))
+        first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection:
             points = [

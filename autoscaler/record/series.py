@@ -12,14 +12,6 @@ from autoscaler.record.evaluation import Outline
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import MetricPoint, SeriesRow
 
-_MICROS: Final = 1_000
-"""Times in the series are whole milliseconds."""
-
-
-def whole_millis(micros: int) -> int:
-    """The time without the rest that the series do not keep."""
-    return micros - micros % _MICROS
-
 
 class Point(NamedTuple):
     """One cycle. Metrics' values are in the unit of their target: whole percents, else thousandths."""
@@ -39,9 +31,7 @@ class Point(NamedTuple):
 
 def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
     """Of a decision's outline at a time (microseconds) and the configuration's bounds."""
-    return Point(
-        whole_millis(at), outline.current, outline.desired, *bounds, outline.dry_run, outline.metrics, outline.values
-    )
+    return Point(at, outline.current, outline.desired, *bounds, outline.dry_run, outline.metrics, outline.values)
 
 
 def row_of(point: Point) -> SeriesRow:
@@ -68,7 +58,7 @@ class _Block(msgspec.Struct, array_like=True):
     frames: list[tuple[_Frame, int]]
     """Each with for how many points it holds."""
     times: list[int]
-    """Milliseconds."""
+    """Microseconds: a moment that is chosen in a chart must be that of its decision."""
     currents: list[int | None]
     desired: list[int | None]
     values: list[int | None]
@@ -91,7 +81,7 @@ def pack_points(points: Sequence[Point]) -> bytes:
         _BLOCK.dump(
             _Block(
                 frames,
-                differences([point.at // _MICROS for point in points]),
+                differences([point.at for point in points]),
                 [point.current for point in points],
                 [point.desired for point in points],
                 values,
@@ -113,7 +103,7 @@ def unpack_points(data: bytes) -> list[Point]:
             number = len(points)
             points.append(
                 Point(
-                    times[number] * _MICROS,
+                    times[number],
                     block.currents[number],
                     block.desired[number],
                     minimum,
