@@ -94,6 +94,8 @@ class Daemon:
         self._settings = settings = read(options)
         state_dir = make_folder(state_folder(os.environ))
         self._state = State.open(settings.state.url, state_dir, retention_of(settings))
+        if self._state.taken_over is not None:
+            self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)
         self._runtime = Runtime(self._state, state_dir, clock, logger, self._report, self._metrics)
         try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, Final, Generic, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -188,9 +188,9 @@ def _decoder(hint: Any) -> _Convert | None:
     if kind in (str, int, float, bool):
         return None
     if kind is datetime:
-        return from_micros
+        return lru_cache(from_micros)  # all samples of a reading have a time or two
     if kind is timedelta:
-        return lambda micros: timedelta(microseconds=micros)
+        return lru_cache(lambda micros: timedelta(microseconds=micros))
     if kind in (Union, UnionType):
         return _union(tuple([member for member in arguments if member is not NoneType]))
     if kind in (Recommendation, ScaleEvent):
@@ -198,7 +198,9 @@ def _decoder(hint: Any) -> _Convert | None:
         return lambda place: entry(place["entry"])
     if is_dataclass(kind):
         return _Repeated(_dataclass(kind)) if kind in _REPEATED else _dataclass(kind)
-    if issubclass(kind, Enum | Exception):
+    if issubclass(kind, Enum):
+        return {member.value: member for member in kind}.__getitem__
+    if issubclass(kind, Exception):
         construct: _Convert = kind
         return construct
     return _collection(kind, arguments)

@@ -1,0 +1,106 @@
+"""What `bench.state` has recorded: a fleet whose sizes stay as they are, with constant or moving loads.
+
+It uses what both today's code and that of schema version 1 know, so that both can be measured with the same.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from autoscaler.decide import conclude, decide
+from autoscaler.model import (
+    Autoscaler,
+    Decision,
+    History,
+    Instance,
+    InstanceReading,
+    Limits,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Phase,
+    Query,
+    Sample,
+    TargetRef,
+    TargetState,
+    TargetType,
+)
+
+PERIOD: Final = timedelta(seconds=15)
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_CAPACITY: Final = 4_000
+"""Each instance's, in thousandths of a core."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`autoscalers` with one cpu metric and `instances` each."""
+
+    autoscalers: int
+    instances: int
+    moving: bool
+    """Every sample takes any value from 1.5 to 3 cores in each cycle; else 2.4, for ever."""
+
+    def scalers(self) -> Sequence[Autoscaler]:
+        """Their sizes have no room to move: what is measured is recording, not scaling."""
+        target = MetricTarget(TargetType.UTILIZATION, 60)
+        cpu = MetricSpec(MetricType.RESOURCE, "cpu", target, Query("rate(cpu[2m])"), request=_CAPACITY)
+        size = self.instances
+        return [
+            Autoscaler(f"web-{k:03}", TargetRef("fleet", f"web-asg-{k:03}"), size, size, (cpu,))
+            for k in range(self.autoscalers)
+        ]
+
+    def states(self) -> Sequence[TargetState]:
+        """One for each of the autoscalers, the same in every cycle."""
+        return [
+            TargetState(
+                self.instances,
+                self.instances,
+                tuple([_instance(k, each) for each in range(self.instances)]),
+                Limits(1, 1_000, "the group's MinSize and MaxSize"),
+            )
+            for k in range(self.autoscalers)
+        ]
+
+    def observe(
+        self, scalers: Sequence[Autoscaler], states: Sequence[TargetState], now: datetime, chance: random.Random
+    ) -> Mapping[str, Observation]:
+        """One cycle's, by the autoscaler's name."""
+        found = {}
+        for scaler, state in zip(scalers, states, strict=True):
+            names = [instance.name for instance in state.instances]
+            values = [chance.randrange(1_500, 3_000) if self.moving else 2_400 for _ in names]
+            samples = {
+                name: Sample(value, now, timedelta(minutes=2)) for name, value in zip(names, values, strict=True)
+            }
+            reading = InstanceReading(samples, dict.fromkeys(names, _CAPACITY))
+            found[scaler.name] = Observation(state, (reading,))
+        return found
+
+
+def decisions_of(
+    scalers: Sequence[Autoscaler],
+    observed: Mapping[str, Observation],
+    histories: Mapping[str, History],
+    now: datetime,
+) -> Sequence[Decision]:
+    """What is decided; sizes stay, so nothing is written."""
+    return [conclude(decide(scaler, observed[scaler.name], histories[scaler.name], now), None) for scaler in scalers]
+
+
+def _instance(scaler: int, number: int) -> Instance:
+    name = f"i-{scaler:08x}{number:08x}"
+    started = START - timedelta(hours=1 + scaler % 50, minutes=number)
+    address = f"10.{scaler % 250}.{number // 250}.{number % 250}"
+    return Instance(
+        name,
+        Phase.RUNNING,
+        ready=True,
+        ready_transition=started + timedelta(seconds=40),
+        started_at=started,
+        identities=frozenset({name, address, f"{address}:9100"}),
+    )
