@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, TargetRef
 from autoscaler.record import schema
-from autoscaler.record.binary import Binary
+from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import DECISION, Columns, decision_from
 from autoscaler.record.journal import Place, read_newest
 from autoscaler.record.rows import completed
@@ -149,8 +149,10 @@ def newest_decisions(
     decisions = {}
     for each in found:
         newest, whole = rows[each.id]
-        columns = completed(newest, whole)[DECISION]
-        decisions[each.id] = newest.number, decision_from(columns, newest.at, each.name, target_from(each.target))
+        with readable(each.name):
+            columns = completed(newest, whole)[DECISION]
+            decision = decision_from(columns, newest.at, each.name, target_from(each.target))
+        decisions[each.id] = newest.number, decision
     return decisions
 
 
