@@ -1,18 +1,19 @@
 """`state.maxSize`: what goes first when there is too much, and what never goes."""
 
+import random
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import Table, func, insert, select
 
 from autoscaler.record import Archive, Ledger, Retention, schema
-from autoscaler.record.housekeeping import live_bytes
+from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import START, at, decision, keep, scaler
 from tests.record.test_retention import noise
 
 QUARTER = 900.0
+MB = 1_000_000
 pytestmark = pytest.mark.usefixtures("short_blocks")
 
 
@@ -20,10 +21,10 @@ def limited(max_bytes: int) -> Retention:
     return replace(kept_for(), max_bytes=max_bytes)
 
 
-def fill(ledger: Ledger, quarters: int, first: int = 0, replicas: int = 1000) -> None:
+def fill(ledger: Ledger, quarters: int, first: int = 0) -> None:
     """A cycle of some kilobytes every quarter of an hour, an hour's to a block."""
     for quarter in range(first, first + quarters):
-        keep(ledger, decision(QUARTER * quarter), seen=noise(quarter, replicas))
+        keep(ledger, decision(QUARTER * quarter), seen=noise(quarter))
 
 
 def quarters(archive: Archive) -> list[float]:
@@ -36,18 +37,33 @@ def total(ledger: Ledger, table: Table) -> int:
         return int(connection.execute(select(func.coalesce(func.sum(table.c.size), 0))).scalar_one())
 
 
-def live(ledger: Ledger) -> int:
+def numbers(ledger: Ledger, table: Table) -> list[int]:
     with ledger._shared.readers.begin() as connection:
-        return live_bytes(connection)
+        return list(connection.execute(select(table.c.first).order_by(table.c.first)).scalars())
 
 
-def add_series(ledger: Ledger, count: int, size: int) -> None:
-    """So many blocks of series, years old."""
-    row = {"autoscaler_id": 1, "since": 0, "size": size, "body": bytes(size)}
+def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
+    """So many blocks of another autoscaler, one a minute, the newest a day old."""
+    newest = to_micros(START) - 24 * 3_600_000_000
+    rows = [
+        {
+            "autoscaler_id": 99,
+            "first": number,
+            "since": until,
+            "until": until,
+            "size": size,
+            "body": random.randbytes(size),
+        }
+        for number in range(1, count + 1)
+        for until in (newest - 60_000_000 * (count - number),)
+    ]
     with ledger._shared.database.writing() as connection:
-        connection.execute(
-            insert(schema.series), [row | {"first": -number, "until": number} for number in range(1, count + 1)]
-        )
+        connection.execute(insert(table), rows)
+
+
+def cycle(ledger: Ledger, seconds: float = 0) -> None:
+    """One in which the state is looked through."""
+    keep(ledger, decision(seconds))
 
 
 def test_nothing_is_cut_while_there_is_room(opener: Opener) -> None:
@@ -60,15 +76,15 @@ def test_nothing_is_cut_while_there_is_room(opener: Opener) -> None:
 
 def test_the_oldest_detail_goes_first(opener: Opener) -> None:
     """Charts and events are small, and asked for longest."""
-    ledger = opener.ledger(limited(1_600_000))
-    fill(ledger, 120, replicas=5000)
-    archive = opener.archive()
-    there = quarters(archive)
-    assert there == [float(number) for number in range(int(there[0]), 120)]
-    assert 20 < there[0] < 110
-    assert len(archive.series("web")) == 120
-    assert [cut.tier for cut in archive.cuts()] == ["detail"]
-    assert live(ledger) < 1_700_000
+    ledger = opener.ledger(limited(10 * MB))
+    add(ledger, schema.detail, 150, MB // 10)
+    add(ledger, schema.series, 150, 1_000)
+    cycle(ledger)
+    left = numbers(ledger, schema.detail)
+    assert left == list(range(left[0], 151))
+    assert 8.5 * MB < total(ledger, schema.detail) < 10 * MB
+    assert numbers(ledger, schema.series) == list(range(1, 151))
+    assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
 
 
 def test_what_was_cut_is_known(opener: Opener) -> None:
@@ -104,39 +120,44 @@ def test_what_decisions_remember_is_never_cut(opener: Opener) -> None:
 
 def test_detail_keeps_half_while_there_are_series(opener: Opener) -> None:
     """Years of charts must not take the room of the last two days' explanations."""
-    ledger = opener.ledger(kept_for())
-    fill(ledger, 40)
-    detail = total(ledger, schema.detail)
-    add_series(ledger, 300, 4_000)
-    opener.close()
-    ledger = opener.ledger(replace(kept_for(retention=timedelta(days=36_500)), max_bytes=3 * detail))
-    fill(ledger, 8, first=40)
-    assert total(ledger, schema.detail) >= detail
-    assert total(ledger, schema.series) < 300 * 4_000
+    ledger = opener.ledger(limited(10 * MB))
+    add(ledger, schema.detail, 80, MB // 10)
+    add(ledger, schema.series, 80, MB // 10)
+    cycle(ledger)
+    assert 4.9 * MB <= total(ledger, schema.detail) <= 5 * MB
+    assert 3.5 * MB < total(ledger, schema.series) < 5 * MB
+    assert [cut.tier for cut in opener.archive().cuts()] == ["detail", "series"]
+
+
+def test_less_detail_than_half_is_left_alone_while_there_are_series(opener: Opener) -> None:
+    """Also where more of them have to go than do at one time."""
+    ledger = opener.ledger(limited(10 * MB))
+    add(ledger, schema.detail, 40, MB // 10)
+    add(ledger, schema.series, 2_500, 4_000)
+    left = []
+    for each in range(4):
+        cycle(ledger, each)
+        left.append(len(numbers(ledger, schema.series)))
+    assert left[0] == 1_500
+    assert 1_000 < left[-1] < 1_500
+    assert numbers(ledger, schema.detail) == list(range(1, 41))
     assert [cut.tier for cut in opener.archive().cuts()] == ["series"]
 
 
-def test_detail_keeps_half_also_where_series_take_several_commits_to_cut(opener: Opener) -> None:
-    """At most a thousand rows go at a time."""
-    ledger = opener.ledger(kept_for())
-    fill(ledger, 40)
-    detail = total(ledger, schema.detail)
-    add_series(ledger, 2_500, 400)
-    opener.close()
-    ledger = opener.ledger(replace(kept_for(retention=timedelta(days=36_500)), max_bytes=3 * detail))
-    seen = []
-    for quarter in range(40, 44):
-        keep(ledger, decision(QUARTER * 40 + quarter))
-        seen.append(total(ledger, schema.detail) >= detail)
-    assert seen == [True] * 4
+def test_more_detail_than_goes_at_one_time_goes_before_any_series(opener: Opener) -> None:
+    ledger = opener.ledger(limited(10 * MB))
+    add(ledger, schema.detail, 3_500, 4_000)
+    add(ledger, schema.series, 100, 4_000)
+    for each in range(6):
+        cycle(ledger, each)
+    assert len(numbers(ledger, schema.detail)) < 2_500
+    assert len(numbers(ledger, schema.series)) == 100
 
 
 def test_the_rest_of_detail_goes_when_there_is_nothing_else(opener: Opener) -> None:
-    """More than half of it, when the series are all of the last hour."""
-    ledger = opener.ledger(limited(10**9))
-    fill(ledger, 40)
-    before = total(ledger, schema.detail)
-    opener.close()
-    ledger = opener.ledger(limited(before // 2))
-    fill(ledger, 2, first=40)
-    assert total(ledger, schema.detail) < before // 4
+    """More than half of it."""
+    ledger = opener.ledger(limited(1))
+    add(ledger, schema.detail, 40, MB // 10)
+    add(ledger, schema.series, 40, MB // 10)
+    cycle(ledger)
+    assert numbers(ledger, schema.detail) == numbers(ledger, schema.series) == []
