@@ -1,7 +1,7 @@
 """The read side: what was decided, when, and why. For the command line, the page and metrics."""
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from heapq import merge
@@ -14,6 +14,7 @@ from autoscaler.errors import StateError
 from autoscaler.model import Decision, EventType, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema
+from autoscaler.record.binary import readable
 from autoscaler.record.entries import Key, key_of, newest_decisions
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
@@ -65,11 +66,14 @@ class Archive:
         self.close()
 
     def latest(self) -> Mapping[str, Decision]:
-        """The last decision about each autoscaler remembered, also of those that left the configuration."""
+        """The last decision about each autoscaler remembered, also of those that left the configuration.
+
+        One whose record is damaged is left out: `record_at` says what is wrong with it.
+        """
         found: MutableMapping[Key, Decision] = {} if self._published is None else self._published
         if not self._complete:
             with self._reading() as connection:
-                for _, decision in newest_decisions(connection).values():
+                for decision in _newest_readable(connection):
                     found.setdefault(key_of(decision.name, decision.target), decision)
             self._complete = self._published is not None
         newest = dict[str, Decision]()
@@ -90,7 +94,7 @@ class Archive:
         In force is the last that was committed of those made at or before the time.
         """
         until = _LATEST if at is None else to_micros(at)
-        with self._reading() as connection:
+        with self._reading() as connection, readable(name):
             found = [record for owner in recorded(connection, name) if (record := owner.record_at(until)) is not None]
         return max(found, key=lambda record: record.decision.now, default=None)
 
@@ -101,7 +105,7 @@ class Archive:
         """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
-        with self._reading() as connection:
+        with self._reading() as connection, readable(name):
             for owner in recorded(connection, name):
                 for rows in owner.runs(first, last):
                     yield from (
@@ -155,7 +159,7 @@ class Archive:
         """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
-        with self._reading() as connection:
+        with self._reading() as connection, readable(name):
             points = [
                 point for owner in recorded(connection, name) for point in _points(connection, owner, first, last)
             ]
@@ -196,6 +200,19 @@ class Archive:
     def _reading(self) -> Iterator[Connection]:
         with databases.state_errors(self._url), self._engine.begin() as connection:
             yield connection
+
+
+def _newest_readable(connection: Connection) -> list[Decision]:
+    """The newest decision about each autoscaler and target, without those that cannot be read."""
+    try:
+        return [decision for _, decision in newest_decisions(connection).values()]
+    except StateError:
+        decisions = list[Decision]()
+        for owner_id in connection.execute(select(schema.memory.c.autoscaler_id)).scalars().all():
+            with suppress(StateError):
+                found = newest_decisions(connection, schema.autoscaler.c.id == owner_id)
+                decisions += [decision for _, decision in found.values()]
+        return decisions
 
 
 def _cuts(connection: Connection) -> Sequence[Cut]:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
-from autoscaler.record.binary import Binary
+from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import DECISION, Columns, decision_from
 from autoscaler.record.journal import Place, read_newest
 from autoscaler.record.rows import completed
@@ -154,8 +154,10 @@ def newest_decisions(
         if each.id not in rows:
             raise StateError(f"autoscaler {each.name!r}: its newest cycle is missing; restore a backup of the state")
         newest, whole = rows[each.id]
-        columns = completed(newest, whole)[DECISION]
-        decisions[each.id] = newest.number, decision_from(columns, newest.at, each.name, target_from(each.target))
+        with readable(each.name):
+            columns = completed(newest, whole)[DECISION]
+            decision = decision_from(columns, newest.at, each.name, target_from(each.target))
+        decisions[each.id] = newest.number, decision
     return decisions
 
 

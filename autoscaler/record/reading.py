@@ -37,7 +37,7 @@ class RecordedAutoscaler:
             query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.number == number)
             body = self._connection.execute(query).scalar_one_or_none()
             if body is None:
-                raise StateError(f"autoscaler {self.name!r}: a recorded specification is missing; restore a backup")
+                raise StateError("a recorded specification is missing; restore a backup of the state")
             self._specs[number] = SPEC.load(body)
         return self._specs[number]
 
@@ -114,9 +114,7 @@ class RecordedAutoscaler:
             if row.whole:
                 whole = row
             if whole is None or row.base != whole.number:
-                raise StateError(
-                    f"autoscaler {self.name!r}: recorded cycles are missing; restore a backup of the state"
-                )
+                raise StateError("recorded cycles are missing; restore a backup of the state")
             columns = completed(row, whole)
             decision = decision_from(columns[DECISION], row.at, self.name, self.target)
             history: History | None = None  # of a copy
