@@ -5,6 +5,7 @@ import signal
 import sys
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
@@ -13,6 +14,10 @@ from tests.parallel import Units, end_processes_of, longest_first
 # A shell without job control starts what it puts into the background with SIGINT ignored, and every process that a
 # test starts would inherit that. The tests of Ctrl-C need what a terminal gives.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long one example takes depends on the machine and on what else it is doing.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 # Where nobody may write bytecode, every daemon that a test starts and every worker of pytest-xdist would compile all
 # that it imports anew: a third of the unit tests' processor time.

@@ -36,7 +36,7 @@ LONGEST: Final = (
     "docker",
     "aws",
     "tests/systemd/test_booted.py",
-    "tests/show/http/test_openapi.py",
+    "tests/web/test_openapi.py",
     "tests/e2e/test_aws_asg.py",
     "tests/packaging/test_wheel.py",
     "tests/daemon/test_failures.py",

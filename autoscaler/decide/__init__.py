@@ -3,6 +3,6 @@
 from autoscaler.decide.changed import changed
 from autoscaler.decide.conclude import conclude
 from autoscaler.decide.pipeline import decide
-from autoscaler.decide.remember import remember
+from autoscaler.decide.remember import intent_of, remember
 
-__all__ = ["changed", "conclude", "decide", "remember"]
+__all__ = ["changed", "conclude", "decide", "intent_of", "remember"]

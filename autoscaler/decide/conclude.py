@@ -60,10 +60,7 @@ def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decis
     conditions = Conditions(decision.conditions, decision.now)
     conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, f"the target's size was set to {outcome.size}")
     if decision.scaled_to_zero is not None:
-        zero = decision.scaled_to_zero
-        message = "scaled to zero by the autoscaler" if zero else "not scaled to zero by the autoscaler"
-        reason = Reason.SCALED_TO_ZERO if zero else Reason.NOT_SCALED_TO_ZERO
-        conditions.set(ConditionType.SCALED_TO_ZERO, zero, reason, message)
+        conditions.set_scaled_to_zero(zero=decision.scaled_to_zero)
     own = () if decision.scale_event is None else (decision.scale_event,)
     rise = change.size > change.decided_from
     event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, f"New size: {outcome.size}; reason: {change.reason}")

@@ -32,8 +32,16 @@ class Conditions:
         """Replace one. A later stage may replace it again: the last word counts."""
         self._set[kind] = (status, reason, message)
 
+    def set_scaled_to_zero(self, *, zero: bool) -> None:
+        """A size was written: whether it is a zero that the autoscaler may leave again by itself."""
+        message = "scaled to zero by the autoscaler" if zero else "not scaled to zero by the autoscaler"
+        reason = Reason.SCALED_TO_ZERO if zero else Reason.NOT_SCALED_TO_ZERO
+        self.set(ConditionType.SCALED_TO_ZERO, zero, reason, message)
+
     def is_true(self, kind: ConditionType) -> bool:
-        """Whether it was true before this decision."""
+        """Whether it is true so far."""
+        if kind in self._set:
+            return self._set[kind][0]
         known = self._known.get(kind)
         return known is not None and known.status
 

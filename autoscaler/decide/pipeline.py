@@ -123,6 +123,8 @@ class _Draft:
             if self.scaler.behavior is not None:  # without one no events are kept
                 event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
                 (self.scale_ups if rise else self.scale_downs).append(event)
+            if intent.scaled_to_zero is not None:
+                self.conditions.set_scaled_to_zero(zero=intent.scaled_to_zero)
             self.trace.append(
                 Step(Reason.SETTLED, intent.decided_from, intent.size, f"written {intent.at.isoformat()}")
             )

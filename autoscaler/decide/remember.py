@@ -42,6 +42,14 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
     )
 
 
+def intent_of(decision: Decision) -> Intent | None:
+    """What is announced before a decision's change is written; None: it has none."""
+    change = decision.change
+    if change is None:
+        return None
+    return Intent(change.size, change.decided_from, decision.now, decision.scaled_to_zero)
+
+
 def _unfinished(history: History, decision: Decision) -> Intent | None:
     """The write that may still arrive at the target, if there is one.
 
@@ -49,8 +57,8 @@ def _unfinished(history: History, decision: Decision) -> Intent | None:
     target shows its size, a later write of ours ends with a known size, or so long that no policy's period would count
     it.
     """
-    change, outcome = decision.change, decision.outcome
-    own = None if change is None else Intent(change.size, change.decided_from, decision.now)
+    outcome = decision.outcome
+    own = intent_of(decision)
     if isinstance(outcome, TargetUnavailable):
         return own
     intent = history.unfinished

@@ -40,6 +40,8 @@ class Intent:
     size: int
     decided_from: int
     at: datetime
+    scaled_to_zero: bool | None = None
+    """What the condition ScaledToZero becomes if it arrived; None: it stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.state import State
-from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, StateSize
+from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, StateSize, Takeover
 
 __all__ = [
     "Archive",
@@ -18,6 +18,7 @@ __all__ = [
     "SeriesRow",
     "State",
     "StateSize",
+    "Takeover",
     "make_folder",
     "state_folder",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from heapq import merge
 from pathlib import Path
 from typing import Final, Self
 
@@ -16,8 +17,8 @@ from autoscaler.record import schema
 from autoscaler.record.entries import Key, key_of, newest_decisions
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
-from autoscaler.record.rows import Row
-from autoscaler.record.series import Point, row_of, unpack_points
+from autoscaler.record.rows import runs
+from autoscaler.record.series import Point, row_of, unpack_points, whole_millis
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
 from autoscaler.record.values import Cut, EventRow, Record, SeriesRow, StateSize
@@ -90,7 +91,7 @@ class Archive:
         """
         until = _LATEST if at is None else to_micros(at)
         with self._reading() as connection:
-            found = [record for owner in recorded(connection, name) if (record := _record_at(owner, until)) is not None]
+            found = [record for owner in recorded(connection, name) if (record := owner.record_at(until)) is not None]
         return max(found, key=lambda record: record.decision.now, default=None)
 
     def records(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Iterator[Record]:
@@ -102,7 +103,7 @@ class Archive:
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection:
             for owner in recorded(connection, name):
-                for rows in (*owner.blocks(first, last), owner.unpacked()):
+                for rows in owner.runs(first, last):
                     yield from (
                         record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
                     )
@@ -148,8 +149,11 @@ class Archive:
         ]
 
     def series(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Sequence[SeriesRow]:
-        """A light row for each decision from `since` to `until`, both included, in the order of their commits."""
-        first = _EARLIEST if since is None else to_micros(since)
+        """A light row for each decision from `since` to `until`, both included, in the order of their commits.
+
+        Their times are whole milliseconds.
+        """
+        first = _EARLIEST if since is None else whole_millis(to_micros(since))
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection:
             points = [
@@ -199,26 +203,18 @@ def _cuts(connection: Connection) -> Sequence[Cut]:
     return [Cut(row.tier, from_micros(row.until), from_micros(row.at)) for row in rows]
 
 
-def _record_at(owner: RecordedAutoscaler, until: int) -> Record | None:
-    for rows in (owner.unpacked(), owner.newest_block(until)):
-        fitting = [row for row in rows if row.at <= until]
-        if fitting:
-            return owner.record_of(rows, fitting[-1])
-    found = owner.newest_change(until)
-    return None if found is None else found[1]
-
-
 def _points(connection: Connection, owner: RecordedAutoscaler, since: int, until: int) -> Iterator[Point]:
     table = schema.series
     query = (
-        select(table.c.body)
+        select(table.c.first, table.c.body)
         .where(table.c.autoscaler_id == owner.id, table.c.until >= since, table.c.since <= until)
         .order_by(table.c.first)
     )
-    for row in connection.execute(query):
-        yield from unpack_points(row.body)
-    rows: list[Row] = owner.unpacked()
-    yield from points_of(rows, bounds_of(connection, [owner.id])[owner.id])
+    bounds = bounds_of(connection, [owner.id])[owner.id]
+    packed = ((row.first, unpack_points(row.body)) for row in connection.execute(query))
+    unpacked = [(rows[0].number, points_of(rows, bounds)) for rows in runs(owner.unpacked())]
+    for _, points in merge(packed, unpacked, key=lambda part: part[0]):
+        yield from points
 
 
 def _postgresql_size(connection: Connection) -> StateSize:

@@ -22,7 +22,8 @@ _LARGEST: Final = 2**28
 """Bytes that one block may unpack to: a damaged length must not ask for all memory."""
 _ESCAPED: Final = b"\xc1"
 """A byte that MessagePack never begins with: what follows has its texts and large numbers escaped."""
-_NUMBER: Final = "\x00int"
+_NUMBER: Final = "\0int"
+"""Stands before a large number; a text of ours that begins with NUL has another one before it."""
 _DAMAGED: Final = "the state is damaged, restore a backup"
 
 
@@ -58,7 +59,8 @@ class Binary(Generic[_T]):
 def _escape(value: Any) -> Any:
     """Every text as the Latin-1 reading of its UTF-8, which holds lone surrogates; every large number as text."""
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("latin-1")
+        text = value.encode("utf-8", "surrogatepass").decode("latin-1")
+        return f"\0{text}" if text.startswith("\0") else text
     if isinstance(value, dict):
         return {_escape(key): _escape(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -70,7 +72,7 @@ def _escape(value: Any) -> Any:
 
 def _unescape(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("latin-1").decode("utf-8", "surrogatepass")
+        return value.removeprefix("\0").encode("latin-1").decode("utf-8", "surrogatepass")
     if isinstance(value, dict):
         if _NUMBER in value:
             return int(value[_NUMBER])

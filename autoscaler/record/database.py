@@ -7,6 +7,7 @@ two flushes a cycle. NORMAL would survive kill -9 as well, and could forget the 
 
 import fcntl
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,7 +78,9 @@ def connect(url: URL, *, read_only: bool = False) -> Engine:
     try:
         if url.get_backend_name() != "sqlite":
             limits = {name: value for name, value in _POSTGRESQL_LIMITS.items() if name not in url.query}
-            return create_engine(url, pool_pre_ping=True, connect_args=limits)
+            # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
+            level = "REPEATABLE READ" if read_only else "READ COMMITTED"
+            return create_engine(url, pool_pre_ping=True, connect_args=limits, isolation_level=level)
         engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})
     except (ImportError, NoSuchModuleError):
         raise StateError(
@@ -149,17 +152,19 @@ def state_errors(url: URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
+        raise StateError(f"{place(url)}: {_cause(error.orig)}") from error
+    except sqlite3.Error as error:  # from what is done without SQLAlchemy
         raise StateError(f"{place(url)}: {_cause(error)}") from error
     except SQLAlchemyError as error:
         raise StateError(f"{place(url)}: {type(error).__name__}: {_first_line(error)}") from error
 
 
-def _cause(error: DBAPIError) -> str:
-    name = getattr(error.orig, "sqlite_errorname", None)
+def _cause(error: BaseException | None) -> str:
+    name = getattr(error, "sqlite_errorname", None)
     if name is None:
-        return f"the database failed: {_first_line(error.orig)}"
+        return f"the database failed: {_first_line(error)}"
     known = (remedy for prefix, remedy in _SQLITE_REMEDIES.items() if name.startswith(prefix))
-    return next(known, f"the database failed: {_first_line(error.orig)} ({name})")
+    return next(known, f"the database failed: {_first_line(error)} ({name})")
 
 
 def _first_line(error: object) -> str:

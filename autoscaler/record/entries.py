@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, TargetRef
+from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.evaluation import DECISION, Columns, decision_from
@@ -23,6 +23,7 @@ Key: TypeAlias = tuple[str, str]
 TARGET: Final = Binary[TargetRef](TargetRef)
 HISTORY: Final = Binary[History](History)
 SPEC: Final = Binary[Autoscaler](Autoscaler)
+SIGHTINGS: Final = Binary[Sightings](Sightings)
 
 
 class _Remembered(msgspec.Struct, array_like=True):
@@ -92,13 +93,14 @@ class Entry:
     """The newest evaluation's."""
 
 
-def intent_row(entry: Entry, intent: Intent) -> dict[str, int]:
+def intent_row(entry: Entry, intent: Intent) -> dict[str, int | None]:
     """Its row of the table `intent`."""
     return {
         "autoscaler_id": entry.id,
         "size": intent.size,
         "decided_from": intent.decided_from,
         "at": to_micros(intent.at),
+        "scaled_to_zero": intent.scaled_to_zero,
     }
 
 
@@ -134,6 +136,7 @@ def newest_decisions(
     query = (
         select(
             owner.c.id,
+            memory.c.number,
             owner.c.connection,
             memory.c.period,
             memory.c.page,
@@ -145,7 +148,7 @@ def newest_decisions(
         .order_by(memory.c.at)
     )
     found = connection.execute(query if of is None else query.where(of)).all()
-    rows = read_newest(connection, [Place(*each[:5]) for each in found])
+    rows = read_newest(connection, [Place(*each[:6]) for each in found])
     decisions = {}
     for each in found:
         if each.id not in rows:
@@ -172,7 +175,7 @@ def load_entries(connection: Connection, name: str, slots: Collection[int]) -> d
         entry.history = history_from(found.body, entry.latest)
     for found in connection.execute(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine))):
         entry = entries[found.autoscaler_id][1]
-        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at))
+        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at), found.scaled_to_zero)
         entry.history = replace(entry.history, unfinished=entry.intent)
     newest = (
         select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))

@@ -146,20 +146,27 @@ def _cut(connection: Connection, max_bytes: int, now: int) -> bool:
         return False
     before = now - _LAST_HOUR
     detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
+    series = (schema.series, schema.change)
     to_half = max(0, detail - max_bytes // 2)
-    freed = _cut_tier(connection, DETAIL, (schema.detail,), before, min(excess, to_half), now)
-    if freed < excess:
-        freed += _cut_tier(connection, SERIES, (schema.series, schema.change), before, excess - freed, now)
-    if freed < excess:
-        freed += _cut_tier(connection, DETAIL, (schema.detail,), before, excess - freed, now)
+    freed, left = _cut_tier(connection, DETAIL, (schema.detail,), before, min(excess, to_half), now)
+    for tier, tables in ((SERIES, series), (DETAIL, (schema.detail,))):
+        if not left:
+            bytes_gone, left = _cut_tier(connection, tier, tables, before, excess - freed, now)
+            freed += bytes_gone
     return freed > 0 and live_bytes(connection) > max_bytes
 
 
-def _cut_tier(connection: Connection, tier: str, tables: Sequence[Table], before: int, excess: int, now: int) -> int:
-    """Delete the tier's oldest rows, all of before `before`, until `excess` bytes are gone. Returns how many are."""
+def _cut_tier(
+    connection: Connection, tier: str, tables: Sequence[Table], before: int, excess: int, now: int
+) -> tuple[int, bool]:
+    """Delete the tier's oldest rows, all of before `before`, until `excess` bytes are gone.
+
+    Returns how many are, and whether it left some of that for another time: there were too many rows for one.
+    """
     if excess <= 0:
-        return 0
+        return 0, False
     freed = 0
+    left = False
     cut_until: int | None = None
     for table in tables:
         column = table.c.until if "until" in table.c else table.c.at
@@ -176,10 +183,11 @@ def _cut_tier(connection: Connection, tier: str, tables: Sequence[Table], before
             continue
         connection.execute(delete(table).where(column <= last))
         freed += gone
+        left |= freed < excess and len(rows) == _ROWS_AT_ONCE
         cut_until = last if cut_until is None else max(last, cut_until)
     if cut_until is not None:
         schema.upsert(connection, schema.cut, [{"tier": tier, "until": cut_until, "at": now}])
-    return freed
+    return freed, left
 
 
 def _give_back(connection: Connection) -> None:

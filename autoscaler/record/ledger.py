@@ -16,12 +16,13 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
+from autoscaler.decide import intent_of
 from autoscaler.errors import StaleLedger
-from autoscaler.model import Autoscaler, Decision, History, Intent, Observed, Sightings, Steering, TargetRef
+from autoscaler.model import Autoscaler, Decision, History, Observed, Sightings, Steering, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import Database, state_errors
-from autoscaler.record.entries import Entry, Key, intent_row, key_of, load_entries, target_from, target_text
+from autoscaler.record.entries import SIGHTINGS, Entry, Key, intent_row, key_of, load_entries, target_from, target_text
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Pages, read_pages
 from autoscaler.record.recording import Recording, write
@@ -30,7 +31,6 @@ from autoscaler.record.steering import SteeringCache
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
-_SIGHTINGS: Final = Binary[Sightings](Sightings)
 _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
 
@@ -60,10 +60,12 @@ class Ledger:
         """None: not read yet, or in doubt since a transaction failed."""
         self._sightings: dict[str, Sightings] | None = None
         """By target; None: as above."""
-        self._keys: frozenset[Key] | None = None
-        """Of the autoscalers that the lane has; None: not said."""
         self._pages: dict[tuple[int, int], Pages] | None = None
         """What there is of the journal, by period and chunk; None: as above."""
+        self._followed: frozenset[Key] | None = None
+        """This lane's autoscalers; None: not known yet, every one that the state remembers is held."""
+        self._fresh: Mapping[Key, History] = {}
+        """What the cycle under way decides from, of autoscalers that the state does not know yet."""
 
     def is_current(self, target: TargetRef) -> bool:
         """Whether no later epoch of the target's slot has begun in this process."""
@@ -71,13 +73,19 @@ class Ledger:
         return self._shared.newest.get((self.connection, slot)) == self._epochs.get(slot)
 
     def follow(self, scalers: Collection[Autoscaler]) -> None:
-        """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it)."""
-        self._keys = keys = frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
-        targets = {target for _, target in keys}
+        """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it).
+
+        What comes back is read again: the state may have forgotten it meanwhile.
+        """
+        before, keys = self._followed, frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
+        self._followed = keys
+        if before is None or not keys <= before:
+            self._entries = self._sightings = None
+            return
         if self._entries is not None:
-            entries = {key: entry for key, entry in self._entries.items() if key in keys}
-            self._entries = entries if len(entries) == len(keys) else None  # others may be remembered from long ago
+            self._entries = {key: entry for key, entry in self._entries.items() if key in keys}
         if self._sightings is not None:
+            targets = {target for _, target in keys}
             self._sightings = {target: seen for target, seen in self._sightings.items() if target in targets}
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
@@ -86,14 +94,19 @@ class Ledger:
             steering = self._shared.steering.current(connection)
         entries = self._loaded()
         histories = {}
+        fresh = dict[Key, History]()
         for scaler in scalers:
-            entry = entries.get(key_of(scaler.name, scaler.target))
+            key = key_of(scaler.name, scaler.target)
+            entry = entries.get(key)
             known = History() if entry is None else entry.history
             asked = steering.get(scaler.name, Steering())
             history = known if asked == known.steering else replace(known, steering=asked)
-            if entry is not None:
+            if entry is None:
+                fresh[key] = history
+            else:
                 entry.given = history
             histories[scaler.name] = history
+        self._fresh = fresh
         return histories
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
@@ -101,22 +114,22 @@ class Ledger:
         if self._sightings is None:
             with self._reading() as connection:
                 rows = connection.execute(select(schema.sighting)).all()
-            mine = {target for _, target in self._keys} if self._keys is not None else {row.target for row in rows}
-            self._sightings = {row.target: _SIGHTINGS.load(row.body) for row in rows if row.target in mine}
+            followed = self._followed
+            mine = {row.target for row in rows} if followed is None else {target for _, target in followed}
+            self._sightings = {row.target: SIGHTINGS.load(row.body) for row in rows if row.target in mine}
         known = self._sightings
         return {target: known[text] for target in targets if (text := target_text(target)) in known}
 
     def intend(self, decisions: Sequence[Decision]) -> None:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written."""
-        live = [(made, made.change) for made in decisions if made.change is not None and not made.dry_run]
+        live = [(made, intent) for made in decisions if (intent := intent_of(made)) is not None and not made.dry_run]
         if not live:
             return
         with self._commit({slot_of(made.target) for made, _ in live}) as connection:
             owners = self._owners(connection, [made for made, _ in live])
-            intents = [Intent(change.size, change.decided_from, made.now) for made, change in live]
-            rows = [intent_row(entry, intent) for entry, intent in zip(owners, intents, strict=True)]
+            rows = [intent_row(entry, intent) for entry, (_, intent) in zip(owners, live, strict=True)]
             schema.upsert(connection, schema.intent, rows)
-        for entry, intent in zip(owners, intents, strict=True):
+        for entry, (_, intent) in zip(owners, live, strict=True):
             entry.history = replace(entry.history, unfinished=intent)
             entry.intent = intent
 
@@ -136,7 +149,7 @@ class Ledger:
             owners = self._owners(connection, decisions)
             pages = self._pages_of_journal(connection)
             carried = write(connection, self.connection, pages, list(zip(owners, prepared, strict=True)))
-            rows = [{"target": text, "body": _SIGHTINGS.dump(known)} for text, known in seen.items()]
+            rows = [{"target": text, "body": SIGHTINGS.dump(known)} for text, known in seen.items()]
             schema.upsert(connection, schema.sighting, rows)
             if decisions:
                 gone = self._shared.housekeeper.tidy(connection, decisions[0].now)
@@ -192,8 +205,8 @@ class Ledger:
         if self._entries is None:
             with self._reading() as connection:
                 entries = load_entries(connection, self.connection, self._epochs)
-            keys = entries.keys() if self._keys is None else self._keys
-            self._entries = {key: entry for key, entry in entries.items() if key in keys}
+            followed = self._followed
+            self._entries = {key: each for key, each in entries.items() if followed is None or key in followed}
         return self._entries
 
     def _pages_of_journal(self, connection: Connection) -> dict[tuple[int, int], Pages]:
@@ -225,5 +238,6 @@ class Ledger:
             query = select(table.c.id, table.c.name, table.c.target, table.c.slot)
             for row in connection.execute(query.where(table.c.connection == self.connection)):
                 if (row.name, row.target) in fresh:
-                    entries[row.name, row.target] = Entry(row.id, row.slot)
+                    key = row.name, row.target
+                    entries[key] = Entry(row.id, row.slot, given=self._fresh.get(key, History()))
         return [entries[key] for key in keys]

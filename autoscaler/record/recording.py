@@ -93,6 +93,8 @@ def write(
 
     Returns the ids of autoscalers not among them whose newest row was carried to another page.
     """
+    if not pairs:
+        return ()
     chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
     for entry, recording in pairs:
         chunks.setdefault((recording.period, chunk_of(entry.id)), []).append((entry, recording))
@@ -118,7 +120,11 @@ def write(
     connection.execute(insert(schema.journal), journal)
     _write_specs(connection, placed)
     schema.upsert(connection, schema.memory, [_memory(*each) for each in placed])
-    changes = [_change(*each) for each in placed if changed(each[0].latest, each[1].decision)]
+    changes = [
+        change_row(entry.id, row, recording.columns)
+        for entry, recording, row, _ in placed
+        if changed(entry.latest, recording.decision)
+    ]
     if changes:
         connection.execute(insert(schema.change), changes)
     _write_events(connection, placed)
@@ -175,10 +181,11 @@ def _write_specs(connection: Connection, placed: Sequence[Placed]) -> None:
         connection.execute(insert(schema.spec), rows)
 
 
-def _change(entry: Entry, recording: Recording, row: Row, _: History) -> Values:
-    body = COLUMNS_OF_A_DECISION.dump(recording.columns[DECISION])
+def change_row(owner_id: int, row: Row, columns: Columns) -> Values:
+    """Its row of the table `change`, of all columns."""
+    body = COLUMNS_OF_A_DECISION.dump(columns[DECISION])
     return {
-        "autoscaler_id": entry.id,
+        "autoscaler_id": owner_id,
         "number": row.number,
         "at": row.at,
         "spec": row.spec,
@@ -205,7 +212,8 @@ def _write_events(connection: Connection, placed: Sequence[Placed]) -> None:
                 }
             )
     if rows:
-        schema.insert_absent(connection, schema.event_text, list(texts.values()))
+        in_order = [texts[key] for key in sorted(texts)]  # lanes that wait for each other's rows wait in one direction
+        schema.insert_absent(connection, schema.event_text, in_order)
         connection.execute(insert(schema.event), rows)
 
 

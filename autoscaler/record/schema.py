@@ -54,6 +54,7 @@ autoscaler = Table(
     Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
     UniqueConstraint("name", "target"),
     Index("autoscaler_connection", "connection"),
+    sqlite_autoincrement=True,  # the journal may still hold rows of one that was forgotten: no other gets its id
 )
 
 memory = Table(
@@ -75,6 +76,7 @@ intent = Table(
     Column("size", BigInteger, nullable=False),
     Column("decided_from", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),
+    Column("scaled_to_zero", Boolean),  # what the condition becomes if it arrived; NULL: it stays
 )
 
 sighting = Table(

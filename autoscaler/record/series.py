@@ -16,11 +16,16 @@ _MICROS: Final = 1_000
 """Times in the series are whole milliseconds."""
 
 
+def whole_millis(micros: int) -> int:
+    """The time without the rest that the series do not keep."""
+    return micros - micros % _MICROS
+
+
 class Point(NamedTuple):
     """One cycle. Metrics' values are in the unit of their target: whole percents, else thousandths."""
 
     at: int
-    """Microseconds."""
+    """Microseconds, of whole milliseconds."""
     current: int | None
     desired: int | None
     minimum: int
@@ -33,8 +38,10 @@ class Point(NamedTuple):
 
 
 def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
-    """Of a decision's outline and the configuration's bounds."""
-    return Point(at, outline.current, outline.desired, *bounds, outline.dry_run, outline.metrics, outline.values)
+    """Of a decision's outline at a time (microseconds) and the configuration's bounds."""
+    return Point(
+        whole_millis(at), outline.current, outline.desired, *bounds, outline.dry_run, outline.metrics, outline.values
+    )
 
 
 def row_of(point: Point) -> SeriesRow:

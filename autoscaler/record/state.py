@@ -16,13 +16,21 @@ from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.ledger import Ledger, Shared
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
-from autoscaler.record.takeover import take_over
+from autoscaler.record.takeover import take_over, take_over_tables
+from autoscaler.record.values import Takeover
 
 
 class State:
     """Made and closed by the daemon's main thread; `steer` and `archive` serve any."""
 
-    def __init__(self, database: Database, hold: FileLock | Claim, retention: Retention, closing: ExitStack) -> None:
+    def __init__(
+        self,
+        database: Database,
+        hold: FileLock | Claim,
+        retention: Retention,
+        closing: ExitStack,
+        taken_over: Takeover | None = None,
+    ) -> None:
         """As `open` makes it."""
         latest = dict[Key, Decision]()
         readers = databases.connect(database.url, read_only=True)
@@ -33,6 +41,8 @@ class State:
         self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), {}, latest)
         self.archive: Final = Archive(database.url, readers, latest)
         """For readers."""
+        self.taken_over: Final = taken_over
+        """What opening it took over from an older version; None: nothing."""
 
     @classmethod
     def open(cls, url: str | None, state_dir: Path, retention: Retention) -> "State":
@@ -41,24 +51,27 @@ class State:
         Raises StateError, also where another daemon uses it.
         """
         where = databases.locate(url, state_dir)
+        taken: Takeover | None = None
         with ExitStack() as closing:
             hold: FileLock | Claim
             if where.get_backend_name() == "sqlite":
                 hold = FileLock(where)
                 closing.callback(hold.release)
-                take_over(where)
+                taken = take_over(where)
             database = Database(where)
             closing.callback(database.close)
             with database.writing() as connection:
                 found = schema.version(connection)
                 if found is None:
                     schema.create(connection)
+                elif found == 1:  # on PostgreSQL: SQLite's was taken over into another file
+                    taken = take_over_tables(connection)
                 else:
                     schema.refuse_newer(found, databases.place(where))
             if not database.sqlite:
                 hold = Claim(database)
                 closing.callback(hold.release)
-            return cls(database, hold, retention, closing.pop_all())
+            return cls(database, hold, retention, closing.pop_all(), taken)
 
     def ledger(self, connection: str) -> Ledger:
         """What the autoscalers of an adapter connection remember, in a new epoch: older ledgers of it are stale now.

@@ -1,7 +1,147 @@
-"""A state of schema version 1 becomes one of this version, in a new file."""
+"""A state of schema version 1 becomes one of this version, beside which the old one stays.
 
-from sqlalchemy import URL
+On SQLite the new state is made in a file of its own and then takes the old one's name, in one step of the file system:
+whenever the process is killed, the next start finds either the old state or the finished new one under that name. On
+PostgreSQL one transaction does it all.
+"""
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import URL, Connection, text
+
+from autoscaler.errors import StateError
+from autoscaler.record import database as databases
+from autoscaler.record import schema, version1
+from autoscaler.record.conversion import Converted, convert
+from autoscaler.record.values import Takeover
+
+_SUFFIX: Final = ".v1"
+"""Of the old file's name from then on."""
+_UNFINISHED: Final = ".new"
+"""Of the new file's name until then."""
 
 
-def take_over(url: URL) -> None:
-    """Placeholder"""
+def take_over(url: URL) -> Takeover | None:
+    """Take over the SQLite file, if it is of version 1, while no other daemon can open it. Raises StateError.
+
+    None: there was nothing to take over.
+    """
+    begin = time.monotonic()
+    path = Path(str(url.database))
+    if not path.exists() or _version(url) != 1:
+        return None
+    kept, new = path.with_name(path.name + _SUFFIX), path.with_name(path.name + _UNFINISHED)
+    if kept.exists() and not kept.samefile(path):
+        raise StateError(
+            f"{databases.place(url)} was written by an older version, and {kept}, where it would be kept, is there "
+            "already; move that file away"
+        )
+    _checkpoint(url)
+    with _os_errors(url):
+        _remove(new)
+    try:
+        converted = _convert(url, url.set(database=str(new)))
+        with _os_errors(url):
+            shutil.copymode(path, new)
+            _sync(new)
+            if not kept.exists():
+                os.link(path, kept)
+            _sync(path.parent)  # the old file has its second name before it loses its first
+            new.replace(path)
+            _sync(path.parent)
+    except BaseException:
+        _remove(new)
+        raise
+    return _report(converted, str(kept), begin)
+
+
+def take_over_tables(connection: Connection) -> Takeover:
+    """Take over a PostgreSQL database of version 1, within the caller's transaction. Raises StateError."""
+    begin = time.monotonic()
+    connection.execute(text(f"CREATE SCHEMA {version1.SCHEMA}"))
+    for table in version1.metadata.tables.values():
+        connection.execute(text(f"ALTER TABLE {table.name} SET SCHEMA {version1.SCHEMA}"))
+    schema.create(connection)
+    return _report(convert(connection), f"schema {version1.SCHEMA}", begin)
+
+
+def _version(url: URL) -> int | None:
+    with _opened(url) as connection:
+        return schema.version(connection)
+
+
+def _checkpoint(url: URL) -> None:
+    """Bring everything into the one file: its log goes."""
+    with _opened(url) as connection:
+        _driver(connection).execute("PRAGMA journal_mode=DELETE").fetchall()
+
+
+def _convert(old: URL, new: URL) -> Converted:
+    with _opened(new, named=old) as connection:
+        driver = _driver(connection)
+        driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # no second file whose loss would matter
+        driver.execute(f"ATTACH ? AS {version1.SCHEMA}", (old.database,))
+        with connection.begin():
+            schema.create(connection)
+            return convert(connection)
+
+
+@contextmanager
+def _opened(url: URL, *, named: URL | None = None) -> Iterator[Connection]:
+    """A connection that nothing else uses. `named`: how messages call the state, if not by `url`."""
+    engine = databases.connect(url)
+    try:
+        with databases.state_errors(named or url), engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    """For what cannot be done in a transaction: SQLAlchemy begins one with the first statement."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)  # noqa: S101 - for mypy: it is the driver that SQLite has
+    return driver
+
+
+@contextmanager
+def _os_errors(url: URL) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            f"{databases.place(url)} was written by an older version and cannot be taken over: {error.strerror}; check "
+            "its folder, or move it away to start without a memory"
+        ) from error
+
+
+def _remove(new: Path) -> None:
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        new.with_name(new.name + suffix).unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Have the disk store a file's content, or a folder's names."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _report(converted: Converted, kept: str, begin: float) -> Takeover:
+    return Takeover(
+        kept=kept,
+        autoscalers=converted.autoscalers,
+        decisions=converted.decisions,
+        events=converted.events,
+        seconds=time.monotonic() - begin,
+        problems=tuple(converted.problems),
+    )

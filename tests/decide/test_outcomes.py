@@ -169,6 +169,15 @@ def test_scaling_to_zero_and_back_is_remembered_as_ours() -> None:
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (False, "NotScaledToZero")
 
 
+def test_a_write_of_zero_without_an_answer_is_left_again_once_it_shows() -> None:
+    """Else a target that we put to sleep would count as switched off, and never wake."""
+    sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
+    history = History(unfinished=Intent(0, 1, NOW, scaled_to_zero=True), at=NOW)
+    woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
+    assert woken.desired == 2
+    assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
+
+
 def test_a_size_of_zero_that_somebody_else_wrote_switches_scaling_off() -> None:
     decision = first_decision(scaler(QUEUE_15, minimum=0), state(0), value(30_000))
     assert decision.change is None
@@ -222,7 +231,7 @@ def test_overridden_bounds_take_the_place_of_the_configured_ones() -> None:
 def test_a_write_without_an_answer_counts_once_the_size_shows_that_it_arrived() -> None:
     """A time-out may hide a write that took effect; forgetting it would let a policy be exceeded."""
     unknown = remember(UP, History(), conclude(rising(), TargetUnavailable("no answer in time")))
-    assert unknown.unfinished == Intent(4, 2, NOW)
+    assert unknown.unfinished == Intent(4, 2, NOW, scaled_to_zero=False)
     later = NOW + timedelta(seconds=5)
     arrived = decide(UP, Observation(state(4), (value(600_000),)), unknown, later)
     assert arrived.scale_ups == (ScaleEvent(2, NOW),)
@@ -231,7 +240,7 @@ def test_a_write_without_an_answer_counts_once_the_size_shows_that_it_arrived() 
     assert lost.scale_ups == ()
 
 
-LOST = Intent(4, 2, NOW)
+LOST = Intent(4, 2, NOW, scaled_to_zero=False)
 """A rise from 2 to 4 without an answer."""
 
 
@@ -282,7 +291,7 @@ def test_a_later_write_that_changed_nothing_leaves_an_older_one_unfinished(outco
 
 def test_a_later_write_without_an_answer_takes_the_place_of_the_older_one() -> None:
     later = conclude(seen(2, load=600_000), TargetUnavailable("no answer in time"))
-    assert unfinished_after(later) == Intent(6, 2, later.now)
+    assert unfinished_after(later) == Intent(6, 2, later.now, scaled_to_zero=False)
 
 
 def test_an_announced_write_that_was_refused_is_finished() -> None:

@@ -1,4 +1,6 @@
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -6,8 +8,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, text
 
-from autoscaler.record import Archive, Store
+from autoscaler.record import Archive, Ledger, Retention, State
 from tests.record.postgresql import running_postgresql
+from tests.record.samples import FLEET
 
 
 @pytest.fixture(scope="session")
@@ -16,12 +19,8 @@ def postgresql() -> Iterator[str]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def url(request: pytest.FixtureRequest) -> str | None:
-    """`state.url` of an empty state: the default, SQLite, and a database of a real PostgreSQL."""
-    if request.param == "sqlite":
-        return None
-    server: str = request.getfixturevalue("postgresql")
+def new_database(server: str) -> str:
+    """`state.url` of an empty database on this server."""
     name = f"test_{uuid4().hex}"
     engine = create_engine(f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -30,18 +29,28 @@ def url(request: pytest.FixtureRequest) -> str | None:
     return f"{server}/{name}"
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def url(request: pytest.FixtureRequest) -> str | None:
+    """`state.url` of an empty state: the default, SQLite, and a database of a real PostgreSQL."""
+    return None if request.param == "sqlite" else new_database(request.getfixturevalue("postgresql"))
+
+
 class Opener:
     """Opens the state under test, and closes whatever is still open at the end."""
 
     def __init__(self, url: str | None, folder: Path) -> None:
         self.url, self.folder = url, folder
-        self._open: list[Archive] = []
+        self._open: list[State | Archive] = []
 
-    def store(self, retention: timedelta = timedelta(days=30)) -> Store:
+    def state(self, retention: Retention = Retention()) -> State:  # noqa: B008 - it is frozen
         """As the daemon opens it."""
-        store = Store.open(self.url, self.folder, retention)
-        self._open.append(store)
-        return store
+        state = State.open(self.url, self.folder, retention)
+        self._open.append(state)
+        return state
+
+    def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen
+        """As a lane of a daemon that has just started has it."""
+        return self.state(retention).ledger(FLEET)
 
     def archive(self) -> Archive:
         """As the command line opens it."""
@@ -53,6 +62,11 @@ class Opener:
         """Everything opened so far, as at the daemon's end."""
         while self._open:
             self._open.pop().close()
+
+    def restart(self) -> Ledger:
+        """Another daemon's lane on the same state."""
+        self.close()
+        return self.ledger()
 
 
 @pytest.fixture
@@ -67,3 +81,43 @@ def sqlite_opener(tmp_path: Path) -> Iterator[Opener]:
     opener = Opener(None, tmp_path / "state")
     yield opener
     opener.close()
+
+
+@pytest.fixture
+def postgresql_opener(postgresql: str, tmp_path: Path) -> Iterator[Opener]:
+    opener = Opener(new_database(postgresql), tmp_path / "state")
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Pages are packed after so few of them that a test need not wait for an hour's."""
+    pages = 4
+    monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", pages)
+    return pages
+
+
+@contextmanager
+def in_threads(works: Sequence[Callable[[], None]]) -> Iterator[list[BaseException]]:
+    """Each in a thread of its own, ended with the block; what they raised."""
+    raised: list[BaseException] = []
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    yield raised
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def kept_for(detail: timedelta = timedelta(days=2), retention: timedelta = timedelta(days=30)) -> Retention:
+    """These times, without a limit of bytes."""
+    return Retention(detail, retention, 10**12)

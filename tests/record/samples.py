@@ -1,6 +1,6 @@
 """Plain values to record."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -20,12 +20,14 @@ from autoscaler.model import (
     MetricTarget,
     MetricType,
     Observation,
+    Observed,
     Phase,
     Query,
     Recommendation,
     Sample,
     ScaleChange,
     ScaleEvent,
+    Sightings,
     Status,
     Step,
     TargetRef,
@@ -33,9 +35,11 @@ from autoscaler.model import (
     TargetType,
     Written,
 )
-from autoscaler.record import Store
+from autoscaler.record import Ledger
 
 START = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
+FLEET = "fleet"
+"""The adapter connection of all targets here."""
 CPU = MetricTarget(TargetType.UTILIZATION, 60)
 
 
@@ -46,7 +50,7 @@ def at(seconds: float) -> datetime:
 
 def scaler(name: str = "web", target: str = "web-asg", maximum: int = 20) -> Autoscaler:
     metric = MetricSpec(MetricType.RESOURCE, "cpu", CPU, Query("rate(cpu[2m])"), request=4000)
-    return Autoscaler(name, TargetRef("fleet", target), 1, maximum, (metric,))
+    return Autoscaler(name, TargetRef(FLEET, target), 1, maximum, (metric,))
 
 
 def observation(replicas: int = 5, busy: int = 2500) -> Observation:
@@ -68,7 +72,7 @@ def decision(
     metric = MetricOutcome("cpu", MetricType.RESOURCE, CPU, average_utilization=60 + size, ratio=1.05, proposal=size)
     return Decision(
         name=name,
-        target=TargetRef("fleet", target),
+        target=TargetRef(FLEET, target),
         now=now,
         dry_run=False,
         current=5,
@@ -99,7 +103,24 @@ def event(reason: str = "SuccessfulRescale", message: str = "New size: 8") -> Ev
     return Event(EventType.NORMAL, reason, message)
 
 
-def keep(store: Store, *decisions: Decision, scalers: Sequence[Autoscaler] = ()) -> None:
+def keep(
+    ledger: Ledger, *decisions: Decision, scalers: Sequence[Autoscaler] = (), seen: Observation | None = None
+) -> None:
     """One cycle's half that ends in `record`, for decisions about autoscalers as `scaler` makes them."""
-    store.recall(scalers or [scaler(made.name, made.target.name) for made in decisions])
-    store.record({made.name: observation() for made in decisions}, decisions)
+    used = {one.name: one for one in scalers or [scaler(made.name, made.target.name) for made in decisions]}
+    ledger.recall(list(used.values()))
+    save(ledger, *decisions, scalers=used, seen=seen)
+
+
+def save(
+    ledger: Ledger,
+    *decisions: Decision,
+    scalers: Mapping[str, Autoscaler] | None = None,
+    seen: Observation | None = None,
+    sightings: Sightings | None = None,
+) -> None:
+    """`record` alone, after a `recall`; `sightings`: of the target of the first decision."""
+    used = scalers or {made.name: scaler(made.name, made.target.name) for made in decisions}
+    new = {} if sightings is None else {decisions[0].target: sightings}
+    observed = Observed({made.name: seen or observation() for made in decisions}, new)
+    ledger.record(used, observed, decisions)

@@ -1,29 +1,30 @@
+"""Where the state is, and why it cannot be opened."""
+
 import os
 import sqlite3
-from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 import pytest
-from sqlalchemy import Connection, text
 
 from autoscaler.errors import StateError
-from autoscaler.record import Archive, Store, schema
+from autoscaler.record import Archive, Retention, State, schema
 from tests.record.conftest import Opener
 from tests.record.samples import decision, keep, scaler
 
-DAY = timedelta(days=1)
+DEFAULT: Final = Retention()
 
 
 def test_the_default_is_a_file_in_the_state_folder(tmp_path: Path) -> None:
     """The service manager's folder, or a user's own folder, created when it is missing and closed to others."""
-    Store.open(None, tmp_path / "new" / "state", DAY).close()
+    State.open(None, tmp_path / "new" / "state", DEFAULT).close()
     assert (tmp_path / "new" / "state" / "state.db").is_file()
     assert (tmp_path / "new" / "state").stat().st_mode & 0o077 == 0
 
 
 def test_a_commit_is_flushed_to_the_disk(sqlite_opener: Opener) -> None:
     """An intent must outlive a loss of power, or the write it announces is forgotten."""
-    with sqlite_opener.store()._engine.connect() as connection:
+    with sqlite_opener.state()._database._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
 
@@ -45,7 +46,7 @@ def test_a_commit_is_flushed_to_the_disk(sqlite_opener: Opener) -> None:
 def test_an_address_that_cannot_be_used_is_explained_without_its_password(url: str, said: str, tmp_path: Path) -> None:
     """The sentence ends up in a log that others read."""
     with pytest.raises(StateError, match=said) as caught:
-        Store.open(url, tmp_path, DAY)
+        State.open(url, tmp_path, DEFAULT)
     assert "secret" not in str(caught.value)
 
 
@@ -53,7 +54,7 @@ def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     """A file stands where the folder should be; the same sentence as for one without permission."""
     (tmp_path / "file").touch()
     with pytest.raises(StateError, match="cannot be used: Not a directory; name a folder"):
-        Store.open(None, tmp_path / "file" / "state", DAY)
+        State.open(None, tmp_path / "file" / "state", DEFAULT)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -61,86 +62,65 @@ def test_a_folder_without_permission_is_explained(tmp_path: Path) -> None:
     """A daemon started as the wrong user."""
     tmp_path.chmod(0o500)
     with pytest.raises(StateError, match="cannot be used: Permission denied"):
-        Store.open(None, tmp_path, DAY)
+        State.open(None, tmp_path, DEFAULT)
 
 
-def test_a_file_that_is_no_database_is_explained(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_explained(tmp_path: Path) -> None:
     """`state.url` pointed at another file: it is left as it was."""
     (tmp_path / "state.db").write_text("This is a note, not a database. " * 100)
     with pytest.raises(StateError, match=r"state\.db: it is not an SQLite database; move it away"):
-        Store.open(None, tmp_path, DAY)
+        State.open(None, tmp_path, DEFAULT)
     assert (tmp_path / "state.db").read_text().startswith("This is a note")
 
 
 def test_a_damaged_file_is_explained(sqlite_opener: Opener) -> None:
     """A failing disk: nothing may be scaled on half a memory."""
-    store = sqlite_opener.store()
-    keep(store, *(decision(name=f"s{k}") for k in range(200)))
+    keep(sqlite_opener.ledger(), *(decision(name=f"s{k}") for k in range(200)))
     sqlite_opener.close()
     file = sqlite_opener.folder / "state.db"
     content = bytearray(file.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     file.write_bytes(content)
     with pytest.raises(StateError, match="the file is damaged; restore a backup"):
-        sqlite_opener.store().recall([scaler()])
+        sqlite_opener.ledger().recall([scaler()])
 
 
 def test_a_second_daemon_on_one_state_is_refused(sqlite_opener: Opener) -> None:
     """Both would scale the same targets."""
-    sqlite_opener.store()
+    sqlite_opener.state()
     with pytest.raises(StateError, match=rf"in use by another daemon \(pid {os.getpid()}\); stop that one"):
-        sqlite_opener.store()
+        sqlite_opener.state()
 
 
 def test_a_closed_state_can_be_opened_again(opener: Opener) -> None:
     """A restart follows at once."""
-    opener.store()
+    opener.state()
     opener.close()
-    opener.store()
+    opener.state()
 
 
 def test_a_lock_held_by_another_program_is_explained(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody looks into the file with sqlite3 and forgets a transaction."""
-    monkeypatch.setattr("autoscaler.record.engine._BUSY_SECONDS", 0.05)
-    store = sqlite_opener.store()
+    monkeypatch.setattr("autoscaler.record.database._BUSY_SECONDS", 0.05)
+    ledger = sqlite_opener.ledger()
     other = sqlite3.connect(sqlite_opener.folder / "state.db", isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StateError, match="another process holds it locked"):
-            keep(store, decision())
+            keep(ledger, decision())
     finally:
         other.close()
-    keep(store, decision())
+    keep(ledger, decision())
 
 
 def test_a_newer_state_is_left_alone(opener: Opener) -> None:
     """After a downgrade: columns of tomorrow would be lost without a word."""
-    with opener.store()._engine.begin() as connection:
+    with opener.state()._database.writing() as connection:
         connection.execute(schema.schema_version.update().values(version=99))
     opener.close()
-    for open_it in (opener.store, opener.archive):
-        with pytest.raises(StateError, match=r"written by a newer version \(its schema is 99, this version knows 1\)"):
+    for open_it in (opener.state, opener.archive):
+        with pytest.raises(StateError, match=r"written by a newer version \(its schema is 99, this version knows 2\)"):
             open_it()
-
-
-def test_an_older_state_is_converted_step_by_step(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An upgrade keeps what was remembered, and each step runs once."""
-    keep(opener.store(), decision())
-    opener.close()
-
-    def add_column(connection: Connection) -> None:
-        connection.execute(text("ALTER TABLE intent ADD COLUMN epoch BIGINT"))
-
-    def add_value(connection: Connection) -> None:
-        connection.execute(text("UPDATE intent SET epoch = 1"))
-
-    monkeypatch.setattr(schema, "MIGRATIONS", (add_column, add_value))
-    with pytest.raises(StateError, match="written by an older version"):
-        opener.archive()
-    for _ in range(2):
-        assert opener.store().decisions("web") == [decision()]
-        opener.close()
-    assert opener.archive().decisions("web") == [decision()]
 
 
 def test_reading_needs_a_state(tmp_path: Path) -> None:
@@ -148,13 +128,23 @@ def test_reading_needs_a_state(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="does not exist; has the daemon run with this configuration"):
         Archive.open_archive(None, tmp_path)
     sqlite3.connect(tmp_path / "state.db").close()
-    with pytest.raises(StateError, match="holds no state yet"):
+    with pytest.raises(StateError, match="does not hold a state yet"):
         Archive.open_archive(None, tmp_path)
 
 
 def test_reading_works_beside_a_daemon_and_after_it(opener: Opener) -> None:
     """An operator asks why, most of all when the daemon is down."""
-    keep(opener.store(), decision())
-    assert opener.archive().decisions("web") == [decision()]
-    opener.close()
-    assert opener.archive().decisions("web") == [decision()]
+    keep(opener.ledger(), decision())
+    for _ in range(2):
+        assert [record.decision for record in opener.archive().records("web")] == [decision()]
+        opener.close()
+
+
+def test_a_reader_learns_what_is_recorded_after_it_began(opener: Opener) -> None:
+    """`get --watch` runs for hours."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    archive = opener.archive()
+    assert archive.latest() == {"web": decision(0)}
+    keep(ledger, decision(15))
+    assert archive.latest() == {"web": decision(15)}

@@ -1,27 +1,66 @@
-"""What operators ask for survives everything but its own end."""
+"""What operators ask for survives everything but its own end, and reaches every lane."""
 
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
-from autoscaler.model import Direction, Pause, Steering
-from autoscaler.record import Archive, Store
+from autoscaler.model import Direction, Override, Pause, Steering
+from autoscaler.record import database
+from autoscaler.record.database import Database
+from autoscaler.record.steering import steer
+from tests.record.conftest import Opener
+from tests.record.samples import FLEET, START, decision, keep, scaler
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-PAUSED = Steering(pause=Pause(Direction.IN, "ann", "load test", NOW, NOW + timedelta(hours=2)))
-DAY = timedelta(days=1)
-
-
-def test_a_pause_survives_a_restart(tmp_path: Path) -> None:
-    with Store.open(None, tmp_path, DAY) as store:
-        store.steer("web", PAUSED)
-    with Store.open(None, tmp_path, DAY) as store:
-        assert store.steering() == {"web": PAUSED}
+PAUSED = Steering(pause=Pause(Direction.IN, "ann", "load test", START, START + timedelta(hours=2)))
+WIDENED = Steering(override=Override(None, 50, "bob", "sale", START, None))
 
 
-def test_what_is_taken_back_is_gone(tmp_path: Path) -> None:
-    with Store.open(None, tmp_path, DAY) as store:
-        store.steer("web", PAUSED)
-        store.steer("web", Steering())
-        assert store.steering() == {}
-    with Archive.open_archive(None, tmp_path) as archive:
-        assert archive.steering() == {}
+def test_a_pause_survives_a_restart(opener: Opener) -> None:
+    opener.state().steer("web", PAUSED)
+    ledger = opener.restart()
+    assert opener.archive().steering() == {"web": PAUSED}
+    assert ledger.recall([scaler()])["web"].steering == PAUSED
+
+
+def test_what_is_taken_back_is_gone(opener: Opener) -> None:
+    state = opener.state()
+    state.steer("web", PAUSED)
+    state.steer("web", Steering())
+    assert state.archive.steering() == {}
+    assert opener.restart().recall([scaler()])["web"].steering == Steering()
+
+
+def test_the_next_cycle_knows(opener: Opener) -> None:
+    """Of an autoscaler that has decided already as of one that never has; and no other is concerned."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    keep(ledger, decision(0, "old"), decision(0, "other"))
+    state.steer("old", PAUSED)
+    state.steer("new", WIDENED)
+    recalled = ledger.recall([scaler("old"), scaler("new"), scaler("other")])
+    assert {name: history.steering for name, history in recalled.items()} == {
+        "old": PAUSED,
+        "new": WIDENED,
+        "other": Steering(),
+    }
+
+
+def test_what_another_process_writes_reaches_the_next_cycle(opener: Opener) -> None:
+    """A pause is taken wherever an operator reaches a process of the fleet; here it is one on an engine of its own."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    other = Database(database.locate(opener.url, opener.folder))
+    try:
+        for asked in (PAUSED, WIDENED, Steering()):
+            steer(other, "web", asked)
+            assert ledger.recall([scaler()])["web"].steering == asked
+    finally:
+        other.close()
+
+
+def test_every_lane_follows(opener: Opener) -> None:
+    """An autoscaler's name is steered, whichever lane has it."""
+    state = opener.state()
+    lanes = [state.ledger("fleet"), state.ledger("swarm")]
+    for lane in lanes:
+        lane.recall([scaler()])
+    state.steer("web", PAUSED)
+    assert [lane.recall([scaler()])["web"].steering for lane in lanes] == [PAUSED, PAUSED]

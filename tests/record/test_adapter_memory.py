@@ -1,0 +1,49 @@
+"""What an adapter keeps of its targets."""
+
+from autoscaler.model import TargetRef
+from tests.record.conftest import Opener
+from tests.record.samples import FLEET
+
+WEB, API = TargetRef(FLEET, "web"), TargetRef(FLEET, "api", region="eu")
+VALUES = {"at": 1_700_000_000.25, "failures": 3, "victims": ["i-1", "i-2"], "open": {"until": None}}
+
+
+def test_what_an_adapter_keeps_survives_a_restart(opener: Opener) -> None:
+    """AWS's writes before a crash decide whether the circuit breaker opens after it."""
+    ledger = opener.ledger()
+    ledger.save_adapter_memory(WEB, VALUES)
+    ledger.save_adapter_memory(API, {"failures": 1})
+    assert ledger.adapter_memory() == opener.restart().adapter_memory() == {WEB: VALUES, API: {"failures": 1}}
+
+
+def test_what_is_saved_again_replaces_what_was(opener: Opener) -> None:
+    ledger = opener.ledger()
+    ledger.save_adapter_memory(WEB, VALUES)
+    ledger.save_adapter_memory(WEB, {"failures": 0})
+    assert ledger.adapter_memory() == {WEB: {"failures": 0}}
+
+
+def test_nothing_is_kept_of_a_target_any_more(opener: Opener) -> None:
+    ledger = opener.ledger()
+    ledger.save_adapter_memory(WEB, VALUES)
+    ledger.save_adapter_memory(API, VALUES)
+    ledger.save_adapter_memory(WEB, None)
+    assert ledger.adapter_memory() == {API: VALUES}
+
+
+def test_connections_keep_theirs_apart(opener: Opener) -> None:
+    """Two regions may each have a group of one name."""
+    state = opener.state()
+    ours, theirs = state.ledger("eu"), state.ledger("us")
+    ours.save_adapter_memory(WEB, {"failures": 1})
+    theirs.save_adapter_memory(WEB, {"failures": 2})
+    assert (ours.adapter_memory(), theirs.adapter_memory()) == ({WEB: {"failures": 1}}, {WEB: {"failures": 2}})
+
+
+def test_what_no_database_keeps_as_text_is_kept(opener: Opener) -> None:
+    """Names come from outside: halves of a pair, NUL, numbers beyond 64 bits."""
+    odd = {"half \ud800": ["\0", 2**70, -(2**65), float("inf")], "\x00int": {"\x00int": "5"}}
+    target = TargetRef(FLEET, "half \udfff", namespace="\0")
+    ledger = opener.ledger()
+    ledger.save_adapter_memory(target, odd)
+    assert opener.restart().adapter_memory() == {target: odd}

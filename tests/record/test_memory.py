@@ -1,0 +1,176 @@
+"""What the next cycle remembers: the same from memory as from the state."""
+
+from dataclasses import replace
+
+import pytest
+
+from autoscaler.decide import conclude, remember
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Direction, History, Intent, Pause, Proposed, Steering
+from tests.record.conftest import Opener
+from tests.record.samples import FLEET, START, at, decision, keep, observation, rising, save, scaler, written
+
+
+def test_an_autoscaler_never_seen_remembers_nothing(opener: Opener) -> None:
+    """The first cycle of a new autoscaler needs no special case."""
+    assert opener.ledger().recall([scaler()]) == {"web": History()}
+
+
+def test_what_was_recorded_is_remembered_at_once_and_after_a_restart(opener: Opener) -> None:
+    """A restarted daemon must not forget a stabilization window or a rate limit."""
+    made = written(rising())
+    expected = remember(scaler(), History(), made)
+    ledger = opener.ledger()
+    keep(ledger, made)
+    assert ledger.recall([scaler()]) == {"web": expected}
+    assert opener.restart().recall([scaler()]) == {"web": expected}
+
+
+def test_what_is_forgotten_leaves_the_disk_as_well(opener: Opener) -> None:
+    """A recommendation that came back after a restart would hold a size that nothing else holds."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, size=5))
+    keep(ledger, decision(15, size=9))
+    keep(ledger, decision(7200, size=7))
+    (only,) = opener.restart().recall([scaler()])["web"].recommendations
+    assert (only.replicas, only.at) == (7, at(7200))
+
+
+def test_an_intent_without_an_outcome_is_handed_back_after_a_restart(opener: Opener) -> None:
+    """The daemon died between the announcement and the outcome: whether the size was written is for `decide` to see."""
+    ledger = opener.ledger()
+    ledger.recall([scaler()])
+    ledger.intend([rising(size=8)])
+    assert opener.restart().recall([scaler()])["web"] == History(unfinished=Intent(size=8, decided_from=5, at=at(0)))
+
+
+def test_an_outcome_settles_its_intent(opener: Opener) -> None:
+    """Else every restart would count the same write again."""
+    ledger = opener.ledger()
+    ledger.recall([scaler()])
+    ledger.intend([rising()])
+    save(ledger, written(rising()))
+    assert ledger.recall([scaler()])["web"].unfinished is None
+    assert opener.restart().recall([scaler()])["web"].unfinished is None
+
+
+def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None:
+    """Nobody can say yet whether the write happened; memory and disk must agree on that too."""
+    ledger = opener.ledger()
+    keep(ledger, decision(-15))
+    ledger.recall([scaler()])
+    ledger.intend([rising()])
+    ledger = opener.restart()
+    ledger.recall([scaler()])
+    blind = replace(decision(15), current=None, desired=None, recommendations=())
+    save(ledger, blind, seen=replace(observation(), target=TargetUnavailable("no answer")))
+    remembered = ledger.recall([scaler()])
+    assert remembered["web"].unfinished == Intent(8, 5, at(0))
+    assert opener.restart().recall([scaler()]) == remembered
+
+
+def test_a_dry_run_announces_nothing(opener: Opener) -> None:
+    """It writes nothing, so that nothing can be unfinished."""
+    ledger = opener.ledger()
+    ledger.recall([scaler()])
+    ledger.intend([replace(rising(), dry_run=True)])
+    assert ledger.recall([scaler()])["web"].unfinished is None
+    assert opener.restart().recall([scaler()])["web"].unfinished is None
+
+
+def test_a_dry_run_is_recorded_as_one(opener: Opener) -> None:
+    """Its decisions are there to be looked at; of its changes none happened."""
+    ledger = opener.ledger()
+    proposed = replace(rising(), dry_run=True, outcome=Proposed(8), scale_ups=())
+    keep(ledger, proposed)
+    archive = opener.archive()
+    assert [record.decision for record in archive.records("web")] == [proposed]
+    assert [row.dry_run for row in archive.series("web")] == [True]
+    history = ledger.recall([scaler()])["web"]
+    assert (len(history.recommendations), history.scale_ups) == (1, ())
+
+
+def test_a_changed_target_starts_fresh_and_the_old_one_is_found_again(opener: Opener) -> None:
+    """Recommendations for one group say nothing about another; a slip in the file costs no memory."""
+    ledger = opener.ledger()
+    keep(ledger, decision(target="web-asg"))
+    before = ledger.recall([scaler()])
+    assert ledger.recall([scaler(target="other-asg")]) == {"web": History()}
+    keep(ledger, decision(15, target="other-asg"))
+    assert ledger.recall([scaler()]) == before
+    assert opener.restart().recall([scaler()]) == before
+
+
+def test_histories_of_several_autoscalers_are_kept_apart(opener: Opener) -> None:
+    """A batch writes them in one statement each."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(name=f"s{k}", size=k) for k in range(20)))
+    histories = opener.restart().recall([scaler(f"s{k}") for k in range(20)])
+    assert [histories[f"s{k}"].recommendations[0].replicas for k in range(20)] == list(range(20))
+
+
+def test_words_of_a_back_end_that_no_database_can_keep_do_not_fail_the_cycle(opener: Opener) -> None:
+    """One target's odd error text must not cost all other autoscalers their memory."""
+    odd = written(rising())
+    odd = replace(odd, events=(replace(odd.events[0], message="NUL \0 and half a pair \ud800"),))
+    keep(opener.ledger(), odd)
+    archive = opener.archive()
+    assert [record.decision for record in archive.records("web")] == [odd]
+    assert [row.message for row in archive.events("web")] == ["NUL \ufffd and half a pair ?"]
+
+
+def test_conditions_that_stay_as_they_are_are_remembered_beside_others_that_change(opener: Opener) -> None:
+    """Most cycles change none, and write none again: in one statement with those that do, they would be blanked."""
+    ledger, made = opener.ledger(), [decision(name=name, size=3) for name in ("quiet", "busy")]
+    keep(ledger, *made)
+    changed = replace(made[1].status, current=4)
+    keep(ledger, replace(made[0], now=at(15)), replace(made[1], now=at(15), status=changed))
+    after = opener.restart().recall([scaler("quiet"), scaler("busy")])
+    assert (after["quiet"].conditions, after["quiet"].status) == (made[0].conditions, made[0].status)
+    assert (after["busy"].conditions, after["busy"].status) == (made[1].conditions, changed)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_write_without_an_answer_is_still_unfinished(opener: Opener, *, restart: bool) -> None:
+    """A time-out may hide a write that took effect: forgetting it would let a policy be exceeded."""
+    ledger = opener.ledger()
+    ledger.recall([scaler()])
+    made = rising(size=8)
+    ledger.intend([made])
+    save(ledger, conclude(made, TargetUnavailable("no answer in time")))
+    unfinished = (opener.restart() if restart else ledger).recall([scaler()])["web"].unfinished
+    assert unfinished == Intent(size=8, decided_from=5, at=at(0))
+
+
+def test_an_autoscaler_that_was_paused_before_its_first_cycle_is_recorded_as_paused(opener: Opener) -> None:
+    """Its first decision was made from that, and must come out the same when it is made again."""
+    state = opener.state()
+    paused = Steering(pause=Pause(Direction.BOTH, "ann", "freeze", START, None))
+    state.steer("web", paused)
+    ledger = state.ledger(FLEET)
+    keep(ledger, replace(decision(0), steering=paused))
+    (record,) = opener.archive().records("web")
+    assert record.history == History(steering=paused)
+
+
+def test_an_autoscaler_that_left_and_came_back_remembers_what_it_did(opener: Opener) -> None:
+    """A reload takes it out of the file, another one puts it back: its windows are as they were."""
+    ledger = opener.ledger()
+    both = [scaler("stays"), scaler("leaves")]
+    ledger.follow(both)
+    keep(ledger, decision(0, "stays"), decision(0, "leaves"))
+    before = ledger.recall(both)["leaves"]
+    ledger.follow(both[:1])
+    keep(ledger, decision(15, "stays"))
+    ledger.follow(both)
+    assert ledger.recall(both)["leaves"] == before
+
+
+def test_what_is_no_longer_configured_is_not_held_in_memory(sqlite_opener: Opener) -> None:
+    """Names that come and go for months must not fill the daemon's memory."""
+    keep(sqlite_opener.ledger(), *(decision(name=f"s{k}") for k in range(50)))
+    ledger = sqlite_opener.restart()
+    ledger.follow([scaler("s0")])
+    ledger.recall([scaler("s0")])
+    assert ledger._entries is not None
+    assert [name for name, _ in ledger._entries] == ["s0"]

@@ -1,0 +1,68 @@
+"""A state of schema version 1, and what that version read from it.
+
+Both were made by the code of that version (commit 37cd1b2): `data/make_version1.py.txt` says how and of what, and makes
+them again.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+_DATA: Final = Path(__file__).parent / "data"
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def state() -> bytes:
+    """The SQLite file."""
+    return gzip.decompress((_DATA / "version1.db.gz").read_bytes())
+
+
+def contents() -> Mapping[str, Any]:
+    """What it holds, in the terms of `plain`."""
+    found: Mapping[str, Any] = _as_today(json.loads(gzip.decompress((_DATA / "version1.json.gz").read_bytes())))
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Any value as JSON that names its class; the same as the one that made the file."""
+    if is_dataclass(value):
+        return {"is": type(value).__name__, **{each.name: plain(getattr(value, each.name)) for each in fields(value)}}
+    if isinstance(value, Exception):
+        return {"is": type(value).__name__, "text": str(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return f"{value // _MICROSECOND} us"
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return repr(value) if isinstance(value, float) else value
+
+
+def _as_today(value: Any) -> Any:
+    """Where today's model says more or otherwise: numbers of their own, and recommendations in order of time."""
+    if isinstance(value, list):
+        return [_as_today(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _as_today(item) for key, item in value.items()}
+    if found.get("is") in ("InstanceReading", "MetricOutcome"):
+        *named, last = found["unmatched"] or [""]
+        more = re.fullmatch(r"and (\d+) more", last)
+        found |= {"unmatched": named, "more_unmatched": int(more[1])} if more else {"more_unmatched": 0}
+    if found.get("is") == "Intent":
+        found["scaled_to_zero"] = None
+    if found.get("is") == "History":
+        found["recommendations"] = sorted(found["recommendations"], key=lambda each: each["at"])
+    return found
