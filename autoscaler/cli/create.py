@@ -19,30 +19,39 @@ _UNITS = {"cpu": "cores", "memory": "bytes"}
 def create(
     *,
     target: Annotated[
-        str, typer.Option("--target", metavar="ADAPTER/NAME", help="The connection, and what it calls the target.")
+        str,
+        typer.Option(
+            "--target",
+            metavar="ADAPTER/NAME",
+            help="The connection in `adapters`, and the back end's name of the target.",
+        ),
     ],
     maximum: Annotated[int, typer.Option("--max", min=1, max=2**31 - 1, help="maxReplicas.")],
     minimum: Annotated[int, typer.Option("--min", min=1, max=2**31 - 1, help="minReplicas.")] = 1,
     cpu: Annotated[
-        str | None, typer.Option("--cpu", metavar="TARGET", help="60% of the request, or 500m for each instance.")
+        str | None,
+        typer.Option("--cpu", metavar="TARGET", help="Target: 60% (of the request), or 500m (for each instance)."),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option("--memory", metavar="TARGET", help="60% of the request, or 1Gi for each instance.")
+        str | None,
+        typer.Option("--memory", metavar="TARGET", help="Target: 60% (of the request), or 1Gi (for each instance)."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The autoscaler's. Default: from the target's.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="The autoscaler's name. Default: made from the target's.")
+    ] = None,
     config_file: Annotated[
         Path | None,
         typer.Option(
             "--config.file",
             metavar="FILE",
-            help="The configuration that it is for: its adapter's type chooses the queries. "
+            help="The configuration that it is for; the queries depend on its adapter's type. "
             f"Default: {DEFAULT_CONFIG}, if it exists.",
         ),
     ] = None,
 ) -> None:
-    """Write an autoscaler's block to standard output, for the section `autoscalers` of a configuration.
+    """Print an autoscaler's block for the section `autoscalers` of a configuration.
 
-    The queries are those of the adapter's usual exporter: see that they fit yours, then `autoscaler check`.
+    The queries are those of the adapter's usual exporter: adapt them to yours, then run `autoscaler check`.
     """
     adapter, _, rest = target.partition("/")
     if not adapter or not rest:
@@ -56,10 +65,12 @@ def create(
     with exit_on_error():
         kind = adapter_type(adapter, config_file)
     metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
-    fits = "" if kind is not None else f"\n# No configuration says of what type {adapter} is: the queries are a guess."
+    fits = (
+        "" if kind is not None else f"\n# The type of the adapter {adapter} is not known, so the queries are a guess."
+    )
     show(
         [
-            f"# Scales {target}. Put it among the configuration's `autoscalers`, then: autoscaler check{fits}",
+            f"# Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check{fits}",
             *section_lines([AutoscalerBlock(name or _name(rest), adapter, rest, minimum, maximum, metrics)]),
         ]
     )

@@ -16,17 +16,17 @@ def explain(
     *,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="TIME", help=f"The decision in force then: {TIME_FORMS}."),
+        typer.Option("--at", metavar="TIME", help=f"Explain the decision in force at that time: {TIME_FORMS}."),
     ] = None,
-    output: Annotated[Form, typer.Option("-o", "--output", help="The form.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Explain the last decision, or one of the past.
 
-    What each metric read and asked for, which one won, what windows, policies and bounds made of it and for how much
-    longer, and what would have to change for the size to move.
+    Shows what each metric measured and asked for, which one won, how windows, policies and bounds changed that size and
+    for how much longer, and what would have to change for the size to move.
     """
     when = None if at is None else moment(at, "--at")
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:

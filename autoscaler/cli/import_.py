@@ -21,20 +21,20 @@ def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The manifests; - is standard input.")],
     *,
     adapter: Annotated[
-        str | None, typer.Option("--adapter", metavar="NAME", help="The connection that has the targets.")
+        str | None, typer.Option("--adapter", metavar="NAME", help="The connection in `adapters` that has the targets.")
     ] = None,
     config_file: Annotated[
         Path | None,
         typer.Option(
             "--config.file",
             metavar="FILE",
-            help=f"The configuration that it is for: its adapter's type chooses queries. Default: {DEFAULT_CONFIG}.",
+            help=f"The configuration that it is for; queries depend on its adapter's type. Default: {DEFAULT_CONFIG}.",
         ),
     ] = None,
 ) -> None:
-    """Turn HorizontalPodAutoscaler manifests (autoscaling/v2 and v1) into the section `autoscalers`.
+    """Print the section `autoscalers` for HorizontalPodAutoscaler manifests (autoscaling/v2 and v1).
 
-    What still needs a query, or another look, is listed on standard error.
+    Metrics that still need a query, or that should be looked at again, are listed on standard error.
     """
     with exit_on_error():
         kind = None if adapter is None else adapter_type(adapter, config_file)
@@ -43,7 +43,7 @@ def import_(
         typer.echo(clean(note), err=True)
     hpas = [hpa for each in manifests for hpa in each.hpas]
     if not hpas:
-        typer.echo("there is no HorizontalPodAutoscaler in it", err=True)
+        typer.echo("no HorizontalPodAutoscaler was found", err=True)
         raise typer.Exit(1)
     names = _names(hpas)
     blocks = []
@@ -56,7 +56,7 @@ def import_(
             typer.echo(clean(line), err=True)
     if adapter is None:
         typer.echo(f"scaleTargetRef.adapter is {_NO_ADAPTER}; name the connection with --adapter", err=True)
-    head = "# Put these into the configuration, give queries to what has none, then: autoscaler check"
+    head = "# Add these to the configuration, write the missing queries, then run: autoscaler check"
     show([head, *section_lines(blocks)])
 
 

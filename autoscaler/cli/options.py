@@ -32,7 +32,9 @@ ConfigFile: TypeAlias = Annotated[
 Name: TypeAlias = Annotated[str, typer.Argument(help="The autoscaler.")]
 
 TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
-Since: TypeAlias = Annotated[str, typer.Option("--since", metavar="TIME", help=f"From when on: {TIME_FORMS}.")]
+Since: TypeAlias = Annotated[
+    str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
+]
 
 
 def moment(text: str, option: str) -> datetime:

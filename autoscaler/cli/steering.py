@@ -19,9 +19,12 @@ from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
 
 For: TypeAlias = Annotated[
-    str | None, typer.Option("--for", metavar="DURATION", help="As 2h or 1h30m. Default: until it is resumed.")
+    str | None,
+    typer.Option("--for", metavar="DURATION", help="How long, as in 2h or 1h30m. Default: until it is resumed."),
 ]
-Reason: TypeAlias = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Shown wherever its effect is.")]
+Reason: TypeAlias = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the autoscaler, and logged.")
+]
 
 _MOST_SECONDS: Final = 999_999
 _PAUSED: Final = {

@@ -193,7 +193,7 @@ def test_a_file_without_one_is_said(file: Path, text: str) -> None:
     file.write_text(text)
     code, out, err = convert(file)
     assert (code, out) == (1, "")
-    assert "there is no HorizontalPodAutoscaler in it" in err
+    assert "no HorizontalPodAutoscaler was found" in err
 
 
 def test_a_file_that_is_absent_is_named(file: Path) -> None:
