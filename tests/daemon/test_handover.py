@@ -148,3 +148,26 @@ def histories(folder: Path, current: int) -> list[History]:
     """What was remembered before each cycle that found the target at this size."""
     found = [record.history for record in records(folder, "a") if record.decision.current == current]
     return [history for history in found if history is not None]
+
+
+def test_a_reload_while_three_threads_hang_waits_for_one_of_them(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """Each reload leaves one behind; the bound holds for them, too, and the reload itself waits for none."""
+
+    def labelled(number: int) -> Path:
+        section = third.section("scale", times=3, label=str(number))
+        return write_config(folder, prometheus, [ON_THIRD, autoscaler("web", "vector(2)")], section)
+
+    with running_daemon(labelled(0), env=third.env) as daemon:
+        for number in (1, 2, 3):
+            daemon.until(lambda hung=number: third.notes("hangs", hung) != [], "a write that hangs")  # type: ignore[misc]  # a lambda's default
+            labelled(number)
+            reload(daemon, number)
+        daemon.wait_for("lane_waits", adapter="third")
+        count = len(daemon.events("decision", autoscaler="web"))
+        daemon.wait_for("decision", autoscaler="web", count=count + 2)
+        assert daemon.events("decision", autoscaler="a") == []
+        third.release(3)
+        daemon.wait_for("decision", autoscaler="a", written=3)
+        assert daemon.stop() == 0
