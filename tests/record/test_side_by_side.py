@@ -1,5 +1,7 @@
 """Readers wait for no lane, and no lane for readers."""
 
+from collections.abc import Callable
+
 import pytest
 
 from autoscaler.record import Archive
@@ -7,9 +9,9 @@ from autoscaler.record.database import Database, locate
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep
 
-READS = {
+READS: dict[str, Callable[[Archive], object]] = {
     "latest": lambda archive: archive.latest().keys(),
-    "record_at": lambda archive: archive.record_at("web").decision.name,
+    "record_at": lambda archive: archive.record_at("web"),
     "records": lambda archive: len(list(archive.records("web"))),
     "series": lambda archive: len(archive.series("web")),
     "events": lambda archive: len(archive.events("web")),
