@@ -252,8 +252,13 @@ class Daemon:
 
     def _close(self) -> bool:
         ended = self._runtime.close()
-        if ended:  # a cycle that hangs may still come back, and must not meet a closed state
-            self._state.close()
+        try:
+            if ended:
+                self._state.close()
+            else:
+                self._state.release()
+        except StateError as failure:  # a database that is gone must not turn SIGTERM into a failure
+            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
         self._service.close()
         self._logger.info("stopped", cycles_ended=ended)
         return ended

@@ -81,6 +81,16 @@ def test_a_daemon_that_ends_lets_the_next_one_in_at_once(postgresql_opener: Open
     postgresql_opener.state()
 
 
+def test_a_daemon_that_ends_with_a_cycle_that_hangs_lets_the_next_one_in_at_once(postgresql_opener: Opener) -> None:
+    """A service manager starts it again at once. The old cycle, should it come back in time, records nothing more."""
+    ending = postgresql_opener.state()
+    stale = ending.ledger(FLEET)
+    ending.release()
+    postgresql_opener.ledger()
+    with pytest.raises(StaleLedger):
+        keep(stale, decision())
+
+
 def test_of_two_that_begin_at_once_one_is_refused(postgresql_opener: Opener) -> None:
     """Neither finds a row then."""
     postgresql_opener.state()
