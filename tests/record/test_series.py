@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_both_ends_of_a_span_belong_to_it(
     ],
 )
 def test_a_metric_is_shown_in_the_unit_of_its_target(
-    opener: Opener, type_: TargetType, outcome: dict[str, int]
+    opener: Opener, type_: TargetType, outcome: dict[str, Any]
 ) -> None:
     (metric,) = decision().metrics
     metric = replace(metric, type=MetricType.OBJECT, target=MetricTarget(type_, 60), average_utilization=None)
