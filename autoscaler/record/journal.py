@@ -105,10 +105,9 @@ def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int,
     pairs = dict[int, tuple[Row, Row]]()
     for owner_id, last in newest.items():
         rows = found.get(owner_id, {})
-        newest_row = rows.get(last)
-        if newest_row is None or newest_row.base not in rows:
+        if last not in rows or rows[last].base not in rows:
             raise StateError("the newest of the recorded cycles are missing; restore a backup of the state")
-        pairs[owner_id] = newest_row, rows[newest_row.base]
+        pairs[owner_id] = rows[last], rows[rows[last].base]
     return pairs
 
 

@@ -23,8 +23,10 @@ from autoscaler.record.values import Record
 class RecordedAutoscaler:
     """One autoscaler and target, and what it was configured as."""
 
-    def __init__(self, connection: Connection, owner_id: int, name: str, target: TargetRef) -> None:
+    def __init__(self, connection: Connection, owner_id: int, name: str, target: TargetRef, newest: int) -> None:
+        """`newest`: number of its newest row."""
         self.id = owner_id
+        self._newest = newest
         self.name = name
         self.target = target
         self._connection = connection
@@ -81,9 +83,12 @@ class RecordedAutoscaler:
 
     def record_at(self, until: int) -> Record | None:
         """The newest cycle at or before `until`; beyond what is kept of them, the newest in which something changed."""
+        unpacked = self.unpacked()
+        if unpacked and unpacked[-1].number == self._newest and unpacked[-1].at <= until:
+            return self._record_of(unpacked, unpacked[-1])
         change = self._newest_change(until)
         number = 0 if change is None else change.number
-        candidates = [*runs(self.unpacked()), self._newest_block(until)]
+        candidates = [*runs(unpacked), self._newest_block(until)]
         fitting = [(row, rows) for rows in candidates for row in rows if row.at <= until and row.number >= number]
         if fitting:
             row, rows = max(fitting, key=lambda each: each[0].number)
@@ -136,9 +141,12 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
     """The autoscaler of this name, once for each target that it has had, that of the newest decision last."""
     table, memory = schema.autoscaler, schema.memory
     query = (
-        select(table.c.id, table.c.target)
+        select(table.c.id, table.c.target, memory.c.number)
         .join(memory, memory.c.autoscaler_id == table.c.id)
         .where(table.c.name == name)
         .order_by(memory.c.at)
     )
-    return [RecordedAutoscaler(connection, row.id, name, target_from(row.target)) for row in connection.execute(query)]
+    return [
+        RecordedAutoscaler(connection, row.id, name, target_from(row.target), row.number)
+        for row in connection.execute(query)
+    ]

@@ -161,7 +161,7 @@ class Fleet:
         assert made.change is not None
         if made.dry_run:
             return Proposed(made.change.size)
-        outcome: Outcome = self.random.choices(
+        outcomes = list[Outcome](
             [
                 Written(made.change.size),
                 Unchanged(),
@@ -169,9 +169,9 @@ class Fleet:
                 Held(HoldReason("InstanceRefresh", "a refresh began")),
                 TargetUnavailable("no answer in time \ud800"),
                 TargetNotFound("it is gone"),
-            ],
-            [12, 1, 1, 1, 2, 1],
-        )[0]
+            ]
+        )
+        outcome = self.random.choices(outcomes, [12, 1, 1, 1, 2, 1])[0]
         if isinstance(outcome, Written) or (isinstance(outcome, TargetUnavailable) and self.random.random() < 0.5):
             self.sizes[made.name] = made.change.size
         return outcome
