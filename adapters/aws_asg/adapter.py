@@ -77,7 +77,7 @@ class AwsAsg:
             self._writes.load()
         except StateError as error:
             raise TargetUnavailable(
-                f"what was written lately cannot be recalled, so no size is sure: {error}"
+                f"the last writes cannot be read from the state, so no size is certain: {error}"
             ) from None
         found = self._describe(sorted({target.name for target in targets}), call)
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)

@@ -58,7 +58,7 @@ class Nomad:
         """What is wrong with the target's name or namespace, or None."""
         job, slash, group = target.name.rpartition("/")
         if not (job and slash and group) or target.name.split() != [target.name]:
-            return f"name: {target.name!r} names no group of a job; write it as JOB/GROUP"
+            return f"name: {target.name!r} is not a valid target name; write it as JOB/GROUP"
         if target.namespace is not None and (target.namespace == "*" or not target.namespace):
             return f"namespace: {target.namespace!r} is not a single namespace; name one, or leave it out"
         return None
@@ -115,7 +115,7 @@ class Nomad:
             if "active deployment" in refusal.text:
                 return Held(HoldReason(DEPLOYMENT_ACTIVE, f'a deployment of job "{place.job.id}" has begun'))
             if refusal.status == 409 or "conflicting job modify index" in refusal.text:
-                return Conflict(f'job "{place.job.id}" was changed in this moment: {refusal.text}')
+                return Conflict(f'job "{place.job.id}" was changed at this moment: {refusal.text}')
             raise refusal.as_target_error() from None
         with unavailable_if_malformed(f'a new count of job "{place.job.id}"'):
             self._superseded[place.region, place.job, str(job.modify_index)] = str(written["JobModifyIndex"])

@@ -81,7 +81,9 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         outcomes.append(outcome)
         yield _metric(reading, outcome, state)
     if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
-        yield Finding("victims", "the query failed or is empty, and the back end would choose who leaves", wrong=True)
+        yield Finding(
+            "victims", "the query failed or is empty, so the back end would choose which instances leave", wrong=True
+        )
     yield _now(decide(scaler, seen, History(), now), outcomes)
     for warning in state.warnings:
         yield Finding("warning", warning)

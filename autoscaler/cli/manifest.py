@@ -213,7 +213,7 @@ def _read_object(value: Any, loc: Loc, document: Document, manifest: Manifest, p
     place = ":".join(map(str, (document.file, *document.place(loc))))
     if not isinstance(value, dict) or value.get("kind") != _KIND:
         kind = value.get("kind") if isinstance(value, dict) else None
-        manifest.notes.append(f"{place}: {str(kind)[:64] if kind else 'something without a kind'} is passed over")
+        manifest.notes.append(f"{place}: {str(kind)[:64] if kind else 'something without a kind'} is skipped")
         return
     model = _SPECS.get(str(value.get("apiVersion")))
     if model is None:

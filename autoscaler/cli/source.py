@@ -201,7 +201,7 @@ class Source:
         except AutoscalerError as error:
             raise ServerError(f"{down}, and its state cannot be read: {error}") from None
         self._closing.enter_context(archive)
-        typer.echo(f"{down}: this is what its state remembers", err=True)
+        typer.echo(f"{down}; this is read from its state", err=True)
         return Library(archive, scalers)
 
 

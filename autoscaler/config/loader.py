@@ -84,7 +84,7 @@ def _absent_files(
     for start, section in sections.items():
         for loc, file in _existing_files(section, start):
             if not (file.is_file() and os.access(file, os.R_OK)):
-                warnings.add(loc, f"{file} is absent or not readable here; `run` needs it")
+                warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
 
 

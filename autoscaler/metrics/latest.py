@@ -149,7 +149,7 @@ def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
 
 
 def _labels(made: Decision) -> Sequence[tuple[str, ...]]:
-    """Each metric's. Two of one name and kind are told apart by their position, as no two series may be the same."""
+    """Each metric's. Two of the same name and kind get their position added, as no two series may be the same."""
     found: list[tuple[str, ...]] = []
     for position, metric in enumerate(made.metrics, start=1):
         labels = (made.name, metric.name, metric.type, metric.target.type)

@@ -94,7 +94,8 @@ def load_web_config(path: Path) -> WebConfig:
         except OSError as error:
             cause = error.strerror or type(error).__name__
             problems.add(
-                ("tls_server_config",), f"the certificates cannot be loaded: {cause}; check the files and their rights"
+                ("tls_server_config",),
+                f"the certificates cannot be loaded: {cause}; check the files and their permissions",
             )
             raise ConfigError(list(problems)) from None
     return WebConfig(
