@@ -1,4 +1,4 @@
-"""What `check --live` has to say of one autoscaler, from what was seen of it once. Reads nothing, asks nobody."""
+"""What `check --live` finds about one autoscaler, from a single observation. Pure functions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -119,7 +119,9 @@ def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: Targe
     if isinstance(reading, MetricError):
         return Finding(outcome.name, str(reading), wrong=True)
     text = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
-    wrong = outcome.failed and state.replicas > 0  # of no instances nothing can be measured, nor is it wrong
+    wrong = (
+        outcome.failed and state.replicas > 0
+    )  # without instances there is nothing to measure, and that is not wrong
     return Finding(outcome.name, f"{text}; {outcome.error}" if wrong else text, wrong)
 
 

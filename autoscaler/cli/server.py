@@ -1,6 +1,6 @@
-"""The daemon's HTTP API, as the commands ask it: what it answers becomes a document here.
+"""The daemon's HTTP API, as the commands use it: its answers become documents.
 
-No redirects, no proxies, no ~/.netrc: it is usually this machine.
+No redirects, no proxies, no ~/.netrc: the daemon is usually on this machine.
 """
 
 import gc

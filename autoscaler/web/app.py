@@ -77,7 +77,7 @@ class _Web:
         self._reloads = anyio.CapacityLimiter(1)
 
     async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
-        """That the process answers."""
+        """200: the process answers."""
         return PlainTextResponse("autoscaler is healthy.\n")
 
     async def ready(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
@@ -132,7 +132,7 @@ class _Web:
 
 
 def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
-    """On a thread: making the text of a long list takes time too."""
+    """The response. Called on a thread, because writing a long list takes time too."""
     document: Document = endpoint.run(given)
     return success(document)
 

@@ -1,4 +1,4 @@
-"""Who may ask for what: stands before everything that the server answers.
+"""Who may ask for what: checks every request before it is answered.
 
 - DNS rebinding: where nothing else tells a stranger's page from an operator (no TLS, no users), the Host header must
   name an address or this machine.
