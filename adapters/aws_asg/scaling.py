@@ -30,14 +30,14 @@ from autoscaler.target import (
 )
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
     """Writes sizes."""
 
-    api: "Api"
+    api: "AwsApi"
     writes: Writes
     machines: Machines
     refreshes: Refreshes

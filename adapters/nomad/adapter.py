@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from adapters.nomad.client import Client, NomadRefusal
+from adapters.nomad.client import NomadClient, NomadRefusal
 from adapters.nomad.jobs import Group, Job, JobKey
 from adapters.nomad.region import JobView, Region, job_path, unavailable_if_malformed
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
@@ -74,7 +74,7 @@ class Nomad:
 
     def __init__(self, context: AdapterContext[NomadSettings]) -> None:
         self._connection = resolve(context.settings, os.environ)
-        self._client = Client(self._connection, context.clock)
+        self._client = NomadClient(self._connection, context.clock)
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._superseded: dict[tuple[str | None, JobKey, str], str] = {}

@@ -51,7 +51,7 @@ class NomadRefusal(Exception):
         return TargetUnavailable(f"{self}; asked again next cycle")
 
 
-class Client:
+class NomadClient:
     """One session with an agent. Every method raises NomadRefusal, TargetUnavailable or TargetForbidden."""
 
     def __init__(self, access: AgentAccess, clock: Clock) -> None:

@@ -20,7 +20,7 @@ from pydantic import (
 )
 from urllib3.util import make_headers
 
-from autoscaler.config.document import Document
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem, ServerError
@@ -28,7 +28,7 @@ from autoscaler.errors import ConfigError, Problem, ServerError
 
 def load_http_config(path: Path) -> "HttpConfig":
     """The file at `path`. Raises ConfigError with every problem in it."""
-    document = Document(read(path), str(path))
+    document = YamlDocument(read(path), str(path))
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise ConfigError([Problem(str(path), 1, 1, "", "the file is not a mapping; write basic_auth or tls_config")])

@@ -48,7 +48,7 @@ class _Known(NamedTuple):
     depth: int
 
 
-class Document:
+class YamlDocument:
     """A parsed file: its plain `value`, and the place of everything in it.
 
     Raises ConfigError: one problem where it is not YAML, or every duplicate key and tag in it.

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from autoscaler.config.connections import Connections
-from autoscaler.config.document import Document
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.model import TargetRef
 from autoscaler.target import Canonicalizes
@@ -11,7 +11,7 @@ from autoscaler.target import Canonicalizes
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
 
-def check_autoscalers(raw: Any, connections: Connections, document: Document, problems: Problems) -> None:
+def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument, problems: Problems) -> None:
     """Adds: names and targets that stand twice, a minimum of 0 that nothing could raise, targets that cannot be."""
     names: dict[str, int] = {}
     targets: dict[TargetRef, int] = {}
