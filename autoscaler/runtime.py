@@ -140,7 +140,7 @@ class Runtime:
         report: Callable[[Batch], None],
         metrics: Metrics,
     ) -> None:
-        """`report` is told of every cycle that ended, on its lane's thread."""
+        """`report` is called with every cycle that ended, on its lane's thread."""
         self.lanes = Lanes(clock, logger)
         self._state = state
         self._state_dir = state_dir

@@ -51,12 +51,12 @@ class AwsAsg:
         )
 
     def __init__(self, context: AdapterContext[AwsSettings]) -> None:
-        from adapters.aws_asg.api import Api  # noqa: PLC0415 - loading the class must not import boto3
+        from adapters.aws_asg.api import AwsApi  # noqa: PLC0415 - loading the class must not import boto3
 
         settings = context.settings
         self._clock = context.clock
         self._logger = context.logger
-        self._api: Final = Api(context.name, settings, context.clock)
+        self._api: Final = AwsApi(context.name, settings, context.clock)
         self._writes = Writes(context.name, context.memory, context.state_dir / "writes.json", context.logger)
         self._machines = Machines(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
@@ -96,7 +96,7 @@ class AwsAsg:
             self._writes.load()
         except StateError as error:
             raise TargetUnavailable(
-                f"what was written lately cannot be recalled, so no size is sure: {error}"
+                f"the last writes cannot be read from the state, so no size is certain: {error}"
             ) from None
 
     def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:

@@ -30,7 +30,7 @@ _RENEW_BEFORE: Final = timedelta(minutes=5)
 _SESSION_NAME: Final = "prometheus-autoscaler"
 
 
-class Api:
+class AwsApi:
     """One connection to one account in one region. Nothing is sent before the first call."""
 
     def __init__(self, name: str, settings: AwsSettings, clock: Clock) -> None:

@@ -15,7 +15,7 @@ from adapters.aws_asg.settings import CircuitBreaker
 from autoscaler.target import Call, HoldReason
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 _GROUPS_A_CYCLE: Final = 5
 _LONGEST_MEMORY: Final = timedelta(days=1)
@@ -35,7 +35,7 @@ class _Open:
 class Breaker:
     """Of all groups of a connection."""
 
-    def __init__(self, api: "Api", settings: CircuitBreaker) -> None:
+    def __init__(self, api: "AwsApi", settings: CircuitBreaker) -> None:
         self._api = api
         self._settings = settings
         self._open: dict[str, _Open] = {}

@@ -86,7 +86,7 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
         return Busy(f"{where}: {why}{nothing}")
     if write:
         return OutcomeUnknown(
-            f"{where}: no usable answer came; whether the size was set is unknown, the next cycle sees"
+            f"{where}: no usable answer came; whether the size was set is unknown until the next cycle"
         )
     if expired:
         return TargetUnavailable(f"{where}: no answer before the cycle's deadline")
@@ -110,10 +110,10 @@ def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
     if code == "ScalingActivityInProgress":
         return InProgress(message)
     if code in _FORBIDDEN or status in (401, 403):
-        return TargetForbidden(f"{message}; docs/aws-asg.md has the least policy")
+        return TargetForbidden(f"{message}; docs/aws-asg.md lists the permissions that are needed")
     if status >= 500:
         if write and code != "ResourceContention":  # that says for certain that another change is being made instead
-            return OutcomeUnknown(f"{where}: {detail}; whether the size was set is unknown, the next cycle sees")
+            return OutcomeUnknown(f"{where}: {detail}; whether the size was set is unknown until the next cycle")
         return Busy(message)
     if code == "ValidationError" and "not found" in detail:
         return TargetNotFound(message)

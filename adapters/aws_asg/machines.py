@@ -13,7 +13,7 @@ from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Call, Milli, TargetError
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 _IDS_A_CALL: Final = 200
 _TYPES_A_CALL: Final = 100
@@ -41,7 +41,7 @@ class MachineType:
 class Machines:
     """What EC2 answered, kept by instance id and by instance type."""
 
-    def __init__(self, api: "Api") -> None:
+    def __init__(self, api: "AwsApi") -> None:
         self._api = api
         self._machines: dict[str, Machine] = {}
         self._types: dict[str, MachineType] = {}

@@ -12,7 +12,7 @@ from adapters.aws_asg.settings import OnInstanceRefresh
 from autoscaler.target import Call, Hold, HoldReason
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 _UNDER_WAY: Final = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 _GROUPS_A_CYCLE: Final = 5
@@ -21,7 +21,7 @@ _GROUPS_A_CYCLE: Final = 5
 class Refreshes:
     """What is known of the groups' refreshes."""
 
-    def __init__(self, api: "Api", settings: OnInstanceRefresh) -> None:
+    def __init__(self, api: "AwsApi", settings: OnInstanceRefresh) -> None:
         self._api = api
         self._settings = settings
         self._known: dict[str, HoldReason] = {}

@@ -30,14 +30,14 @@ from autoscaler.target import (
 )
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
     """Writes sizes."""
 
-    api: "Api"
+    api: "AwsApi"
     writes: Writes
     machines: Machines
     refreshes: Refreshes
@@ -151,7 +151,7 @@ class Scaling:
             self.writes.remember(name, change, before, size, call.now, ended)
         except StateError as error:
             raise TargetUnavailable(
-                f"group {name}: what is about to be written cannot be remembered, so nothing was changed: {error}"
+                f"group {name}: the write cannot be recorded in the state first, so nothing was changed: {error}"
             ) from None
 
 

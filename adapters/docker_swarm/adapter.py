@@ -75,7 +75,7 @@ class DockerSwarm:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Post the service's own spec back with another size; when overtaken, read and check again, five times."""
-        overtaken = Conflict(f"service {target.name} was changed by others {_ATTEMPTS} times in this one write")
+        overtaken = Conflict(f"service {target.name} was changed by others {_ATTEMPTS} times during this write")
         retrying = Retrying(
             retry=retry_if_exception_type(OutOfSequence),
             stop=stop_after_attempt(_ATTEMPTS),

@@ -47,7 +47,7 @@ class Dialer(AbstractContextManager["Dialer"]):
             connection.close()
             if isinstance(error, PermissionError):
                 raise TargetForbidden(
-                    f"{self._endpoint}: permission denied; let the daemon's user into the socket's group "
+                    f"{self._endpoint}: permission denied; add the daemon's user to the socket's group "
                     "(systemd/autoscaler.service.d/docker.conf does it)"
                 ) from None
             if isinstance(error, FileNotFoundError):

@@ -9,7 +9,7 @@ from adapters.docker_swarm.settings import Endpoint
 from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.target.http import HttpError, Late, TlsFailed, Unreachable
 
-_UNKNOWN: Final = "; whether the size was set is not known, the next cycle will see it"
+_UNKNOWN: Final = "; whether the size was set is unknown until the next cycle"
 _NOTHING: Final = "; nothing was changed"
 _TRY_AGAIN: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 

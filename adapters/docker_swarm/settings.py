@@ -92,7 +92,7 @@ class SwarmSettings(AdapterSettings):
     @model_validator(mode="after")
     def _tls_on_tcp(self) -> Self:
         if self.tls is not None and self.host is not None and parse_host(self.host).scheme is not Scheme.TCP:
-            raise ValueError(f"tls is only for a tcp:// host, and host is {self.host}; take one of them out")
+            raise ValueError(f"tls is only for a tcp:// host, and host is {self.host}; remove one of them")
         return self
 
 
@@ -104,7 +104,7 @@ def parse_host(text: str) -> Endpoint:
     except ValueError:
         raise ValueError(f"{text!r} is not a valid engine address; write {_FORMS}") from None
     if parts.password is not None:
-        raise ValueError("a password in host would stand in plain text; take it out and use a key or an agent")
+        raise ValueError("a password in host would be kept in plain text; remove it, and use a key or an agent")
     if scheme is Scheme.UNIX:
         if parts.netloc or not parts.path.startswith("/"):
             raise ValueError(f"{text!r} has no absolute path; write {_FORMS}")

@@ -31,7 +31,7 @@ def replicas(service: Raw) -> int:
         kind = ", ".join(mode) or "unknown"
         raise TargetNotScalable(
             f"service {service['Spec']['Name']} is of mode {kind}, and only Replicated services have a size; "
-            "create it anew as a replicated one, or take its autoscaler out"
+            "create it again as a replicated one, or remove its autoscaler"
         )
     return int(mode["Replicated"]["Replicas"])
 

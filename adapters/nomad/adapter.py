@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from adapters.nomad.client import Client, NomadRefusal
+from adapters.nomad.client import NomadClient, NomadRefusal
 from adapters.nomad.jobs import Group, Job, JobKey
 from adapters.nomad.region import JobView, Region, job_path, unavailable_if_malformed
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
@@ -58,7 +58,7 @@ class Nomad:
         """What is wrong with the target's name or namespace, or None."""
         job, slash, group = target.name.rpartition("/")
         if not (job and slash and group) or target.name.split() != [target.name]:
-            return f"name: {target.name!r} names no group of a job; write it as JOB/GROUP"
+            return f"name: {target.name!r} is not a valid target name; write it as JOB/GROUP"
         if target.namespace is not None and (target.namespace == "*" or not target.namespace):
             return f"namespace: {target.namespace!r} is not a single namespace; name one, or leave it out"
         return None
@@ -74,7 +74,7 @@ class Nomad:
 
     def __init__(self, context: AdapterContext[NomadSettings]) -> None:
         self._connection = resolve(context.settings, os.environ)
-        self._client = Client(self._connection, context.clock)
+        self._client = NomadClient(self._connection, context.clock)
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._superseded: dict[tuple[str | None, JobKey, str], str] = {}
@@ -115,7 +115,7 @@ class Nomad:
             if "active deployment" in refusal.text:
                 return Held(HoldReason(DEPLOYMENT_ACTIVE, f'a deployment of job "{place.job.id}" has begun'))
             if refusal.status == 409 or "conflicting job modify index" in refusal.text:
-                return Conflict(f'job "{place.job.id}" was changed in this moment: {refusal.text}')
+                return Conflict(f'job "{place.job.id}" was changed at this moment: {refusal.text}')
             raise refusal.as_target_error() from None
         with unavailable_if_malformed(f'a new count of job "{place.job.id}"'):
             self._superseded[place.region, place.job, str(job.modify_index)] = str(written["JobModifyIndex"])

@@ -39,7 +39,7 @@ class NomadRefusal(Exception):
     def as_target_error(self) -> TargetError:
         """What the status means where the request says nothing more."""
         if self.status in (401, 403):
-            return TargetForbidden(f"{self}; the ACL token must be allowed what docs/nomad.md lists")
+            return TargetForbidden(f"{self}; the ACL token needs the capabilities that docs/nomad.md lists")
         if self.status == 404:
             return TargetNotFound(f"{self}; create it, or correct the target's name, namespace or region")
         if "No path to region" in self.text:
@@ -51,7 +51,7 @@ class NomadRefusal(Exception):
         return TargetUnavailable(f"{self}; asked again next cycle")
 
 
-class Client:
+class NomadClient:
     """One session with an agent. Every method raises NomadRefusal, TargetUnavailable or TargetForbidden."""
 
     def __init__(self, access: AgentAccess, clock: Clock) -> None:
@@ -125,7 +125,7 @@ class Client:
 
 
 def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetUnavailable:
-    unknown = "; whether it was carried out is unknown until the next cycle looks" if write else ""
+    unknown = "; whether it was carried out is unknown until the next cycle" if write else ""
     match error:
         case TlsFailed():
             return TargetUnavailable(f"{request}: {error}; check tls: caFile, certFile, keyFile and serverName")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from adapters.nomad.allocations import LISTED, Details, is_canary, parse_details, to_instance
-from adapters.nomad.client import Client, NomadRefusal
+from adapters.nomad.client import NomadClient, NomadRefusal
 from adapters.nomad.jobs import Job, JobKey, parse_job
 from autoscaler.target import Call, Instance, TargetError, TargetNotFound, TargetUnavailable
 
@@ -52,7 +52,7 @@ class JobView:
 class Region:
     """The caches of one region."""
 
-    def __init__(self, client: Client, name: str | None) -> None:
+    def __init__(self, client: NomadClient, name: str | None) -> None:
         self._client = client
         self._name = name
         self._jobs: dict[JobKey, Job] = {}

@@ -52,7 +52,7 @@ def _write_range(ports: range) -> str:
 def _check_initial(replicas: int) -> int:
     if replicas < 1:
         raise ValueError(
-            f"a pool that begins at {replicas} would never start, for a size of 0 means that scaling is disabled; "
+            f"a pool that begins at {replicas} would never start, because a size of 0 means that scaling is disabled; "
             "write at least 1, and minReplicas 0 on its autoscaler to let it scale in to none"
         )
     return replicas

@@ -1,4 +1,4 @@
-"""What `check --live` has to say of one autoscaler, from what was seen of it once. Reads nothing, asks nobody."""
+"""What `check --live` finds about one autoscaler, from a single observation. Pure functions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -81,7 +81,9 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         outcomes.append(outcome)
         yield _metric(reading, outcome, state)
     if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
-        yield Finding("victims", "the query failed or is empty, and the back end would choose who leaves", wrong=True)
+        yield Finding(
+            "victims", "the query failed or is empty, so the back end would choose which instances leave", wrong=True
+        )
     yield _now(decide(scaler, seen, History(), now), outcomes)
     for warning in state.warnings:
         yield Finding("warning", warning)
@@ -117,7 +119,9 @@ def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: Targe
     if isinstance(reading, MetricError):
         return Finding(outcome.name, str(reading), wrong=True)
     text = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
-    wrong = outcome.failed and state.replicas > 0  # of no instances nothing can be measured, nor is it wrong
+    wrong = (
+        outcome.failed and state.replicas > 0
+    )  # without instances there is nothing to measure, and that is not wrong
     return Finding(outcome.name, f"{text}; {outcome.error}" if wrong else text, wrong)
 
 

@@ -70,13 +70,13 @@ def _metric(metric: manifest.HpaMetric, target: Mapping[str, Any], kind: str | N
     body = metric.body
     match body:
         case manifest.ContainerResource():
-            hint = f"one sample for each instance's container: its label task or container says {body.container}"
+            hint = f"one sample for each instance, with {body.container} as its label task or container"
             return MetricBlock(
                 metric.type, {"name": body.name, "container": body.container}, target, UsualQuery(""), hint
             )
         case manifest.Resource():
             known = usual_query(body.name, kind, name)
-            hint = "one sample for each instance" + ("; see that it fits" if known else "")
+            hint = "one sample for each instance" + ("; check that it fits" if known else "")
             return MetricBlock(metric.type, {"name": body.name}, target, known or UsualQuery(""), hint)
         case manifest.Pods():
             hint = f"one sample for each instance; perhaps sum by (instance) ({_series(body.metric)})"
@@ -117,5 +117,5 @@ def _matchers(selector: manifest.Selector) -> Iterator[str]:
 def _left_to_do(hpa: manifest.Hpa, name: str, metrics: Sequence[MetricBlock]) -> Iterator[str]:
     for index, metric in enumerate(metrics):
         what = metric.body.get("name") or metric.body["metric"]["name"]
-        todo = "see that its query fits" if metric.query.expr else f"needs a query: {metric.hint}"
+        todo = "check that its query fits" if metric.query.expr else f"needs a query: {metric.hint}"
         yield f"{hpa.place}: {name}: metrics[{index}], {metric.type} {what}: {todo}"

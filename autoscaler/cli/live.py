@@ -25,7 +25,7 @@ from autoscaler.record.folder import state_folder
 from autoscaler.target import Adapter, AdapterContext, Closes, load
 
 _CYCLE_SECONDS: Final = 15.0
-"""As the daemon's default period; the observer gives up on whoever has not answered in two thirds of it."""
+"""Like the daemon's default period; the observer waits for answers for two thirds of it."""
 _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,9 +68,9 @@ class _Tally:
 
 
 class _LongSince(dict[str, Sighting]):
-    """Sightings of one target: every instance has been as it is for long.
+    """Sightings of one target that say: every instance has been as it is for a long time.
 
-    The daemon remembers since when it knows an instance; a check must not take all for new.
+    The daemon remembers since when it knows an instance; without that, a check would take all of them for new.
     """
 
     def get(self, key: str, default: object = None) -> Sighting:  # noqa: ARG002 - dict's signature
@@ -79,7 +79,7 @@ class _LongSince(dict[str, Sighting]):
 
 
 class _Unbuilt:
-    """Stands for an adapter that could not be built: the queries are asked all the same."""
+    """Stands in for an adapter that could not be built, so that the queries are still asked."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -122,7 +122,7 @@ def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Log
 
 
 def _close(adapters: Iterable[Adapter]) -> None:
-    """Side by side, and no longer than allowed: one that hangs keeps nobody."""
+    """All at the same time, and no longer than allowed: one that hangs does not delay the others."""
     futures: list[Future[None]] = []
     for adapter in adapters:
         if isinstance(adapter, Closes):

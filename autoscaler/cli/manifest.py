@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config.behavior import Behavior
-from autoscaler.config.document import Document, Loc
+from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
@@ -179,7 +179,7 @@ def read_manifest(path: Path) -> Manifest:
     manifest, problems = Manifest(), list[Problem]()
     for text in _documents(read(path)):
         try:
-            document = Document(text, str(path))
+            document = YamlDocument(text, str(path))
         except ConfigError as error:
             problems += error.problems
             continue
@@ -209,11 +209,11 @@ def _objects(value: Any, loc: Loc = ()) -> Iterator[tuple[Any, Loc]]:
         yield value, loc
 
 
-def _read_object(value: Any, loc: Loc, document: Document, manifest: Manifest, problems: Problems) -> None:
+def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifest, problems: Problems) -> None:
     place = ":".join(map(str, (document.file, *document.place(loc))))
     if not isinstance(value, dict) or value.get("kind") != _KIND:
         kind = value.get("kind") if isinstance(value, dict) else None
-        manifest.notes.append(f"{place}: {str(kind)[:64] if kind else 'something without a kind'} is passed over")
+        manifest.notes.append(f"{place}: {str(kind)[:64] if kind else 'something without a kind'} is skipped")
         return
     model = _SPECS.get(str(value.get("apiVersion")))
     if model is None:

@@ -1,6 +1,6 @@
-"""The daemon's HTTP API, as the commands ask it: what it answers becomes a document here.
+"""The daemon's HTTP API, as the commands use it: its answers become documents.
 
-No redirects, no proxies, no ~/.netrc: it is usually this machine.
+No redirects, no proxies, no ~/.netrc: the daemon is usually on this machine.
 """
 
 import gc
@@ -87,7 +87,7 @@ class Server:
         except ValidationError as error:
             place = ".".join(map(str, error.errors()[0]["loc"]))
             raise ServerError(
-                f"{self.url} answers in a form that this version does not know (at {place}); install the daemon's own "
+                f"{self.url} answers in a form that this version does not know (at {place}); install the daemon's "
                 "version here"
             ) from None
         finally:
@@ -121,7 +121,7 @@ class Server:
                 )
             case LateError():
                 return ServerError(f"{self.url} did not answer within {_ANSWER_SECONDS:.0f} s; see the daemon's log")
-        return ServerError(f"{self.url} broke the connection off ({type(error).__name__}); check --server")
+        return ServerError(f"{self.url} closed the connection ({type(error).__name__}); check --server")
 
     def _decoded(self, status: int, kind: str, content: bytes) -> Mapping[str, Any]:
         try:
@@ -131,7 +131,7 @@ class Server:
             message = str(answer["error"])
         except (ValueError, LookupError, TypeError):
             raise ServerError(
-                f"{self.url} answered HTTP {status} with {kind}, as no autoscaler does; check --server"
+                f"{self.url} answered HTTP {status} with {kind}; that is not an autoscaler: check --server"
             ) from None
         if status == HTTPStatus.NOT_FOUND:
             raise NotFound(message)

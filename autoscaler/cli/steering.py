@@ -1,4 +1,4 @@
-"""What pause, resume and override have in common: they ask the daemon, and nobody else can."""
+"""What pause, resume and override have in common: asking the daemon, which alone can do it."""
 
 import os
 import pwd

@@ -48,7 +48,7 @@ class _Known(NamedTuple):
     depth: int
 
 
-class Document:
+class YamlDocument:
     """A parsed file: its plain `value`, and the place of everything in it.
 
     Raises ConfigError: one problem where it is not YAML, or every duplicate key and tag in it.
@@ -112,7 +112,7 @@ class Document:
         if id(node) in self._known:
             known = self._known[id(node)]
             if known is None:
-                self._stop(node, "an alias stands inside what it is an alias of; write it out")
+                self._stop(node, "an alias is inside the block that it refers to; write the block out")
             return known
         self._known[id(node)] = None
         self._refuse_tag(node)

@@ -57,7 +57,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(_plain_key(name), names, n=1)
     if near:
         return f"did you mean `{names[near[0]]}`?"
-    return f"known: {', '.join(sorted(names.values()))}" if names else "there is none to name"
+    return f"known: {', '.join(sorted(names.values()))}" if names else "none is defined"
 
 
 def _check_dns_name(name: str) -> str:

@@ -118,9 +118,7 @@ def _check_header(name: str) -> str:
 def _check_header_value(value: str) -> str:
     """The value is never shown: it may be a secret."""
     if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
-        raise ValueError(
-            "expected one line of Latin-1 characters without spaces around it, for a header holds no other; correct it"
-        )
+        raise ValueError("expected one line of Latin-1 characters without spaces around them; correct it")
     return value
 
 
@@ -151,7 +149,7 @@ class Prometheus(Section):
     @classmethod
     def _one_way_in(cls, value: Path | None, info: ValidationInfo) -> Path | None:
         if value is not None and info.data.get("basic_auth") is not None:
-            raise ValueError("bearerTokenFile stands beside basicAuth; remove one of them")
+            raise ValueError("bearerTokenFile and basicAuth are both given; remove one of them")
         return value
 
     def source(self) -> settings.PrometheusSource:
@@ -267,9 +265,7 @@ class ScaleTargetRef(Section):
     def _taken(cls, value: object, info: ValidationInfo) -> object:
         kind = scope_of(info)["adapters"].get(info.data.get("adapter", ""))
         if value is not None and kind is not None and info.field_name not in kind.target_keys:
-            raise ValueError(
-                f"adapter {info.data['adapter']!r} is of a type that takes no {info.field_name}; remove it"
-            )
+            raise ValueError(f"adapter {info.data['adapter']!r} does not take {info.field_name}; remove it")
         return value
 
     def ref(self) -> model.TargetRef:

@@ -109,7 +109,7 @@ class _Case:
         return tuple(found)
 
     def if_unchanged(self) -> MoveDocument | None:
-        """None after a write: the metrics that it was made from are not those of the new size."""
+        """The first change if every cycle read the same. None after a write: the new size will have other metrics."""
         if self.decision.change is not None:
             return None
         return self._document(self._forecast(self.observed).move)
@@ -202,7 +202,7 @@ def _unmatched(outcome: MetricOutcome) -> tuple[str, ...]:
 
 
 def _winner(decision: Decision) -> MetricOutcome | None:
-    """The metric that was followed: the first that asks for most, as `decide` chooses. None: the metrics failed."""
+    """The metric that `decide` followed: the first of those that ask for most. None: the metrics failed."""
     if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
         return None
     asking = [outcome for outcome in decision.metrics if outcome.proposal is not None]

@@ -46,7 +46,7 @@ def _size(explanation: Explanation) -> str:
         return f"The size is {explanation.current} and stays.{mark}"
     if explanation.written is not None:
         return f"The size was {explanation.current} and was set to {explanation.written}.{mark}"
-    return f"The size is {explanation.current}; {explanation.desired} is wanted and was not written.{mark}"
+    return f"The size is {explanation.current}; {explanation.desired} is wanted but was not written.{mark}"
 
 
 def _metric(metric: ExplainedMetric) -> str:

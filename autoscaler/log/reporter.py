@@ -1,4 +1,4 @@
-"""What the daemon says of its work: the decisions' lines, warnings once each, and one line of status."""
+"""What the daemon logs about its work: each decision, each warning once, and one line of status for systemd."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final

@@ -17,7 +17,7 @@ class CallMeter(Protocol):
 
 
 def metered(name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> Adapter:
-    """The same adapter, each of its calls counted by `meter`. Whoever built it closes the adapter itself."""
+    """The same adapter, with each of its calls counted by `meter`. Its builder closes the adapter itself."""
     announces = isinstance(cast("object", adapter), Announces)
     return (_MeteredAnnouncer if announces else _Metered)(name, adapter, meter, clock)
 

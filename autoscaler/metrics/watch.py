@@ -1,4 +1,4 @@
-"""What others count already, read from them when somebody asks."""
+"""Series that other parts count already, read from them when `/metrics` is read."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Protocol
@@ -12,7 +12,7 @@ from autoscaler.errors import StateError
 from autoscaler.record import StateSize
 
 _STATE_SECONDS: Final = 60.0
-"""The state's size is asked for no more often: it costs queries."""
+"""How often the state's size is read at most: it costs queries."""
 
 
 class LaneCounts(Protocol):
@@ -82,7 +82,7 @@ class _StateCollector(_Undescribed):
             self._asked = now
             try:
                 self._known = self._size()
-            except StateError:  # the cycles meet it too, and say so
+            except StateError:  # the cycles log it
                 self._known = None
         if (known := self._known) is None:
             return

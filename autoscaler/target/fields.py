@@ -79,7 +79,7 @@ ConfigPath: TypeAlias = Annotated[Path, AfterValidator(_resolve)]
 
 
 class ExistingFile(PosixPath):
-    """The value of an `ExistingPath`: a path by all means, told from others by its type."""
+    """The value of an `ExistingPath`: a path in every way; its own type lets `load` recognize it."""
 
 
 def _existing(path: Path) -> Path:

@@ -77,7 +77,7 @@ class _Web:
         self._reloads = anyio.CapacityLimiter(1)
 
     async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
-        """That the process answers."""
+        """200: the process answers."""
         return PlainTextResponse("autoscaler is healthy.\n")
 
     async def ready(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
@@ -117,9 +117,12 @@ class _Web:
                 return failure(ErrorType.NOT_FOUND, str(error))
             except StateError as error:
                 return failure(ErrorType.UNAVAILABLE, str(error))
-            except Exception as error:  # noqa: BLE001 - a bug costs its own request alone, and is told
+            except Exception as error:  # noqa: BLE001 - a bug only fails its own request, and is logged
                 self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
-                return failure(ErrorType.INTERNAL, "the request met a bug; see the daemon's log and please report it")
+                return failure(
+                    ErrorType.INTERNAL,
+                    "the request failed because of a bug; see the daemon's log, and please report it",
+                )
             return document
 
         return handle
@@ -129,7 +132,7 @@ class _Web:
 
 
 def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
-    """On a thread: making the text of a long list takes time too."""
+    """The response. Called on a thread, because writing a long list takes time too."""
     document: Document = endpoint.run(given)
     return success(document)
 

@@ -97,7 +97,7 @@ class WebServer:
     def reload(self) -> Sequence[str]:
         """Follow the web configuration's file: its users, and what stands in its certificate's files.
 
-        Returns what is wrong with it; then nothing has changed. Other changes of TLS need a restart, and are said so.
+        Returns what is wrong with it; then nothing has changed. Other changes of TLS are refused: they need a restart.
         """
         if self._config is None:
             return ()
@@ -106,7 +106,7 @@ class WebServer:
         except ConfigError as error:
             return [str(problem) for problem in error.problems]
         if config.tls != self._config.tls or bool(config.users) != bool(self._config.users):
-            changed = "tls_server_config changed, or users were introduced or removed altogether"
+            changed = "tls_server_config changed, or the first user was added or the last one removed"
             return [f"{config.path}: {changed}, which a reload cannot follow; restart the daemon, or change it back"]
         try:
             asyncio.run_coroutine_threadsafe(self._follow(config), self._loop).result(_START_SECONDS)
@@ -131,7 +131,7 @@ class WebServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - told by `start`, or by the log
+        except BaseException as error:  # noqa: BLE001 - reported by `start`, or logged
             self._failure = error
             if self._server.started:
                 self._logger.error("web_failed", error=named(error))  # noqa: TRY400 - see `named`

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from autoscaler.config.document import Document
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
@@ -75,7 +75,7 @@ class WebConfig:
 
 def load_web_config(path: Path) -> WebConfig:
     """The file at `path`. Raises ConfigError with every problem, certificates that cannot be loaded included."""
-    document = Document(read(path), str(path))
+    document = YamlDocument(read(path), str(path))
     problems = Problems(document)
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
@@ -94,7 +94,8 @@ def load_web_config(path: Path) -> WebConfig:
         except OSError as error:
             cause = error.strerror or type(error).__name__
             problems.add(
-                ("tls_server_config",), f"the certificates cannot be loaded: {cause}; check the files and their rights"
+                ("tls_server_config",),
+                f"the certificates cannot be loaded: {cause}; check the files and their permissions",
             )
             raise ConfigError(list(problems)) from None
     return WebConfig(

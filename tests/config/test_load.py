@@ -302,4 +302,4 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
         (2, 52, "prometheus.p.bearerTokenFile"),
         (3, 41, "adapters.a.tokenFile"),
     ]
-    assert settings.warnings[1].message == f"{tmp_path}/gone is absent or not readable here; `run` needs it"
+    assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"

@@ -91,7 +91,7 @@ def test_two_autoscalers_on_one_target_name_each_other(tmp_path: Path) -> None:
             "wep",
             "name: no pool 'wep' is configured; did you mean 'web'?",
         ),
-        ("{type: nomad}", "web", "name: 'web' names no group of a job; write it as JOB/GROUP"),
+        ("{type: nomad}", "web", "name: 'web' is not a valid target name; write it as JOB/GROUP"),
     ],
 )
 def test_a_wrong_target_names_its_key_once(tmp_path: Path, connection: str, name: str, said: str) -> None:

@@ -40,7 +40,7 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Reference:", summary.reference or UNKNOWN
     yield "State:", summary.state.value + (" (dry run)" if summary.dry_run else "")
     if not summary.configured:
-        yield "Configured:", "no; it left the configuration and is still remembered"
+        yield "Configured:", "no; it was removed from the configuration and is still remembered"
     if summary.limited_by:
         yield "Limited by:", summary.limited_by
     if summary.error:

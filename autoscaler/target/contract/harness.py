@@ -15,7 +15,7 @@ from autoscaler.target.protocol import Adapter, AdapterContext, AdapterMemory, F
 
 
 class RecordingLogger:
-    """A `Logger` that keeps (level, event, keys) in `lines`, for tests of what is said and what must not be."""
+    """A `Logger` that keeps (level, event, keys) in `lines`, for tests of what is logged and what must not be."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, dict[str, Any]]] = []

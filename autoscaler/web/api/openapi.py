@@ -16,7 +16,7 @@ _MEANINGS: Final = {
     ErrorType.UNAUTHORIZED: "Credentials are missing or wrong.",
     ErrorType.FORBIDDEN: "The request comes from where it may not.",
     ErrorType.NOT_FOUND: "There is no such autoscaler, or no decision at that time.",
-    ErrorType.CONFLICT: "It does not go with the autoscaler's configuration, or with the time.",
+    ErrorType.CONFLICT: "It contradicts the autoscaler's configuration, or the time.",
     ErrorType.UNSUPPORTED: "The body is not JSON.",
     ErrorType.INTERNAL: "A bug.",
     ErrorType.UNAVAILABLE: "The state cannot be read or written now.",

@@ -93,7 +93,7 @@ class SteeringChanges:
 def _end(body: TemporaryChangeBody, now: datetime) -> datetime | None:
     end = body.end(now)
     if end is not None and end <= now:
-        raise RequestError(ErrorType.CONFLICT, f"until {end.isoformat()} is past; give a later time")
+        raise RequestError(ErrorType.CONFLICT, f"the end, {end.isoformat()}, is in the past; give a later time")
     return end
 
 
@@ -110,7 +110,7 @@ def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
     waking = any(metric.type in (MetricType.OBJECT, MetricType.EXTERNAL) for metric in scaler.metrics)
     if minimum == 0 and not waking:
         raise RequestError(
-            ErrorType.CONFLICT, "a minimum of 0 needs an Object or External metric to wake it again; give 1 or more"
+            ErrorType.CONFLICT, "a minimum of 0 needs an Object or External metric to scale out again; give 1 or more"
         )
 
 

@@ -98,9 +98,11 @@ class _Page:
                 return self._failed(str(error), now, 404)
             except StateError as error:
                 return self._failed(str(error), now, 503)
-            except Exception as error:  # noqa: BLE001 - a bug costs its own request alone, and is told
+            except Exception as error:  # noqa: BLE001 - a bug only fails its own request, and is logged
                 self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
-                return self._failed("The request met a bug; see the daemon's log and please report it.", now, 500)
+                return self._failed(
+                    "The request failed because of a bug; see the daemon's log, and please report it.", now, 500
+                )
             return HTMLResponse(text)
 
         return handle
