@@ -283,13 +283,10 @@ def _taken_apart(reading: Reading | MetricError, now: datetime) -> tuple[_Sample
         return _Samples(VALUES), _Values(reading.values)
     samples = reading.samples.values()
     windows = tuple([sample.window for sample in samples])
-    if len(set(windows)) == 1:
+    if windows and windows.count(windows[0]) == len(windows):
         windows = windows[:1]
-    ages = (
-        ()
-        if all(sample.timestamp == now for sample in samples)
-        else tuple([micros_of(now - sample.timestamp) for sample in samples])
-    )
+    times = [sample.timestamp for sample in samples]
+    ages = () if times.count(now) == len(times) else tuple([micros_of(now - at) for at in times])
     return (
         _Samples(
             INSTANCES,

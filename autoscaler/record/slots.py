@@ -5,6 +5,7 @@ A slot is the unit in which the right to write is handed on: from a lane to its 
 
 import hashlib
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
@@ -17,6 +18,7 @@ from autoscaler.record import schema
 SLOTS: Final = 256
 
 
+@lru_cache(maxsize=65_536)  # every decision asks for it several times a cycle
 def slot_of(target: TargetRef) -> int:
     """0 to 255, the same for ever: what is kept in the state depends on it."""
     text = "\0".join((target.name, target.namespace or "", target.region or ""))
