@@ -214,7 +214,7 @@ def test_an_absent_secret_is_no_mere_warning(tmp_path: Path, prometheus: str) ->
     sources = {"default": {"url": prometheus}, "other": {"url": prometheus, "bearerTokenFile": "none"}}
     code, out = check(write_config(tmp_path, sources, [autoscaler("web", "vector(3)")]), "--live")
     assert code == 1
-    assert f"\nfiles: would not work\n  prometheus.other.bearerTokenFile  {tmp_path}/none is absent" in out
+    assert f"\nfiles: would not work\n  prometheus.other.bearerTokenFile  {tmp_path}/none is missing" in out
 
 
 def test_a_global_service_of_a_real_swarm_is_told_and_1(tmp_path: Path, prometheus: str) -> None:
