@@ -194,7 +194,9 @@ class State(Section):
     """How long charts, events and decisions in which something changed are kept."""
     detail: PositiveDuration = settings.StateSettings().detail
     """How long all that decisions were made from is kept, for `explain --at`; at most `retention`."""
-    max_size: Annotated[Size, Field(ge=_SMALLEST_STATE)] = settings.StateSettings().max_size
+    max_size: Annotated[Size, Field(ge=_SMALLEST_STATE, json_schema_extra={"default": "5GB"})] = (
+        settings.StateSettings().max_size
+    )
     """Of live data, at least 16MB. Beyond it the oldest detail goes first, but never its last hour."""
 
     def settings(self) -> settings.StateSettings:
