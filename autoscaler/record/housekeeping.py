@@ -81,13 +81,10 @@ def live_bytes(connection: Connection) -> int:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return int((pages - free) * size)
-    total = 0
-    for table in schema.metadata.sorted_tables:
-        if "size" in table.c:  # PostgreSQL does not say how much of a table is live
-            total += connection.execute(select(func.coalesce(func.sum(table.c.size), 0))).scalar_one()
-        else:
-            total += connection.execute(select(func.pg_total_relation_size(table.name))).scalar_one()
-    return int(total)
+    packed = (schema.detail, schema.series, schema.change)  # PostgreSQL does not say how much of a table is live
+    sums = [select(func.coalesce(func.sum(table.c.size), 0)).scalar_subquery() for table in packed]
+    others = [func.pg_total_relation_size(table.name) for table in schema.metadata.sorted_tables if table not in packed]
+    return sum(map(int, connection.execute(select(*sums, *others)).one()))
 
 
 def _delete_old(connection: Connection, detail_before: int, rest_before: int) -> bool:

@@ -9,6 +9,7 @@ from autoscaler.decide import remember
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, TargetRef
 from autoscaler.record import schema
+from autoscaler.record.binary import unpack
 from autoscaler.record.entries import HISTORY, SPEC, target_from
 from autoscaler.record.evaluation import DECISION, decision_from, observation_from
 from autoscaler.record.journal import read_rows
@@ -77,7 +78,7 @@ class RecordedAutoscaler:
         row = self._connection.execute(query).one_or_none()
         if row is None:
             return None
-        columns = COLUMNS_OF_A_DECISION.load(row.body)
+        columns = COLUMNS_OF_A_DECISION.load(unpack(row.body))
         decision = decision_from(columns, row.at, self.name, self.target)
         return row.number, Record(self.spec(row.spec), decision, None, None)
 
