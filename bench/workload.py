@@ -5,13 +5,16 @@ It uses what both today's code and that of schema version 1 know, so that both c
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from autoscaler.decide import conclude, decide
 from autoscaler.model import (
+    DEFAULT_SCALE_DOWN,
+    DEFAULT_SCALE_UP,
     Autoscaler,
+    Behavior,
     Decision,
     History,
     Instance,
@@ -43,14 +46,24 @@ class Workload:
     instances: int
     moving: bool
     """Every sample takes any value from 1.5 to 3 cores in each cycle; else 2.4, for ever."""
+    restless: bool = False
+    """The average leaves the tolerance every few cycles, so that conditions turn to and fro; else it never does."""
 
     def scalers(self) -> Sequence[Autoscaler]:
         """Their sizes have no room to move: what is measured is recording, not scaling."""
         target = MetricTarget(TargetType.UTILIZATION, 60)
+        wide = Behavior(replace(DEFAULT_SCALE_UP, tolerance=0.9), replace(DEFAULT_SCALE_DOWN, tolerance=0.9))
         cpu = MetricSpec(MetricType.RESOURCE, "cpu", target, Query("rate(cpu[2m])"), request=_CAPACITY)
         size = self.instances
         return [
-            Autoscaler(f"web-{k:03}", TargetRef("fleet", f"web-asg-{k:03}"), size, size, (cpu,))
+            Autoscaler(
+                f"web-{k:03}",
+                TargetRef("fleet", f"web-asg-{k:03}"),
+                size,
+                size,
+                (cpu,),
+                None if self.restless else wide,
+            )
             for k in range(self.autoscalers)
         ]
 

@@ -12,6 +12,7 @@ from autoscaler.decide import remember
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, TargetRef
 from autoscaler.record import schema
+from autoscaler.record.binary import unpack
 from autoscaler.record.entries import HISTORY, SPEC, target_from
 from autoscaler.record.evaluation import DECISION, decision_from, observation_from
 from autoscaler.record.journal import read_rows
@@ -98,7 +99,7 @@ class RecordedAutoscaler:
             return self._record_of([copy], copy)
         if change is None:
             return None
-        decision = decision_from(COLUMNS_OF_A_DECISION.load(change.body), change.at, self.name, self.target)
+        decision = decision_from(COLUMNS_OF_A_DECISION.load(unpack(change.body)), change.at, self.name, self.target)
         return Record(self.spec(change.spec), decision, None, None)
 
     def _newest_change(self, until: int) -> sqlalchemy.Row[Any] | None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, update
 from autoscaler.decide import changed, remember
 from autoscaler.model import Autoscaler, Decision, History, Observation
 from autoscaler.record import schema
-from autoscaler.record.binary import Binary
+from autoscaler.record.binary import Binary, pack
 from autoscaler.record.entries import HISTORY, SPEC, Entry, intent_row, remembered_body
 from autoscaler.record.evaluation import DECISION, Columns, columns_of
 from autoscaler.record.journal import Pages, chunk_of, page_of
@@ -183,7 +183,7 @@ def _write_specs(connection: Connection, placed: Sequence[Placed]) -> None:
 
 def change_row(owner_id: int, row: Row, columns: Columns) -> Values:
     """Its row of the table `change`, of all columns."""
-    body = COLUMNS_OF_A_DECISION.dump(columns[DECISION])
+    body = pack(COLUMNS_OF_A_DECISION.dump(columns[DECISION]))
     return {
         "autoscaler_id": owner_id,
         "number": row.number,

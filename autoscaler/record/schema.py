@@ -146,7 +146,7 @@ change = Table(
     Column("at", BigInteger, nullable=False),
     Column("spec", BigInteger, nullable=False),
     Column("size", Integer, nullable=False),  # bytes of the body
-    Column("body", LargeBinary, nullable=False),  # the columns of a decision
+    Column("body", LargeBinary, nullable=False),  # the columns of a decision, packed
     Index("change_at", "at"),
 )
 
