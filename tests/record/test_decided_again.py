@@ -53,7 +53,7 @@ from autoscaler.model import (
 )
 from autoscaler.record import Archive, Ledger, Record
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, scaler
+from tests.record.samples import FLEET, START, at, count_rows, scaler
 
 SHORT: Final = timedelta(seconds=15)
 LONG: Final = timedelta(seconds=60)
@@ -268,14 +268,14 @@ def test_a_life_of_everything_that_may_happen(
 def test_more_than_an_hour_is_packed_and_decided_again(opener: Opener) -> None:
     """With blocks as long as they are, of autoscalers that leave and stay, on SQLite and PostgreSQL."""
     fleet = Fleet(opener, 7)
-    for tick in range(250):
+    while len(fleet.made["a"]) < 260:  # some cycles are never recorded
         fleet.now += SHORT
-        if tick == 100:
+        if len(fleet.made["a"]) == 100:
             fleet.away = {"b"}
             fleet.follow()
         fleet.cycle(SHORT)
     archive = opener.archive()
-    assert archive.size().rows["detail"] in (0, 3)  # PostgreSQL estimates
+    assert count_rows(fleet.ledger, "detail") == 3
     assert [bool(fleet.made[name]) for name in "abcd"] == [True, True, True, False]
     for name, made in fleet.made.items():
         check(archive, name, made)

@@ -42,10 +42,8 @@ def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event
 
 
 def until_blocked(database: Database) -> None:
-    """Come back once a transaction of this database waits for another's lock."""
-    query = text(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
+    """Come back once a transaction of this test's waits for another's lock."""
+    query = text("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'")
     while True:
         with database.writing() as connection:
             if connection.execute(query).scalar_one():

@@ -5,12 +5,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
 
 from autoscaler.model import InstanceReading, Observation
-from autoscaler.record import Archive, Ledger, Retention, schema
+from autoscaler.record import Archive, Ledger, Retention
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, decision, event, keep, observation, scaler
+from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
 
 HOUR = 3600.0
 DETAIL = kept_for(detail=timedelta(hours=2), retention=timedelta(hours=12))
@@ -38,11 +37,6 @@ def noise(seed: int, replicas: int = 200) -> Observation:
     return replace(seen, readings=(replace(reading, samples=samples),))
 
 
-def count(ledger: Ledger, table: str) -> int:
-    with ledger._shared.readers.begin() as connection:
-        return len(connection.execute(select(schema.metadata.tables[table])).all())
-
-
 def test_detail_past_its_time_goes_and_the_rest_stays(opener: Opener) -> None:
     """Everything a decision was made from for two days, what charts and events need for thirty."""
     ledger = opener.ledger(DETAIL)
@@ -52,7 +46,7 @@ def test_detail_past_its_time_goes_and_the_rest_stays(opener: Opener) -> None:
     assert hours_of(archive)[-1] == 7.75
     assert len(archive.series("web")) == 32
     assert sum(row.count for row in archive.events("web")) == 32
-    assert count(ledger, "change") == 8
+    assert count_rows(ledger, "change") == 8
 
 
 def test_everything_past_the_retention_goes(opener: Opener) -> None:
@@ -63,8 +57,8 @@ def test_everything_past_the_retention_goes(opener: Opener) -> None:
     assert at(6.5 * HOUR) <= first <= at(8 * HOUR)
     assert sum(row.count for row in archive.events("web")) <= 18
     assert archive.events("web")[0].first >= at(7.5 * HOUR)
-    assert count(ledger, "change") <= 5
-    assert count(ledger, "event_text") == 1
+    assert count_rows(ledger, "change") <= 5
+    assert count_rows(ledger, "event_text") == 1
 
 
 def test_texts_of_events_go_with_the_last_of_them(opener: Opener) -> None:
@@ -73,7 +67,7 @@ def test_texts_of_events_go_with_the_last_of_them(opener: Opener) -> None:
     keep(ledger, decision(0, events=[event(message="New size: 9")]))
     hourly(ledger, 14, first=13)
     assert [row.message for row in opener.archive().events("web")] == ["New size: 8"]
-    assert count(ledger, "event_text") == 1
+    assert count_rows(ledger, "event_text") == 1
 
 
 def test_beyond_detail_the_last_change_is_known(opener: Opener) -> None:
@@ -130,7 +124,7 @@ def test_a_little_is_deleted_at_a_time_until_all_is(opener: Opener) -> None:
     left = []
     for cycle in range(4):
         keep(ledger, decision(20 * HOUR + 15 * cycle))
-        left.append(count(ledger, "event"))
+        left.append(count_rows(ledger, "event"))
     assert left == [700, 0, 0, 0]  # at least 1,000, and all of one cycle
 
 
@@ -141,7 +135,7 @@ def test_nothing_is_looked_for_in_every_cycle(opener: Opener) -> None:
     events = []
     for seconds in (HOUR - 10, HOUR + 10, HOUR + 40, HOUR + 60):
         keep(ledger, decision(seconds))
-        events.append(count(ledger, "event"))
+        events.append(count_rows(ledger, "event"))
     assert events == [1, 1, 1, 0]
 
 
@@ -152,7 +146,7 @@ def test_a_clock_that_was_set_back_does_not_put_it_off_for_ever(opener: Opener) 
     keep(ledger, decision(1000 * HOUR, "other"))
     keep(ledger, decision(0, events=[event()]))
     keep(ledger, decision(2 * HOUR))
-    assert count(ledger, "event") == 0
+    assert count_rows(ledger, "event") == 0
 
 
 def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
