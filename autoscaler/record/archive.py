@@ -153,10 +153,7 @@ class Archive:
         ]
 
     def series(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Sequence[SeriesRow]:
-        """A light row for each decision from `since` to `until`, both included, in the order of their commits.
-
-        Their times are whole milliseconds.
-        """
+        """A light row for each decision from `since` to `until`, both included, in the order of their commits."""
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection, readable(name):

@@ -17,7 +17,7 @@ class Point(NamedTuple):
     """One cycle. Metrics' values are in the unit of their target: whole percents, else thousandths."""
 
     at: int
-    """Microseconds, of whole milliseconds."""
+    """Microseconds."""
     current: int | None
     desired: int | None
     minimum: int
