@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from autoscaler.record import Archive, Ledger, Retention, State
+from tests.record.old_state import plant, plant_tables
 from tests.record.postgresql import running_postgresql
 from tests.record.samples import FLEET
 
@@ -122,3 +123,13 @@ def in_threads(works: Sequence[Callable[[], None]]) -> Iterator[list[BaseExcepti
 def kept_for(detail: timedelta = timedelta(days=2), retention: timedelta = timedelta(days=30)) -> Retention:
     """These times, without a limit of bytes."""
     return Retention(detail, retention, 10**12)
+
+
+@pytest.fixture
+def old(opener: Opener) -> Opener:
+    """Opens a state of schema version 1."""
+    if opener.url is None:
+        plant(opener.folder)
+    else:
+        plant_tables(opener.url, opener.folder)
+    return opener
