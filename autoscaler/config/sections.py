@@ -29,12 +29,20 @@ from autoscaler.config.fields import (
 )
 from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_duration, format_size
 from autoscaler.target import Duration, ExistingPath
 
 _DEFAULTS: Final = model.ControllerOptions()
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes: below, the last hour of a few autoscalers would not fit."""
+
+
+def _enough_room(size: int) -> int:
+    if size < _SMALLEST_STATE:
+        raise ValueError(f"{format_size(size)} is too small; write at least {format_size(_SMALLEST_STATE)}")
+    return size
+
+
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
 """Parameters of Prometheus' instant queries that say what is asked."""
 
@@ -194,7 +202,7 @@ class State(Section):
     """How long charts, events and decisions in which something changed are kept."""
     detail: PositiveDuration = settings.StateSettings().detail
     """How long all that decisions were made from is kept, for `explain --at`; at most `retention`."""
-    max_size: Annotated[Size, Field(ge=_SMALLEST_STATE, json_schema_extra={"default": "5GB"})] = (
+    max_size: Annotated[Size, AfterValidator(_enough_room), Field(json_schema_extra={"default": "5GB"})] = (
         settings.StateSettings().max_size
     )
     """Of live data, at least 16MB. Beyond it the oldest detail goes first, but never its last hour."""

@@ -290,6 +290,19 @@ def test_a_relative_state_file_is_relative_to_the_configuration(
     assert state == StateSettings(kept.format(folder=tmp_path), timedelta(days=7))
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("{}", StateSettings(None, timedelta(days=30), timedelta(days=2), 5 * 2**30)),
+        ("{retention: 1d}", StateSettings(None, timedelta(days=1), timedelta(days=1), 5 * 2**30)),
+        ("{detail: 36h, maxSize: 512MB}", StateSettings(None, timedelta(days=30), timedelta(hours=36), 512 * 2**20)),
+    ],
+)
+def test_how_much_of_the_state_is_kept(load_text: Load, given: str, kept: StateSettings) -> None:
+    """A short retention alone takes detail along; sizes are Prometheus', where 1KB is 1024 bytes."""
+    assert load_text(f"autoscalers: []\nstate: {given}\n").state == kept
+
+
 def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Path) -> None:
     """A file is checked on a laptop too, where the secrets are not."""
     (tmp_path / "here").write_text("x")

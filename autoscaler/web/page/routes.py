@@ -21,6 +21,7 @@ from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
 from autoscaler.documents.summary import summary
 from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
+from autoscaler.record import Cut
 from autoscaler.web.api.parameters import parse_time
 from autoscaler.web.page import drawing, words
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
@@ -118,7 +119,7 @@ class _Page:
             summary(each.name, each.scaler, each.decision, each.steering, configured=each.scaler is not None)
             for each in found.entries
         ]
-        return self._render("overview.html", now, listing=found, rows=rows, orders=Order)
+        return self._render("overview.html", now, listing=found, rows=rows, orders=Order, cuts=self._cuts())
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """One autoscaler: its charts, why it decided so, and the forms that pause and override it."""
@@ -139,7 +140,12 @@ class _Page:
             history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
             view=_explanation_view(library, name, request.query_params.get("at", "")),
             user=request.scope.get("user"),
+            cuts=self._cuts(),
         )
+
+    def _cuts(self) -> Sequence[Cut]:
+        """What of the state is gone because it had grown too large."""
+        return self._sources.state.archive.cuts()
 
     def _failed(self, message: str, now: datetime, status: int) -> Response:
         return HTMLResponse(self._render("failed.html", now, message=message), status)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import requests
 
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, TargetRef
-from autoscaler.record import State
+from autoscaler.record import State, schema
+from autoscaler.record.housekeeping import DETAIL, SERIES
+from autoscaler.record.times import to_micros
 from autoscaler.web import serve
 from autoscaler.web.page import pages
 from tests.decide.build import CPU_60, scaler
@@ -136,3 +139,24 @@ def test_the_vendored_library_carries_its_licence() -> None:
 
     folder = Path(page.__file__).parent / "static" / "vendor" / "uplot"
     assert "The MIT License" in (folder / "LICENSE").read_text()
+
+
+@pytest.mark.parametrize(
+    ("tier", "said"),
+    [
+        (DETAIL, "What decisions were made from of before"),
+        (SERIES, "Charts and older decisions of before"),
+    ],
+)
+def test_a_state_that_was_cut_short_is_said(site: Site, tier: str, said: str) -> None:
+    """Else an operator takes what state.maxSize has deleted for a time in which nothing happened."""
+    for path in ("/", "/autoscalers/web"):
+        assert "state.maxSize" not in site.get(path).text
+    until = to_micros(datetime(2026, 1, 1, 11, 30, tzinfo=UTC))
+    with site.state._database.writing() as connection:
+        schema.upsert(connection, schema.cut, [{"tier": tier, "until": until, "at": until}])
+    for path in ("/", "/autoscalers/web"):
+        text = " ".join(site.get(path).text.split())
+        assert said in text
+        assert '<time datetime="2026-01-01T11:30:00' in text
+        assert "gone: the state had grown to state.maxSize." in text
