@@ -105,7 +105,7 @@ def taken_from(connection: Connection, old: OldAutoscaler, since: int) -> Taken:
         return taken  # an intent was all there was of it, or nothing can be read
     rows = _rows(old, cycles, specs, taken)
     taken.decisions = len(rows)
-    taken.newest = newest = rows.pop()
+    taken.newest = newest = rows[-1]  # whole and without a History: the journal has it as a copy
     taken.period = micros_of(specs[cycles[-1].spec_at].scaler.sync_period)
     memory = {
         "autoscaler_id": old.id,
@@ -117,10 +117,9 @@ def taken_from(connection: Connection, old: OldAutoscaler, since: int) -> Taken:
         "body": remembered_body(old.history),
     }
     taken.add(schema.memory.name, memory)
-    if rows:
-        bounds = {spec.number: (spec.scaler.min_replicas, spec.scaler.max_replicas) for spec in specs.values()}
-        taken.add(schema.detail.name, block(old.id, rows, pack_rows(rows)))
-        taken.add(schema.series.name, block(old.id, rows, pack_points(points_of(rows, bounds))))
+    bounds = {spec.number: (spec.scaler.min_replicas, spec.scaler.max_replicas) for spec in specs.values()}
+    taken.add(schema.detail.name, block(old.id, rows, pack_rows(rows)))
+    taken.add(schema.series.name, block(old.id, rows, pack_points(points_of(rows, bounds))))
     return taken
 
 

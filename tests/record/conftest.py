@@ -126,7 +126,7 @@ def kept_for(detail: timedelta = timedelta(days=2), retention: timedelta = timed
 
 
 def empty_database(server: str) -> str:
-    """`state.url` of an empty database of its own, whose user may make schemas: a takeover keeps the old tables in one."""
+    """`state.url` of an empty database of its own, whose user may make schemas: a takeover needs one."""
     name = f"test_{uuid4().hex}"
     engine = create_engine(
         f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT"
