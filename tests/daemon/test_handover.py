@@ -80,7 +80,7 @@ def test_a_section_that_changes_waits_for_the_cycle_under_way(folder: Path, prom
 def test_a_section_that_stays_keeps_its_lane_and_its_epoch(folder: Path, prometheus: str, third: ThirdParty) -> None:
     """However often the file is read again, in the middle of a cycle: a new autoscaler, another query, a new source."""
     section = third.section("observe", seconds=0.3)
-    scaler = autoscaler("a", "vector(3)", adapter="third", syncPeriod="2s")
+    scaler = autoscaler("a", "vector(3)", adapter="third", syncPeriod="4s")
     config = write_config(folder, prometheus, [scaler], section)
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("decision", autoscaler="a", written=3)
@@ -89,7 +89,7 @@ def test_a_section_that_stays_keeps_its_lane_and_its_epoch(folder: Path, prometh
             hung = len(third.notes("hangs"))
             daemon.until(lambda hung=hung: len(third.notes("hangs")) > hung, "a cycle under way")  # type: ignore[misc]  # a lambda's default
             others = [
-                autoscaler(f"more-{number}", "vector(1)", adapter="third", syncPeriod="2s") for number in range(round_)
+                autoscaler(f"more-{number}", "vector(1)", adapter="third", syncPeriod="4s") for number in range(round_)
             ]
             write_config(folder, prometheus, [scaler, *others], section)
             reload(daemon, round_)

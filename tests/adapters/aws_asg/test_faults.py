@@ -37,7 +37,7 @@ _FAULTS = {
     "unknown key": (Fault("", 403, _error("InvalidClientTokenId", "who are you")), TargetForbidden, "who are you"),
     "unknown client": (Fault("", 400, _error("UnrecognizedClientException", "no")), TargetForbidden, "Unrecognized"),
     "expired": (Fault("", 403, _error("ExpiredToken", "too late")), TargetForbidden, "too late"),
-    "forbidden": (Fault("", 403, _error("AccessDenied", "not authorized")), TargetForbidden, "least policy"),
+    "forbidden": (Fault("", 403, _error("AccessDenied", "not authorized")), TargetForbidden, "lists the permissions"),
     "a proxy's 401": (Fault("", 401, _error("Whatever", "log in")), TargetForbidden, "log in"),
     "a proxy's 404": (Fault("", 404, _error("NoSuchPage", "lost")), TargetUnavailable, "404"),
     "throttled": (Fault("", 400, _error("Throttling", "Rate exceeded")), TargetUnavailable, "Rate exceeded"),

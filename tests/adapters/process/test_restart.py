@@ -127,7 +127,7 @@ def test_a_second_daemon_is_told_who_keeps_the_pools(build: Build, tmp_path: Pat
     """Two keepers of one folder would start everything twice."""
     with _daemon(tmp_path) as daemon:
         second = build()
-        with pytest.raises(TargetUnavailable, match=f"another daemon already \\(pid {daemon.pid}\\)"):
+        with pytest.raises(TargetUnavailable, match=f"another daemon manages its workers already \\(pid {daemon.pid}\\)"):
             second.adapter.observe([second.target], second.call())
         poll(lambda: "pools_not_kept" in {event for _, event, _ in second.logger.lines}, "the log to say so too")
         daemon.kill()
@@ -139,7 +139,7 @@ def test_a_reload_hands_over_without_an_error(build: Build) -> None:
     old = build(initialReplicas=2)
     before = old.settle(2)
     new = build()
-    with pytest.raises(TargetUnavailable, match="has not let go yet"):
+    with pytest.raises(TargetUnavailable, match="has not released it yet"):
         new.adapter.observe([new.target], new.call())
     poll(lambda: new.logger.lines, "the new keeper's first attempt")
     old.process.close()
