@@ -37,7 +37,7 @@ _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """What the command line says."""
 
     config_file: Path
@@ -49,7 +49,7 @@ class Options:
     """Of the HTTP server's TLS and users; None: neither."""
 
 
-def read(options: Options) -> Settings:
+def read(options: RunOptions) -> Settings:
     """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
     settings = load(options.config_file)
     if settings.warnings:
@@ -74,7 +74,7 @@ class _Reload:
 class Daemon:
     """One process. Used from the main thread; lanes call `_report` from their own."""
 
-    def __init__(self, options: Options, clock: Clock, logger: Logger) -> None:
+    def __init__(self, options: RunOptions, clock: Clock, logger: Logger) -> None:
         """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError, ListenError."""
         self._options = options
         self._clock = clock
@@ -82,7 +82,7 @@ class Daemon:
         self._ready = False
         self._requests: SimpleQueue[int | _Reload] = SimpleQueue()
         """Signals, and reloads that were asked for over HTTP."""
-        for known in (*_STOP, signal.SIGHUP):  # first of all: one that comes while we build is heeded later
+        for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
         self._started = clock.now()
         self._reporter = Reporter(logger)
@@ -147,12 +147,12 @@ class Daemon:
     def once(self) -> tuple[bool, bool]:
         """A single cycle of every autoscaler: (whether nothing failed, whether every cycle ended).
 
-        A signal to stop finds it about to: the cycle is finished.
+        A signal to stop changes nothing: the cycle is finished, and then it stops anyway.
         """
         self._begin()
         ended = self._runtime.lanes.once()
         self._reporter.lanes_hung(self._runtime.lanes.hung())
-        fine = ended and not self._reporter.failing
+        fine = ended and not self._reporter.failed_names
         return fine, self._close() and ended
 
     def _begin(self) -> None:
@@ -190,7 +190,7 @@ class Daemon:
         return request.answer.get(timeout=_RELOAD_SECONDS)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
-        self._requests.put(number)  # SimpleQueue.put may interrupt itself
+        self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
     def _next_request(self) -> "int | _Reload | None":
         try:
@@ -199,7 +199,7 @@ class Daemon:
             return None
 
     def _reload(self, web: "WebServer") -> Sequence[str]:
-        """Follow the files. Returns what is wrong with them; what is wrong is not followed."""
+        """Follow the configuration and the web configuration, each unless it is wrong. Returns what is wrong."""
         if self._ready:
             self._service.reloading()
         problems = [*self._follow_file(), *web.reload()]
@@ -214,7 +214,7 @@ class Daemon:
         return problems
 
     def _follow_file(self) -> Sequence[str]:
-        """Run what the file says now. Returns what is wrong with it; then what runs has not changed."""
+        """Follow the configuration's file. Returns what is wrong with it; then nothing has changed."""
         try:
             settings = read(self._options)
             if settings.state.url != self._settings.state.url:
@@ -252,8 +252,13 @@ class Daemon:
 
     def _close(self) -> bool:
         ended = self._runtime.close()
-        if ended:  # a cycle that hangs may still come back, and must not meet a closed state
-            self._state.close()
+        try:
+            if ended:
+                self._state.close()
+            else:
+                self._state.release()
+        except StateError as failure:  # a database that is gone must not turn SIGTERM into a failure
+            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
         self._service.close()
         self._logger.info("stopped", cycles_ended=ended)
         return ended

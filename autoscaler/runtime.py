@@ -15,7 +15,7 @@ from typing import Final
 from autoscaler.act import Actuator
 from autoscaler.clock import Clock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
-from autoscaler.errors import AdapterError, AutoscalerError, named
+from autoscaler.errors import AdapterError, AutoscalerError, StateError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
 from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, TargetRef
@@ -31,7 +31,7 @@ _HANGS_AFTER_PERIODS: Final = 3
 _MOST_ABANDONED: Final = 3
 """Threads of one connection that are left behind in what hangs, before it waits for one of them to end."""
 _RETRY_SECONDS: Final = 15.0
-"""How long after a failure it is tried again to supersede a lane."""
+"""How long after a failure it is tried again to begin a lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class _AdapterMemory:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a configuration wants of an adapter; the same again is no reason to build it anew."""
+    """What a configuration wants of an adapter; an equal one does not cause a new adapter."""
 
     section: AdapterSection
     dry_run: bool
@@ -140,7 +140,7 @@ class Runtime:
         report: Callable[[Batch], None],
         metrics: Metrics,
     ) -> None:
-        """`report` is told of every cycle that ended, on its lane's thread."""
+        """`report` is called with every cycle that ended, on its lane's thread."""
         self.lanes = Lanes(clock, logger)
         self._state = state
         self._state_dir = state_dir
@@ -152,9 +152,11 @@ class Runtime:
         self._abandoned: dict[str, list[_Connected]] = {}
         """Connection's name -> those of it whose thread hung when they were superseded or replaced."""
         self._waiting: dict[str, _Waiting] = {}
-        """Connection's name -> what begins when one of its abandoned threads ends."""
+        """Connection's name -> what begins when one of its abandoned threads ends, or the state takes it."""
+        self._crowded: frozenset[str] = frozenset()
+        """Connections that wait for one of their abandoned threads to end."""
         self._retry_at: dict[str, float] = {}
-        """Connection's name -> when it is tried again to supersede its lane."""
+        """Connection's name -> when it is tried again to begin its lane."""
 
     @property
     def adapters(self) -> Sequence[str]:
@@ -164,7 +166,8 @@ class Runtime:
     def follow(self, settings: Settings) -> None:
         """Make what runs follow `settings`; what did not change goes on, in the same epoch.
 
-        An adapter without autoscalers is not built. Raises AdapterError or StateError.
+        An adapter without autoscalers is not built. Raises AdapterError, then nothing has changed; or StateError, then
+        `supervise` begins what the state refused to begin.
         """
         scalers: dict[str, list[Autoscaler]] = {}
         for scaler in settings.autoscalers:
@@ -177,36 +180,31 @@ class Runtime:
             )
             for name, used in scalers.items()
         }
-        self._let_go(each.built.adapter for each in self._waiting.values())
-        self._waiting.clear()
         kept = {name for name, have in self._connected.items() if wanted.get(name) == have.wanted}
         built = self._build({name: want for name, want in wanted.items() if name not in kept})
         self._end([self._connected.pop(name) for name in self._connected.keys() - kept])
+        self._let_go(each.built.adapter for each in self._waiting.values())
+        self._retry_at.clear()
+        self._waiting = {
+            name: _Waiting(wanted[name], adapter, scalers[name], settings.prometheus) for name, adapter in built.items()
+        }
         for name, have in self._connected.items():
             if (have.scalers, have.sources) != (scalers[name], settings.prometheus):
                 have.scalers, have.sources = scalers[name], settings.prometheus
                 have.lane.assign(self._work(have))
                 self.lanes.reschedule(have.lane)
-        for name, adapter in built.items():
-            coming = _Waiting(wanted[name], adapter, scalers[name], settings.prometheus)
-            if self._is_crowded(name):
-                self._waiting[name] = coming
-            else:
-                self._connect(name, coming)
+        failures = [failure for name in self._may_begin(built) if (failure := self._begin(name)) is not None]
+        if failures:
+            raise failures[0]
 
     def supervise(self) -> None:
         """To be called every second or so: gives a lane that hangs too long a successor."""
         self._forget_ended()
-        for name, coming in list(self._waiting.items()):
-            if len(self._abandoned.get(name, ())) < _MOST_ABANDONED:
-                try:
-                    self._connect(name, coming)
-                    del self._waiting[name]
-                except AutoscalerError as failure:
-                    self._logger.error("lane_not_begun", adapter=name, error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
-        for name, have in list(self._connected.items()):
-            if have.stuck() and self._clock.monotonic() >= self._retry_at.get(name, 0.0):
-                self._supersede(name, have)
+        stuck = {name: have for name, have in self._connected.items() if have.stuck()}
+        for name in self._may_begin([*self._waiting, *stuck]):
+            failure = self._begin(name) if name in self._waiting else self._supersede(name, stuck[name])
+            if failure is not None:
+                self._logger.error("lane_not_begun", adapter=name, error=str(failure))
 
     def close(self) -> bool:
         """End all; waits for running cycles, up to their deadlines. False: one hangs, and its thread is left behind."""
@@ -218,25 +216,45 @@ class Runtime:
         self._forget_ended()
         return not any(self._abandoned.values())
 
-    def _supersede(self, name: str, have: _Connected) -> None:
-        """A new adapter, lane and epoch in place of one that hangs. What hangs can write and record nothing more."""
+    def _may_begin(self, names: Collection[str]) -> Sequence[str]:
+        """Those of the names whose lanes may begin now. Of others it is logged, once each, what they wait for."""
+        crowded = frozenset(name for name in names if len(self._abandoned.get(name, ())) >= _MOST_ABANDONED)
+        for name in sorted(crowded - self._crowded):
+            error = f"{_MOST_ABANDONED} threads left behind hang in it; it goes on when one of them ends"
+            self._logger.error("lane_waits", adapter=name, error=error)
+        self._crowded = crowded
+        now = self._clock.monotonic()
+        return [name for name in names if name not in crowded and now >= self._retry_at.get(name, now)]
+
+    def _begin(self, name: str) -> StateError | None:
+        """Begin a lane that waited. Returns why the state refused it: then it is tried again."""
+        try:
+            ledger = self._state.ledger(name)
+        except StateError as failure:
+            self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
+            return failure
+        self._connect(name, self._waiting.pop(name), ledger)
+        return None
+
+    def _supersede(self, name: str, have: _Connected) -> AutoscalerError | None:
+        """A new adapter, lane and epoch in place of one that hangs. What hangs can write and record nothing more.
+
+        Returns why that could not be: then the old one stays, and it is tried again.
+        """
         self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
-        if self._is_crowded(name):
-            return
         try:
             built = self._build_one(name, have.wanted)
-        except AutoscalerError as failure:
-            self._logger.error("lane_not_superseded", adapter=name, error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
-            return
+        except AdapterError as failure:
+            return failure
+        try:
+            ledger = self._state.ledger(name)
+        except StateError as failure:
+            self._let_go([built.adapter])
+            return failure
         overdue = max(have.lane.overdue_seconds(), have.connection.overdue_seconds())
         del self._connected[name]
         self._end([have], wait=False)
-        try:
-            self._connect(name, _Waiting(have.wanted, built, have.scalers, have.sources), missed=have.lane.missed)
-        except AutoscalerError as failure:
-            self._waiting[name] = _Waiting(have.wanted, built, have.scalers, have.sources)  # tried again
-            self._logger.error("lane_not_superseded", adapter=name, error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
-            return
+        self._connect(name, _Waiting(have.wanted, built, have.scalers, have.sources), ledger, missed=have.lane.missed)
         del self._retry_at[name]
         self.lanes.count_superseded(name)
         self._logger.error(
@@ -245,6 +263,7 @@ class Runtime:
             error=f"its cycle hung {overdue:.0f} s past its deadline; a new lane has taken over, the hanging thread is "
             "left behind and can write nothing more",
         )
+        return None
 
     def _build(self, wanted: Mapping[str, _Wanted]) -> Mapping[str, _Built]:
         built: dict[str, _Built] = {}
@@ -278,10 +297,10 @@ class Runtime:
                 "report it to the adapter's author"
             ) from error
 
-    def _connect(self, name: str, coming: _Waiting, missed: int = 0) -> None:
-        """A lane in a new epoch. Raises StateError."""
+    def _connect(self, name: str, coming: _Waiting, ledger: Ledger, missed: int = 0) -> None:
+        """A lane in the epoch of `ledger`."""
         built = coming.built
-        ledger = built.memory.ledger = self._state.ledger(name)
+        built.memory.ledger = ledger
         adapter = metered(name, built.adapter, self._metrics, self._clock)
         lane = Lane(name, self._clock, self._logger, self._report)
         lane.missed = missed
@@ -307,15 +326,6 @@ class Runtime:
                 have.lane.end()
             else:
                 self._abandoned.setdefault(have.lane.name, []).append(have)
-
-    def _is_crowded(self, name: str) -> bool:
-        """Whether a connection has left behind as many threads as it may; logs it."""
-        self._forget_ended()
-        left = len(self._abandoned.get(name, ()))
-        if left >= _MOST_ABANDONED:
-            error = f"{left} threads left behind hang in it; it goes on when one of them ends"
-            self._logger.error("lane_waits", adapter=name, error=error)
-        return left >= _MOST_ABANDONED
 
     def _forget_ended(self) -> None:
         """Let go of what threads worked with that were left behind and have ended since."""

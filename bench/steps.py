@@ -17,7 +17,7 @@ _ROUNDS: Final = 5
 def per_second() -> float:
     """Median of several rounds, in processor time. A step is decide, conclude and remember."""
     scenarios = list(read(_FILE))
-    gc.freeze()  # else the collector walks the decoded scenarios again and again, which is no part of deciding
+    gc.freeze()  # else the collector walks the decoded scenarios again and again, which is not part of deciding
     steps = sum(len(scenario.steps) for scenario in scenarios)
     rates = []
     for _ in range(_ROUNDS):

@@ -80,7 +80,7 @@ def describe(stage: Stage) -> str:
         command, cwd=ROOT, env=environment, stdout=terminal, stderr=subprocess.STDOUT
     ) as process:
         os.close(terminal)
-        with open(ours, encoding="utf-8", newline="") as screen:  # noqa: PTH123 - it is no path
+        with open(ours, encoding="utf-8", newline="") as screen:  # noqa: PTH123 - it is not a path
             said = _until_closed(screen).replace("\r\n", "\n")
     if process.returncode != 0:
         raise StageError(f"{' '.join(command)} ended with exit code {process.returncode}: {said}")

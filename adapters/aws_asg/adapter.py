@@ -7,9 +7,9 @@ from typing import ClassVar, Final
 
 from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
-from adapters.aws_asg.lifecycle import LIFECYCLE, Standing, standing
+from adapters.aws_asg.lifecycle import LIFECYCLE, LifecycleStage, stage_of
 from adapters.aws_asg.machines import Machines
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.rivals import Rivals
 from adapters.aws_asg.scaling import Scaling
@@ -46,17 +46,17 @@ class AwsAsg:
         if _NAME.fullmatch(target.name):
             return None
         return (
-            f"name: {target.name!r} is no name of an Auto Scaling group; write the name alone, not the ARN, "
+            f"name: {target.name!r} is not a valid Auto Scaling group name; write the name alone, not the ARN, "
             "of at most 255 ASCII characters without spaces and colons"
         )
 
     def __init__(self, context: AdapterContext[AwsSettings]) -> None:
-        from adapters.aws_asg.api import Api  # noqa: PLC0415 - loading the class must not import boto3
+        from adapters.aws_asg.api import AwsApi  # noqa: PLC0415 - loading the class must not import boto3
 
         settings = context.settings
         self._clock = context.clock
         self._logger = context.logger
-        self._api: Final = Api(context.name, settings, context.clock)
+        self._api: Final = AwsApi(context.name, settings, context.clock)
         self._writes = Writes(context.name, context.memory, context.state_dir / "writes.json", context.logger)
         self._machines = Machines(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
@@ -66,19 +66,14 @@ class AwsAsg:
             self._api, self._writes, self._machines, self._refreshes, self._breaker, settings, context.logger
         )
         self._unheard_of: set[str] = set()
-        self._told: dict[str, str] = {}
-        """What was last said of a question that fails."""
+        self._logged: dict[str, str] = {}
+        """A request that fails -> the class of the error that was last logged for it."""
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """All groups a hundred a call; EC2 is asked for instances that are new, AWS's other lists now and then."""
         if not targets:
             return {}
-        try:
-            self._writes.load()
-        except StateError as error:
-            raise TargetUnavailable(
-                f"what was written lately cannot be recalled, so no size is sure: {error}"
-            ) from None
+        self._recall_writes()
         found = self._describe(sorted({target.name for target in targets}), call)
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
         read = {name: self._read(name, group, failed, call) for name, group in found.items()}
@@ -89,11 +84,20 @@ class AwsAsg:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the group's DesiredCapacity, or end named victims."""
+        self._recall_writes()
         return self._scaling.scale(target.name, change, call)
 
     def close(self) -> None:
         """Close idle connections."""
         self._api.close()
+
+    def _recall_writes(self) -> None:
+        try:
+            self._writes.load()
+        except StateError as error:
+            raise TargetUnavailable(
+                f"the last writes cannot be read from the state, so no size is certain: {error}"
+            ) from None
 
     def _describe(self, names: Sequence[str], call: Call) -> dict[str, Raw | TargetError]:
         """What AWS says of each group, or why it does not."""
@@ -110,7 +114,7 @@ class AwsAsg:
                     # Without MaxRecords AWS takes fifty names.
                     {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL},
                 ):
-                    with documented("describe_auto_scaling_groups"):
+                    with unavailable_if_malformed("describe_auto_scaling_groups"):
                         found[group["AutoScalingGroupName"]] = groups.scalable(group)
             except TargetError as error:
                 found |= dict.fromkeys(batch, error)
@@ -123,8 +127,8 @@ class AwsAsg:
             types |= groups.by_types(group)
             for one in group["Instances"]:
                 state = one["LifecycleState"]
-                if standing(state) is not Standing.OUTSIDE:
-                    (changing if standing(state) is Standing.STARTING else settled).add(one["InstanceId"])
+                if stage_of(state) is not LifecycleStage.OUTSIDE:
+                    (changing if stage_of(state) is LifecycleStage.STARTING else settled).add(one["InstanceId"])
                 if state not in LIFECYCLE and state not in self._unheard_of:
                     self._unheard_of.add(state)
                     self._logger.warning("aws_lifecycle_state_unknown", state=state, taken_for="not ready")
@@ -140,7 +144,7 @@ class AwsAsg:
             if error is not None:
                 return error
         try:
-            with documented(f"group {name}"):
+            with unavailable_if_malformed(f"group {name}"):
                 instances = groups.instances(group, self._machines)
                 return TargetState(
                     replicas=self._writes.size(name, group["DesiredCapacity"], call.now),
@@ -165,11 +169,11 @@ class AwsAsg:
         try:
             look(Call(call.now, now + (call.deadline - now) / 2))
         except TargetError as error:
-            if self._told.get(what) != type(error).__name__:
+            if self._logged.get(what) != type(error).__name__:
                 self._logger.warning("aws_question_failed", about=what, error=str(error))
-            self._told[what] = type(error).__name__
+            self._logged[what] = type(error).__name__
         else:
-            self._told.pop(what, None)
+            self._logged.pop(what, None)
 
     def _completed(self, name: str, state: TargetState, call: Call) -> TargetState:
         """With what else holds the group, and what its operator should know."""

@@ -14,10 +14,10 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, stop
 
 from adapters.aws_asg.budget import Budget, shared_budget
 from adapters.aws_asg.failures import failure
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.http_client import HttpClient
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refusals import Busy, Throttled
 from adapters.aws_asg.settings import AwsSettings
-from adapters.aws_asg.transport import Transport
 from autoscaler.target import AdapterError, Call, Clock, TargetUnavailable
 
 _ATTEMPTS: Final = 3
@@ -30,7 +30,7 @@ _RENEW_BEFORE: Final = timedelta(minutes=5)
 _SESSION_NAME: Final = "prometheus-autoscaler"
 
 
-class Api:
+class AwsApi:
     """One connection to one account in one region. Nothing is sent before the first call."""
 
     def __init__(self, name: str, settings: AwsSettings, clock: Clock) -> None:
@@ -41,8 +41,8 @@ class Api:
         self._session = _session(name, settings)
         self.region: Final[str] = _region(name, settings, self._session)
         bundle = self._session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")  # as botocore
-        self._transport = Transport(bundle or True, self._left)
-        self._session.register("before-send", self._transport.send)
+        self._http_client = HttpClient(bundle or True, self._left)
+        self._session.register("before-send", self._http_client.send)
         self._clients: dict[str, Any] = {}
         self._role: Raw | None = None
         self._budget: Budget | None = None
@@ -71,7 +71,7 @@ class Api:
         token: str | None = None
         while True:
             page = self.ask(service, operation, call, {**parameters, **({"NextToken": token} if token else {})})
-            with documented(operation):
+            with unavailable_if_malformed(operation):
                 found = page[items]
             yield from found
             token = page.get("NextToken")
@@ -80,7 +80,7 @@ class Api:
 
     def close(self) -> None:
         """Close idle connections."""
-        self._transport.close()
+        self._http_client.close()
 
     def _once(self, service: str, operation: str, call: Call, write: bool, parameters: Mapping[str, Any]) -> Raw:
         where = f"AWS {self.region}, {operation}"
@@ -132,7 +132,7 @@ class Api:
             answer = sts.assume_role(RoleArn=role_arn, RoleSessionName=_SESSION_NAME, **more)
         except Exception as error:
             raise failure(where, error, expired=self._left() <= 0, write=False) from error
-        with documented(where):
+        with unavailable_if_malformed(where):
             credentials: Raw = answer["Credentials"]
         return credentials
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.settings import CircuitBreaker
 from autoscaler.target import Call, HoldReason
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 _GROUPS_A_CYCLE: Final = 5
 _LONGEST_MEMORY: Final = timedelta(days=1)
@@ -23,7 +23,7 @@ _LONGEST_MEMORY: Final = timedelta(days=1)
 _LAUNCHING: Final = "Launching a new EC2 instance"
 """How the description of every launch begins."""
 _FAILED: Final = frozenset({"Failed", "Cancelled"})
-_SAID_LENGTH: Final = 300
+_CAUSE_LENGTH: Final = 300
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class _Open:
 class Breaker:
     """Of all groups of a connection."""
 
-    def __init__(self, api: "Api", settings: CircuitBreaker) -> None:
+    def __init__(self, api: "AwsApi", settings: CircuitBreaker) -> None:
         self._api = api
         self._settings = settings
         self._open: dict[str, _Open] = {}
@@ -74,7 +74,7 @@ class Breaker:
         answer = self._api.ask(
             "autoscaling", "describe_scaling_activities", call, {"AutoScalingGroupName": group, "MaxRecords": 100}
         )
-        with documented("describe_scaling_activities"):
+        with unavailable_if_malformed("describe_scaling_activities"):
             launches = [one for one in answer["Activities"] if one["Description"].startswith(_LAUNCHING)]
             launches.sort(key=lambda one: one["StartTime"], reverse=True)
             ended = [one for one in launches if one["StatusCode"] in _FAILED or one["StatusCode"] == "Successful"]
@@ -86,8 +86,8 @@ class Breaker:
             if failed < len(launches):
                 self._open.pop(group, None)  # one of them succeeded
             return
-        said = str(launches[0].get("StatusMessage") or launches[0]["Description"])[:_SAID_LENGTH]
-        message = f"the last {failed} launches of the group failed: {said}"
+        cause = str(launches[0].get("StatusMessage") or launches[0]["Description"])[:_CAUSE_LENGTH]
+        message = f"the last {failed} launches of the group failed: {cause}"
         if group in self._open:
             self._open[group].message = message
         else:

@@ -68,7 +68,7 @@ _NO_CREDENTIALS: Final = (
     SSOError,
 )
 _NEVER_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
-_SAID_LENGTH: Final = 300
+_DETAIL_LENGTH: Final = 300
 
 
 def failure(where: str, error: Exception, *, expired: bool, write: bool) -> TargetError:
@@ -86,7 +86,7 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
         return Busy(f"{where}: {why}{nothing}")
     if write:
         return OutcomeUnknown(
-            f"{where}: no usable answer came; whether the size was set is unknown, the next cycle sees"
+            f"{where}: no usable answer came; whether the size was set is unknown until the next cycle"
         )
     if expired:
         return TargetUnavailable(f"{where}: no answer before the cycle's deadline")
@@ -102,26 +102,26 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
 def _answered(where: str, error: ClientError, *, write: bool) -> TargetError:
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    said = f"{code}: {_first_line(str(error.response.get('Error', {}).get('Message', '')))}"
+    detail = f"{code}: {_first_line(str(error.response.get('Error', {}).get('Message', '')))}"
     nothing = "; nothing was changed" if write else ""
-    message = f"{where}: {said}{nothing}"
+    message = f"{where}: {detail}{nothing}"
     if code in _THROTTLED or status == 429:
         return Throttled(message)
     if code == "ScalingActivityInProgress":
         return InProgress(message)
     if code in _FORBIDDEN or status in (401, 403):
-        return TargetForbidden(f"{message}; docs/aws-asg.md has the least policy")
+        return TargetForbidden(f"{message}; docs/aws-asg.md lists the permissions that are needed")
     if status >= 500:
         if write and code != "ResourceContention":  # that says for certain that another change is being made instead
-            return OutcomeUnknown(f"{where}: {said}; whether the size was set is unknown, the next cycle sees")
+            return OutcomeUnknown(f"{where}: {detail}; whether the size was set is unknown until the next cycle")
         return Busy(message)
-    if code == "ValidationError" and "not found" in said:
+    if code == "ValidationError" and "not found" in detail:
         return TargetNotFound(message)
     if write and code in ("ValidationError", "InvalidParameterValue"):
         return TargetRefused(message)
-    return TargetUnavailable(f"{where}: {said or 'an answer'} (HTTP {status}){nothing}")
+    return TargetUnavailable(f"{where}: {detail or 'an answer'} (HTTP {status}){nothing}")
 
 
 def _first_line(text: str) -> str:
     """A refused signature's further lines repeat the request's headers, a session token among them."""
-    return text.strip().partition("\n")[0][:_SAID_LENGTH]
+    return text.strip().partition("\n")[0][:_DETAIL_LENGTH]

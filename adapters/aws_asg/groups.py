@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from adapters.aws_asg.lifecycle import COUNTING, Standing, standing
+from adapters.aws_asg.lifecycle import COUNTING, LifecycleStage, stage_of
 from adapters.aws_asg.machines import Machines
 from adapters.aws_asg.raw import Raw
 from autoscaler.target import HoldReason, Instance, Limits, Phase, TargetNotFound, TargetNotScalable, TargetUnavailable
@@ -75,7 +75,7 @@ def instances(group: Raw, machines: Machines) -> tuple[Instance, ...]:
     return tuple(
         _instance(group, one, machines)
         for one in group["Instances"]
-        if standing(one["LifecycleState"]) is not Standing.OUTSIDE
+        if stage_of(one["LifecycleState"]) is not LifecycleStage.OUTSIDE
     )
 
 
@@ -87,7 +87,7 @@ def victims(group: Raw, ranked: Collection[str], units: int, machines: Machines)
     eligible = {
         one["InstanceId"]: weight(group, one, machines)
         for one in group["Instances"]
-        if standing(one["LifecycleState"]) in COUNTING and not one["ProtectedFromScaleIn"]
+        if stage_of(one["LifecycleState"]) in COUNTING and not one["ProtectedFromScaleIn"]
     }
     chosen: dict[str, int] = {}
     for name in ranked:
@@ -97,16 +97,16 @@ def victims(group: Raw, ranked: Collection[str], units: int, machines: Machines)
 
 
 def _instance(group: Raw, one: Raw, machines: Machines) -> Instance:
-    where, name = standing(one["LifecycleState"]), one["InstanceId"]
+    where, name = stage_of(one["LifecycleState"]), one["InstanceId"]
     healthy = one["HealthStatus"].lower() == "healthy"
     machine = machines[name]
-    serves = where is Standing.SERVING and healthy
+    serves = where is LifecycleStage.SERVING and healthy
     return Instance(
         name=name,
-        phase=Phase.PENDING if where is Standing.STARTING else Phase.RUNNING,
+        phase=Phase.PENDING if where is LifecycleStage.STARTING else Phase.RUNNING,
         ready=serves,
         started_at=machine.launched,
-        deleting=where is Standing.LEAVING,
+        deleting=where is LifecycleStage.LEAVING,
         identities=machine.identities | {name},
         requests=machine.requests,
         weight=weight(group, one, machines),

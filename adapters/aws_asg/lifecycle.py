@@ -8,8 +8,8 @@ from enum import Enum, auto
 from typing import Final
 
 
-class Standing(Enum):
-    """Where an instance stands in its group."""
+class LifecycleStage(Enum):
+    """What a LifecycleState comes to, as far as scaling is concerned."""
 
     SERVING = auto()
     """In service; its health status says whether it is ready."""
@@ -23,42 +23,42 @@ class Standing(Enum):
 
 
 LIFECYCLE: Final = {
-    "InService": Standing.SERVING,
-    "Pending": Standing.STARTING,
-    "Pending:Wait": Standing.STARTING,
-    "Pending:Proceed": Standing.STARTING,
-    "Quarantined": Standing.STARTING,  # documented as not used
-    "ReplacingRootVolume": Standing.RENEWING,
-    "ReplacingRootVolume:Wait": Standing.RENEWING,
-    "ReplacingRootVolume:Proceed": Standing.RENEWING,
-    "RootVolumeReplaced": Standing.RENEWING,
-    "Terminating": Standing.LEAVING,
-    "Terminating:Wait": Standing.LEAVING,
-    "Terminating:Proceed": Standing.LEAVING,
-    "Terminating:Retained": Standing.LEAVING,
-    "Detaching": Standing.LEAVING,
-    "EnteringStandby": Standing.LEAVING,
-    "Terminated": Standing.OUTSIDE,
-    "Detached": Standing.OUTSIDE,
-    "Standby": Standing.OUTSIDE,
-    "Warmed:Pending": Standing.OUTSIDE,
-    "Warmed:Pending:Wait": Standing.OUTSIDE,
-    "Warmed:Pending:Proceed": Standing.OUTSIDE,
-    "Warmed:Pending:Retained": Standing.OUTSIDE,
-    "Warmed:Terminating": Standing.OUTSIDE,
-    "Warmed:Terminating:Wait": Standing.OUTSIDE,
-    "Warmed:Terminating:Proceed": Standing.OUTSIDE,
-    "Warmed:Terminating:Retained": Standing.OUTSIDE,
-    "Warmed:Terminated": Standing.OUTSIDE,
-    "Warmed:Stopped": Standing.OUTSIDE,
-    "Warmed:Running": Standing.OUTSIDE,
-    "Warmed:Hibernated": Standing.OUTSIDE,
+    "InService": LifecycleStage.SERVING,
+    "Pending": LifecycleStage.STARTING,
+    "Pending:Wait": LifecycleStage.STARTING,
+    "Pending:Proceed": LifecycleStage.STARTING,
+    "Quarantined": LifecycleStage.STARTING,  # documented as not used
+    "ReplacingRootVolume": LifecycleStage.RENEWING,
+    "ReplacingRootVolume:Wait": LifecycleStage.RENEWING,
+    "ReplacingRootVolume:Proceed": LifecycleStage.RENEWING,
+    "RootVolumeReplaced": LifecycleStage.RENEWING,
+    "Terminating": LifecycleStage.LEAVING,
+    "Terminating:Wait": LifecycleStage.LEAVING,
+    "Terminating:Proceed": LifecycleStage.LEAVING,
+    "Terminating:Retained": LifecycleStage.LEAVING,
+    "Detaching": LifecycleStage.LEAVING,
+    "EnteringStandby": LifecycleStage.LEAVING,
+    "Terminated": LifecycleStage.OUTSIDE,
+    "Detached": LifecycleStage.OUTSIDE,
+    "Standby": LifecycleStage.OUTSIDE,
+    "Warmed:Pending": LifecycleStage.OUTSIDE,
+    "Warmed:Pending:Wait": LifecycleStage.OUTSIDE,
+    "Warmed:Pending:Proceed": LifecycleStage.OUTSIDE,
+    "Warmed:Pending:Retained": LifecycleStage.OUTSIDE,
+    "Warmed:Terminating": LifecycleStage.OUTSIDE,
+    "Warmed:Terminating:Wait": LifecycleStage.OUTSIDE,
+    "Warmed:Terminating:Proceed": LifecycleStage.OUTSIDE,
+    "Warmed:Terminating:Retained": LifecycleStage.OUTSIDE,
+    "Warmed:Terminated": LifecycleStage.OUTSIDE,
+    "Warmed:Stopped": LifecycleStage.OUTSIDE,
+    "Warmed:Running": LifecycleStage.OUTSIDE,
+    "Warmed:Hibernated": LifecycleStage.OUTSIDE,
 }
 
-COUNTING: Final = (Standing.SERVING, Standing.STARTING, Standing.RENEWING)
+COUNTING: Final = (LifecycleStage.SERVING, LifecycleStage.STARTING, LifecycleStage.RENEWING)
 """They are what DesiredCapacity asks for."""
 
 
-def standing(state: str) -> Standing:
+def stage_of(state: str) -> LifecycleStage:
     """A state that AWS has added since is not ready."""
-    return LIFECYCLE.get(state, Standing.STARTING)
+    return LIFECYCLE.get(state, LifecycleStage.STARTING)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Call, Milli, TargetError
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 _IDS_A_CALL: Final = 200
 _TYPES_A_CALL: Final = 100
@@ -39,9 +39,9 @@ class MachineType:
 
 
 class Machines:
-    """What EC2 said, kept by instance id and by instance type."""
+    """What EC2 answered, kept by instance id and by instance type."""
 
-    def __init__(self, api: "Api") -> None:
+    def __init__(self, api: "AwsApi") -> None:
         self._api = api
         self._machines: dict[str, Machine] = {}
         self._types: dict[str, MachineType] = {}
@@ -72,14 +72,14 @@ class Machines:
     def _describe(self, ids: Sequence[str], call: Call) -> None:
         chosen = {"Filters": [{"Name": "instance-id", "Values": list(ids)}], "MaxResults": 1000}
         for reservation in self._api.pages("ec2", "describe_instances", "Reservations", call, chosen):
-            with documented("describe_instances"):
+            with unavailable_if_malformed("describe_instances"):
                 for one in reservation.get("Instances", ()):
                     self._machines[one["InstanceId"]] = _machine(one)
 
     def _describe_types(self, names: Sequence[str], call: Call) -> None:
         chosen = {"InstanceTypes": list(names)}
         for one in self._api.pages("ec2", "describe_instance_types", "InstanceTypes", call, chosen):
-            with documented("describe_instance_types"):
+            with unavailable_if_malformed("describe_instance_types"):
                 found = MachineType(one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"])
                 self._types[one["InstanceType"]] = found
 

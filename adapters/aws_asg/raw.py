@@ -1,4 +1,4 @@
-"""What AWS describes, as botocore parses it, and what to make of an answer that lacks what is documented."""
+"""What AWS describes, as botocore parses it, and what an answer means that lacks a documented field."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,8 +11,8 @@ Raw: TypeAlias = Mapping[str, Any]
 
 
 @contextmanager
-def documented(what: str) -> Iterator[None]:
-    """Turns the lack of a documented field into TargetUnavailable: it is no AWS that answered."""
+def unavailable_if_malformed(what: str) -> Iterator[None]:
+    """Raise TargetUnavailable where the block misses a documented field in the answer `what`: it is not AWS's."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -7,12 +7,12 @@ Source: Auto Scaling API Reference, DescribeInstanceRefreshes and InstanceRefres
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import documented
+from adapters.aws_asg.raw import unavailable_if_malformed
 from adapters.aws_asg.settings import OnInstanceRefresh
 from autoscaler.target import Call, Hold, HoldReason
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 _UNDER_WAY: Final = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 _GROUPS_A_CYCLE: Final = 5
@@ -21,7 +21,7 @@ _GROUPS_A_CYCLE: Final = 5
 class Refreshes:
     """What is known of the groups' refreshes."""
 
-    def __init__(self, api: "Api", settings: OnInstanceRefresh) -> None:
+    def __init__(self, api: "AwsApi", settings: OnInstanceRefresh) -> None:
         self._api = api
         self._settings = settings
         self._known: dict[str, HoldReason] = {}
@@ -52,7 +52,7 @@ class Refreshes:
         )
         self._known.pop(group, None)
         for one in found:
-            with documented("describe_instance_refreshes"):
+            with unavailable_if_malformed("describe_instance_refreshes"):
                 if one["Status"] not in _UNDER_WAY:
                     continue
                 done = f", {one['PercentageComplete']} % done" if "PercentageComplete" in one else ""

@@ -1,4 +1,4 @@
-"""Failures that are told apart on the way up; to the house each is a TargetUnavailable."""
+"""Failures that this adapter treats differently; outside it each is a TargetUnavailable."""
 
 from autoscaler.target import TargetUnavailable
 

@@ -8,11 +8,11 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from autoscaler.target import Call
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 _AGAIN_AFTER: Final = timedelta(minutes=10)
 _PAGES_A_CYCLE: Final = 4
@@ -25,7 +25,7 @@ _LISTS: Final = (
 class Rivals:
     """What the last whole reading found."""
 
-    def __init__(self, api: "Api") -> None:
+    def __init__(self, api: "AwsApi") -> None:
         self._api = api
         self._found: dict[str, list[str]] = {}
         self._reading: defaultdict[str, list[str]] = defaultdict(list)
@@ -57,7 +57,7 @@ class Rivals:
         page = self._api.ask(
             "autoscaling", operation, call, {"MaxRecords": 100, **({"NextToken": token} if token else {})}
         )
-        with documented(operation):
+        with unavailable_if_malformed(operation):
             for one in page[items]:
                 self._note(one)
         if page.get("NextToken"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adapters.aws_asg import groups
 from adapters.aws_asg.breaker import Breaker
 from adapters.aws_asg.machines import Machines
-from adapters.aws_asg.raw import Raw, documented
+from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refreshes import Refreshes
 from adapters.aws_asg.refusals import InProgress, OutcomeUnknown
 from adapters.aws_asg.settings import AwsSettings
@@ -30,14 +30,14 @@ from autoscaler.target import (
 )
 
 if TYPE_CHECKING:
-    from adapters.aws_asg.api import Api
+    from adapters.aws_asg.api import AwsApi
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
     """Writes sizes."""
 
-    api: "Api"
+    api: "AwsApi"
     writes: Writes
     machines: Machines
     refreshes: Refreshes
@@ -48,7 +48,7 @@ class Scaling:
     def scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
         """What became of it. Raises TargetError."""
         group = self._look(name, call)
-        with documented(f"group {name}"):
+        with unavailable_if_malformed(f"group {name}"):
             current = self.writes.size(name, group["DesiredCapacity"], call.now)
             if current == change.size:
                 return Unchanged()
@@ -71,7 +71,7 @@ class Scaling:
             "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, {"AutoScalingGroupNames": [name]}
         )
         for group in answer:
-            with documented(f"group {name}"):
+            with unavailable_if_malformed(f"group {name}"):
                 if group["AutoScalingGroupName"] != name:
                     continue
                 found = groups.scalable(group)
@@ -108,7 +108,7 @@ class Scaling:
         name = group["AutoScalingGroupName"]
         if self.writes.has(name, change.id):
             return Conflict(f"group {name}: this decision's instances were ended already, or may have been")
-        with documented(f"group {name}"):
+        with unavailable_if_malformed(f"group {name}"):
             ranked = [one for one in change.victims if one not in self.writes.ended(name)]
             chosen = groups.victims(group, ranked, current - change.size, self.machines)
         if not chosen:
@@ -151,7 +151,7 @@ class Scaling:
             self.writes.remember(name, change, before, size, call.now, ended)
         except StateError as error:
             raise TargetUnavailable(
-                f"group {name}: what is about to be written cannot be remembered, so nothing was changed: {error}"
+                f"group {name}: the write cannot be recorded in the state first, so nothing was changed: {error}"
             ) from None
 
 

@@ -52,7 +52,7 @@ class AwsSettings(AdapterSettings):
     def _http(cls, url: str | None) -> str | None:
         parts = urlsplit(url or "http://nobody")
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise ValueError("it is no URL of an endpoint; write it as http://127.0.0.1:5000, without credentials")
+            raise ValueError("this is not a valid endpoint URL; write it as http://127.0.0.1:5000, without credentials")
         return url
 
     @model_validator(mode="after")

@@ -64,6 +64,7 @@ class Writes:
         try:
             for name, values in json.loads(file.read_text()).items():
                 self._recall(name, values)
+                self._try_to_save(name)
             file.unlink()
         except (OSError, ValueError, AttributeError) as error:
             self._logger.warning("aws_writes_forgotten", file=str(file), error=type(error).__name__)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
-from adapters.docker_swarm.raw import REPLACED, STAYING, OutOfSequence, Raw, documented
+from adapters.docker_swarm.raw import REPLACED, STAYING, OutOfSequence, Raw, unavailable_if_malformed
 from adapters.docker_swarm.settings import Endpoint, SwarmSettings, resolve
 from adapters.docker_swarm.state import at_rest, read_target, replicas, revision, rollout
 from autoscaler.target import (
@@ -28,7 +28,7 @@ from autoscaler.target import (
 )
 
 if TYPE_CHECKING:
-    from adapters.docker_swarm.engine import Session
+    from adapters.docker_swarm.engine import EngineSession
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 """Docker's own rule for a service's name."""
@@ -55,7 +55,7 @@ class DockerSwarm:
         if _NAME.fullmatch(target.name):
             return None
         return (
-            f"name: {target.name!r} is no service's name; write it as `docker service ls` shows it, "
+            f"name: {target.name!r} is not a valid service name; write it as `docker service ls` shows it, "
             "of letters, digits, _, . and -, at most 63"
         )
 
@@ -65,7 +65,7 @@ class DockerSwarm:
             return {}
         with self._engine.session(call) as engine:
             listed = engine.services()
-            with documented("the list of services"):
+            with unavailable_if_malformed("the list of services"):
                 by_name = {service["Spec"]["Name"]: service for service in listed}
             found = {target: _scalable(by_name.get(target.name), target) for target in targets}
             services = [service for service in found.values() if not isinstance(service, TargetError)]
@@ -75,7 +75,7 @@ class DockerSwarm:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Post the service's own spec back with another size; when overtaken, read and check again, five times."""
-        overtaken = Conflict(f"service {target.name} was changed by others {_ATTEMPTS} times in this one write")
+        overtaken = Conflict(f"service {target.name} was changed by others {_ATTEMPTS} times during this write")
         retrying = Retrying(
             retry=retry_if_exception_type(OutOfSequence),
             stop=stop_after_attempt(_ATTEMPTS),
@@ -98,9 +98,9 @@ def _endpoint(context: AdapterContext[SwarmSettings]) -> Endpoint:
     return endpoint
 
 
-def _scale_once(engine: "Session", target: TargetRef, change: ScaleChange) -> ScaleOutcome:
+def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange) -> ScaleOutcome:
     service = engine.service(target.name)
-    with documented(f"service {target.name}"):
+    with unavailable_if_malformed(f"service {target.name}"):
         current, found, held = replicas(service), revision(service), rollout(service)
     if current == change.size:
         return Unchanged()
@@ -118,18 +118,18 @@ def _scalable(service: Raw | None, target: TargetRef) -> Raw | TargetError:
     if service is None:
         return TargetNotFound(f"service {target.name} does not exist; create it, or correct the name")
     try:
-        with documented(f"service {target.name}"):
+        with unavailable_if_malformed(f"service {target.name}"):
             replicas(service)
     except TargetError as error:
         return error
     return service
 
 
-def _tasks(engine: "Session", services: Sequence[Raw]) -> Mapping[str, list[Raw]]:
+def _tasks(engine: "EngineSession", services: Sequence[Raw]) -> Mapping[str, list[Raw]]:
     """Service id -> its tasks. Those that others took the place of are asked for only where something moves."""
     tasks: defaultdict[str, list[Raw]] = defaultdict(list)
     _group(engine.tasks([service["ID"] for service in services], STAYING), tasks)
-    with documented("the list of tasks"):
+    with unavailable_if_malformed("the list of tasks"):
         moving = [service["ID"] for service in services if not at_rest(service, tasks[service["ID"]])]
     if moving:
         _group(engine.tasks(moving, REPLACED), tasks)
@@ -137,7 +137,7 @@ def _tasks(engine: "Session", services: Sequence[Raw]) -> Mapping[str, list[Raw]
 
 
 def _group(found: Iterable[Raw], tasks: Mapping[str, list[Raw]]) -> None:
-    with documented("the list of tasks"):
+    with unavailable_if_malformed("the list of tasks"):
         for task in found:
             tasks[task["ServiceID"]].append(task)
 
@@ -148,7 +148,7 @@ def _state(
     if isinstance(service, TargetError):
         return service
     try:
-        with documented(f"service {service['Spec']['Name']}"):
+        with unavailable_if_malformed(f"service {service['Spec']['Name']}"):
             return read_target(service, tasks[service["ID"]], nodes)
     except TargetError as error:
         return error

@@ -14,10 +14,10 @@ import docker
 import docker.utils
 import requests
 
-from adapters.docker_swarm.failures import Refusal, failure, refused
-from adapters.docker_swarm.raw import OutOfSequence, Raw, documented
-from adapters.docker_swarm.settings import Endpoint, Transport
-from adapters.docker_swarm.transport import Line
+from adapters.docker_swarm.dialer import Dialer
+from adapters.docker_swarm.failures import EngineRefusal, failure, refused
+from adapters.docker_swarm.raw import OutOfSequence, Raw, unavailable_if_malformed
+from adapters.docker_swarm.settings import Endpoint, Scheme
 from autoscaler.target import Call, Clock, TargetNotFound, TargetUnavailable
 from autoscaler.target.http import LARGEST_ANSWER, HttpError, Tls
 from autoscaler.target.http.session import Session as BoundedSession
@@ -41,15 +41,15 @@ class Engine:
         self._version: str | None = None
 
     @contextmanager
-    def session(self, call: Call) -> Iterator["Session"]:
+    def session(self, call: Call) -> Iterator["EngineSession"]:
         """The exchanges of one observation or write. Raises TargetError."""
 
         def left() -> float:
             return call.deadline - self._clock.monotonic()
 
         with (
-            Line(self._endpoint) as line,
-            closing(Session(self._endpoint, line, self._version or OLDEST_API, left)) as first,
+            Dialer(self._endpoint) as dialer,
+            closing(EngineSession(self._endpoint, dialer, self._version or OLDEST_API, left)) as first,
         ):
             session = first
             if self._version is None:
@@ -62,30 +62,30 @@ class Engine:
                 raise
 
 
-class Session:
+class EngineSession:
     """The API calls. Every method raises TargetError, and none outlasts the deadline."""
 
-    def __init__(self, endpoint: Endpoint, line: Line, version: str, left: Callable[[], float]) -> None:
+    def __init__(self, endpoint: Endpoint, dialer: Dialer, version: str, left: Callable[[], float]) -> None:
         """`left`: seconds to the deadline; negative when it has passed."""
         self._endpoint = endpoint
-        self._line = line
+        self._dialer = dialer
         self._left = left
-        self._client = _client(endpoint, line, version)
+        self._client = _client(endpoint, dialer, version)
 
     def close(self) -> None:
         """Close its connections."""
         self._client.close()
 
-    def speaking(self, version: str) -> "Session":
+    def speaking(self, version: str) -> "EngineSession":
         """The same connections, with the API of this version."""
-        other = Session(self._endpoint, self._line, version, self._left)
+        other = EngineSession(self._endpoint, self._dialer, version, self._left)
         other._client.mount(other._client.base_url, self._client.transport)
         return other
 
     def version(self) -> str:
         """The newest API version that the engine speaks."""
         answer = self._ask("asking its version", lambda: self._client.version(api_version=False))
-        with documented(f"{self._endpoint}: the version"):
+        with unavailable_if_malformed(f"{self._endpoint}: the version"):
             version = str(answer["ApiVersion"])
             too_old = docker.utils.version_lt(version, OLDEST_API)
         if too_old:
@@ -115,7 +115,7 @@ class Session:
     def service(self, name: str) -> Raw:
         """One service. Raises TargetNotFound."""
         service = self._ask(f"reading service {name}", lambda: self._client.inspect_service(name))
-        with documented(f"{self._endpoint}: service {name}"):
+        with unavailable_if_malformed(f"{self._endpoint}: service {name}"):
             found = service["Spec"]["Name"]
         if found != name:  # the engine also takes the beginning of an id for a name
             raise TargetNotFound(f"service {name} does not exist on {self._endpoint}; create it, or correct the name")
@@ -123,7 +123,7 @@ class Session:
 
     def resize(self, service: Raw, replicas: int) -> None:
         """Post a service's spec back with only its size changed. Raises OutOfSequence when it changed meanwhile."""
-        with documented(f"{self._endpoint}: service {service['Spec']['Name']}"):
+        with unavailable_if_malformed(f"{self._endpoint}: service {service['Spec']['Name']}"):
             spec, version = deepcopy(service["Spec"]), service["Version"]["Index"]
             spec["Mode"]["Replicated"]["Replicas"] = replicas
             url = f"{self._client.base_url}/v{self._client.api_version}/services/{service['ID']}/update"
@@ -143,7 +143,7 @@ class Session:
         if isinstance(answer, list) and all(isinstance(one, dict) for one in answer):
             return answer
         raise TargetUnavailable(
-            f"{self._endpoint}: {doing}: the answer is no list of objects; is there a Docker engine behind `host`?"
+            f"{self._endpoint}: {doing}: the answer is not a list of objects; is there a Docker engine behind `host`?"
         )
 
     def _ask(self, doing: str, call: Callable[[], _T], *, write: bool = False) -> _T:
@@ -154,10 +154,10 @@ class Session:
         self._client.timeout = left
         try:
             return call()
-        except Refusal as refusal:
+        except EngineRefusal as refusal:
             raise refused(where, refusal.answer, write=write) from None
         except HttpError as error:
-            raise failure(self._endpoint, doing, error, self._line.said(), write=write) from None
+            raise failure(self._endpoint, doing, error, self._dialer.ssh_errors(), write=write) from None
         except requests.exceptions.JSONDecodeError:
             raise TargetUnavailable(
                 f"{where}: the answer is not JSON; is there a Docker engine behind `host`?"
@@ -168,17 +168,17 @@ class _Client(BoundedSession, docker.APIClient):
     """The SDK's client, its requests sent within their bounds."""
 
 
-def _client(endpoint: Endpoint, line: Line, version: str) -> Any:
+def _client(endpoint: Endpoint, dialer: Dialer, version: str) -> Any:
     """A docker.APIClient that has not connected; Any, because its published types are incomplete.
 
-    Where there is a `line.dial`, its URL leads nowhere.
+    Where there is a `dialer.dial`, its URL leads nowhere.
     """
     scheme = "http" if endpoint.tls is None else "https"
     host = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
-    url = f"{scheme}://{host}:{endpoint.port}" if endpoint.transport is Transport.TCP else "http://docker:2375"
+    url = f"{scheme}://{host}:{endpoint.port}" if endpoint.scheme is Scheme.TCP else "http://docker:2375"
     files = endpoint.tls
     tls = None if files is None else Tls(files.ca_file, files.cert_file, files.key_file)
-    client = _Client(tls, largest=LARGEST_ANSWER, dial=line.dial, base_url=url, version=version)
+    client = _Client(tls, largest=LARGEST_ANSWER, dial=dialer.dial, base_url=url, version=version)
     client.hooks["response"].append(_check)
     return client
 
@@ -190,4 +190,4 @@ def _check(answer: requests.Response, *_: Any, **__: Any) -> None:
     out_of_sequence = answer.status_code == HTTPStatus.CONFLICT or "out of sequence" in answer.text
     if answer.request.method == "POST" and out_of_sequence:
         raise OutOfSequence(answer.text)
-    raise Refusal(answer)
+    raise EngineRefusal(answer)

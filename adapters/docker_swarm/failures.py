@@ -9,12 +9,12 @@ from adapters.docker_swarm.settings import Endpoint
 from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.target.http import HttpError, Late, TlsFailed, Unreachable
 
-_UNKNOWN: Final = "; whether the size was set is not known, the next cycle will see it"
+_UNKNOWN: Final = "; whether the size was set is unknown until the next cycle"
 _NOTHING: Final = "; nothing was changed"
 _TRY_AGAIN: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
-class Refusal(Exception):
+class EngineRefusal(Exception):
     """The engine, or what answers in its place, gave `answer`, whose status is not a success."""
 
     def __init__(self, answer: requests.Response) -> None:
@@ -22,8 +22,8 @@ class Refusal(Exception):
         super().__init__(f"HTTP {answer.status_code}")
 
 
-def failure(endpoint: Endpoint, doing: str, error: HttpError, said: str, *, write: bool) -> TargetError:
-    """The TargetError for an exchange without an answer. `said` is what the ssh client said."""
+def failure(endpoint: Endpoint, doing: str, error: HttpError, ssh_errors: str, *, write: bool) -> TargetError:
+    """The TargetError for an exchange without an answer. `ssh_errors`: what the ssh clients wrote."""
     unknown, nothing = (_UNKNOWN, _NOTHING) if write else ("", "")
     match error:
         case Unreachable():
@@ -34,7 +34,7 @@ def failure(endpoint: Endpoint, doing: str, error: HttpError, said: str, *, writ
             return TargetForbidden(
                 f"{endpoint}: {doing}: TLS failed: {error}; check caFile, certFile and keyFile{nothing}"
             )
-    return TargetUnavailable(f"{endpoint}: {doing}: {said or error}{unknown}")
+    return TargetUnavailable(f"{endpoint}: {doing}: {ssh_errors or error}{unknown}")
 
 
 def refused(where: str, answer: requests.Response, *, write: bool) -> TargetError:
@@ -59,5 +59,5 @@ def _message(answer: requests.Response) -> str:
         body = answer.json()
     except ValueError:
         body = None
-    said = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(said or answer.text).split())[:300]
+    message = body.get("message") if isinstance(body, dict) else None
+    return " ".join(str(message or answer.text).split())[:300]

@@ -7,12 +7,12 @@ from typing import Any, Final, TypeAlias
 from autoscaler.target import TargetUnavailable
 
 Raw: TypeAlias = dict[str, Any]
-"""A JSON object. Its shape is taken for granted inside `documented` alone."""
+"""A JSON object. Its shape is taken for granted inside `unavailable_if_malformed` alone."""
 
 
 @contextmanager
-def documented(what: str) -> Iterator[None]:
-    """Reading `what`: another shape than the documented one is a TargetUnavailable that names it."""
+def unavailable_if_malformed(what: str) -> Iterator[None]:
+    """Raise TargetUnavailable, naming `what`, where the block finds another shape than the Docker API documents."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -15,7 +15,7 @@ DEFAULT_SOCKET: Final = "/var/run/docker.sock"
 _FORMS: Final = "unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST"
 
 
-class Transport(StrEnum):
+class Scheme(StrEnum):
     """How the engine is reached."""
 
     UNIX = "unix"
@@ -24,7 +24,7 @@ class Transport(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsFiles:
     """TLS towards the engine's TCP port. No `ca_file`: the well-known authorities."""
 
     ca_file: Path | None
@@ -40,21 +40,21 @@ class Tls:
 class Endpoint:
     """Where an engine is."""
 
-    transport: Transport
+    scheme: Scheme
     address: str
     """The socket's path; a host name or address for the other two."""
     port: int | None = None
     """SSH without one: what the SSH client's configuration says."""
     user: str | None = None
     """SSH only."""
-    tls: Tls | None = None
+    tls: TlsFiles | None = None
 
     def __str__(self) -> str:
-        if self.transport is Transport.UNIX:
+        if self.scheme is Scheme.UNIX:
             return f"unix://{self.address}"
         user = f"{self.user}@" if self.user else ""
         host = f"[{self.address}]" if ":" in self.address else self.address
-        return f"{self.transport}://{user}{host}" + (f":{self.port}" if self.port else "")
+        return f"{self.scheme}://{user}{host}" + (f":{self.port}" if self.port else "")
 
 
 class TlsSettings(AdapterSettings):
@@ -91,8 +91,8 @@ class SwarmSettings(AdapterSettings):
 
     @model_validator(mode="after")
     def _tls_on_tcp(self) -> Self:
-        if self.tls is not None and self.host is not None and parse_host(self.host).transport is not Transport.TCP:
-            raise ValueError(f"tls is only for a tcp:// host, and host is {self.host}; take one of them out")
+        if self.tls is not None and self.host is not None and parse_host(self.host).scheme is not Scheme.TCP:
+            raise ValueError(f"tls is only for a tcp:// host, and host is {self.host}; remove one of them")
         return self
 
 
@@ -100,19 +100,19 @@ def parse_host(text: str) -> Endpoint:
     """An endpoint without TLS and default ports. Raises ValueError that says which forms there are."""
     try:
         parts = urlsplit(text)
-        transport, port, host = Transport(parts.scheme), parts.port, parts.hostname
+        scheme, port, host = Scheme(parts.scheme), parts.port, parts.hostname
     except ValueError:
-        raise ValueError(f"{text!r} is no engine's address; write {_FORMS}") from None
+        raise ValueError(f"{text!r} is not a valid engine address; write {_FORMS}") from None
     if parts.password is not None:
-        raise ValueError("a password in host would stand in plain text; take it out and use a key or an agent")
-    if transport is Transport.UNIX:
+        raise ValueError("a password in host would be kept in plain text; remove it, and use a key or an agent")
+    if scheme is Scheme.UNIX:
         if parts.netloc or not parts.path.startswith("/"):
             raise ValueError(f"{text!r} has no absolute path; write {_FORMS}")
-        return Endpoint(transport, parts.path)
-    extra = parts.path.strip("/") or parts.query or parts.fragment or (parts.username and transport is Transport.TCP)
+        return Endpoint(scheme, parts.path)
+    extra = parts.path.strip("/") or parts.query or parts.fragment or (parts.username and scheme is Scheme.TCP)
     if not host or host.startswith("-") or extra:
-        raise ValueError(f"{text!r} is no engine's address; write {_FORMS}")
-    return Endpoint(transport, host, port, parts.username)
+        raise ValueError(f"{text!r} is not a valid engine address; write {_FORMS}")
+    return Endpoint(scheme, host, port, parts.username)
 
 
 def resolve(settings: SwarmSettings, environment: Mapping[str, str]) -> Endpoint:
@@ -121,19 +121,19 @@ def resolve(settings: SwarmSettings, environment: Mapping[str, str]) -> Endpoint
     The variables mean what they mean to the docker command line. Raises ValueError for a $DOCKER_HOST of another form.
     """
     endpoint = parse_host(settings.host or environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}")
-    if endpoint.transport is not Transport.TCP:
+    if endpoint.scheme is not Scheme.TCP:
         return endpoint
     tls = _file_tls(settings.tls) if settings.tls is not None else _environment_tls(environment)
     port = endpoint.port or (2375 if tls is None else 2376)
-    return Endpoint(Transport.TCP, endpoint.address, port, tls=tls)
+    return Endpoint(Scheme.TCP, endpoint.address, port, tls=tls)
 
 
-def _file_tls(tls: TlsSettings) -> Tls:
-    return Tls(tls.ca_file, tls.cert_file, tls.key_file)
+def _file_tls(tls: TlsSettings) -> TlsFiles:
+    return TlsFiles(tls.ca_file, tls.cert_file, tls.key_file)
 
 
-def _environment_tls(environment: Mapping[str, str]) -> Tls | None:
+def _environment_tls(environment: Mapping[str, str]) -> TlsFiles | None:
     if not environment.get("DOCKER_TLS_VERIFY"):
         return None
     folder = Path(environment.get("DOCKER_CERT_PATH") or "~/.docker").expanduser()
-    return Tls(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")
+    return TlsFiles(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")

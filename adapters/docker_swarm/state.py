@@ -31,7 +31,7 @@ def replicas(service: Raw) -> int:
         kind = ", ".join(mode) or "unknown"
         raise TargetNotScalable(
             f"service {service['Spec']['Name']} is of mode {kind}, and only Replicated services have a size; "
-            "create it anew as a replicated one, or take its autoscaler out"
+            "create it again as a replicated one, or remove its autoscaler"
         )
     return int(mode["Replicated"]["Replicas"])
 
@@ -51,8 +51,10 @@ def rollout(service: Raw) -> HoldReason | None:
     reason = _ROLLOUTS.get(status.get("State", ""))
     if reason is None:
         return None
-    said = f" ({status['Message']})" if status.get("Message") else ""
-    return HoldReason(reason, f"the service's rollout is in state {status['State']}{said}; scaling waits for its end")
+    message = f" ({status['Message']})" if status.get("Message") else ""
+    return HoldReason(
+        reason, f"the service's rollout is in state {status['State']}{message}; scaling waits for its end"
+    )
 
 
 def at_rest(service: Raw, tasks: Sequence[Raw]) -> bool:

@@ -42,7 +42,7 @@ class Memory:
         return f"name: there is no group {target.name!r}; the groups are {', '.join(sorted(settings.groups))}"
 
     def __init__(self, context: AdapterContext[MemorySettings]) -> None:
-        """Reads nothing yet: a back end that is down is no reason not to start."""
+        """Reads nothing yet: a back end that is down does not prevent the start."""
         self.groups = Groups(context.state_dir)
         self._settings = context.settings.groups
         self._clock = context.clock

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from adapters.nomad.client import Client, Refusal
+from adapters.nomad.client import NomadClient, NomadRefusal
 from adapters.nomad.jobs import Group, Job, JobKey
-from adapters.nomad.region import JobView, Region, job_path, understood
+from adapters.nomad.region import JobView, Region, job_path, unavailable_if_malformed
 from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
 from autoscaler.target import (
     AdapterContext,
@@ -58,9 +58,9 @@ class Nomad:
         """What is wrong with the target's name or namespace, or None."""
         job, slash, group = target.name.rpartition("/")
         if not (job and slash and group) or target.name.split() != [target.name]:
-            return f"name: {target.name!r} names no group of a job; write it as JOB/GROUP"
+            return f"name: {target.name!r} is not a valid target name; write it as JOB/GROUP"
         if target.namespace is not None and (target.namespace == "*" or not target.namespace):
-            return f"namespace: {target.namespace!r} is no single namespace; name one, or leave it out"
+            return f"namespace: {target.namespace!r} is not a single namespace; name one, or leave it out"
         return None
 
     @staticmethod
@@ -74,7 +74,7 @@ class Nomad:
 
     def __init__(self, context: AdapterContext[NomadSettings]) -> None:
         self._connection = resolve(context.settings, os.environ)
-        self._client = Client(self._connection, context.clock)
+        self._client = NomadClient(self._connection, context.clock)
         self._record_dry_run = context.settings.record_dry_run
         self._regions: dict[str | None, Region] = {}
         self._superseded: dict[tuple[str | None, JobKey, str], str] = {}
@@ -111,13 +111,13 @@ class Nomad:
         body = {"Count": change.size, "JobModifyIndex": job.modify_index, "Meta": {"decision": change.id}}
         try:
             written = self._post(place, change.reason, body, call)
-        except Refusal as refusal:
+        except NomadRefusal as refusal:
             if "active deployment" in refusal.text:
                 return Held(HoldReason(DEPLOYMENT_ACTIVE, f'a deployment of job "{place.job.id}" has begun'))
             if refusal.status == 409 or "conflicting job modify index" in refusal.text:
-                return Conflict(f'job "{place.job.id}" was changed in this moment: {refusal.text}')
+                return Conflict(f'job "{place.job.id}" was changed at this moment: {refusal.text}')
             raise refusal.as_target_error() from None
-        with understood(f'a new count of job "{place.job.id}"'):
+        with unavailable_if_malformed(f'a new count of job "{place.job.id}"'):
             self._superseded[place.region, place.job, str(job.modify_index)] = str(written["JobModifyIndex"])
         self._announced.pop(target, None)
         return Written(change.size)
@@ -125,25 +125,25 @@ class Nomad:
     def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
         """Record a write that failed, or with recordDryRun one that a dry run proposes, as a scaling event.
 
-        Nomad keeps only the last few events of a group, so each is recorded once until something else is to be said.
+        Nomad keeps only the last few events of a group, so a message is recorded once until another one is due.
         """
         outcome = decision.outcome
         if isinstance(outcome, TargetNotScalable):
             return  # Nomad takes no event of what cannot be scaled
         if isinstance(outcome, TargetError):
-            said, message = type(outcome).__name__, f"cannot scale to {decision.desired}: {outcome}"
+            key, message = type(outcome).__name__, f"cannot scale to {decision.desired}: {outcome}"
         elif isinstance(outcome, Proposed) and self._record_dry_run:
-            said = message = f"dry run: would scale from {decision.current} to {outcome.size}"
+            key = message = f"dry run: would scale from {decision.current} to {outcome.size}"
         else:
             return
-        if self._announced.get(target) == said:
+        if self._announced.get(target) == key:
             return
         failed = isinstance(outcome, TargetError)
         try:
             self._post(self._place(target), message, {"Error": failed}, call)
-        except Refusal as refusal:
+        except NomadRefusal as refusal:
             raise refusal.as_target_error() from None
-        self._announced[target] = said
+        self._announced[target] = key
 
     def close(self) -> None:
         """Close the connection."""
@@ -166,7 +166,7 @@ class Nomad:
             return error
 
     def _expected(self, place: _Place, revision: str | None) -> str | None:
-        """The revision after our own writes to other groups of the same job: those are no outside change."""
+        """The revision after our own writes to other groups of the same job: those are not outside changes."""
         while revision is not None and (key := (place.region, place.job, revision)) in self._superseded:
             revision = self._superseded[key]
         return revision
@@ -215,11 +215,11 @@ def _hold(place: _Place, view: JobView) -> Hold:
     deployment = view.deployment
     if deployment is None:
         return Hold()
-    said = (
+    message = (
         f'deployment {deployment.id[:8]} of version {deployment.job_version} of job "{place.job.id}" is under way '
-        f"({deployment.said}); Nomad takes no new count until it has ended"
+        f"({deployment.status}); Nomad takes no new count until it has ended"
     )
-    reason = HoldReason(DEPLOYMENT_ACTIVE, said)
+    reason = HoldReason(DEPLOYMENT_ACTIVE, message)
     return Hold(scale_out=reason, scale_in=reason)
 
 

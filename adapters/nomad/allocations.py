@@ -49,7 +49,7 @@ def parse_details(raw: Mapping[str, Any]) -> Details:
         requests={name: sum(own[name] for own in lasting) for name in ("cpu", "memory")} if lasting else {},
         container_requests=tasks,
         started_at=min(starts, default=None),
-        tasks="; ".join(f"task {name}: {said}" for name, state in states.items() if (said := _trouble(state))),
+        tasks="; ".join(f"task {name}: {trouble}" for name, state in states.items() if (trouble := _trouble(state))),
     )
 
 
@@ -61,16 +61,16 @@ def to_instance(stub: Mapping[str, Any], details: Details, unjudged_since: int |
     """
     health = stub.get("DeploymentStatus") or {}
     phase = _PHASES[stub["ClientStatus"]]
-    ready, changed, said = None, None, ""
+    ready, changed, why = None, None, ""
     if phase is not Phase.RUNNING:
-        ready, said = False, stub.get("ClientDescription") or ""
+        ready, why = False, stub.get("ClientDescription") or ""
     elif stub["ClientStatus"] == "unknown":
-        ready, said = False, "its node is disconnected"
+        ready, why = False, "its node is disconnected"
     elif health.get("Healthy") is not None:
         ready, changed = health["Healthy"], _time(health["Timestamp"])
-        said = "" if ready else "its deployment found it unhealthy"
+        why = "" if ready else "its deployment found it unhealthy"
     elif unjudged_since is not None and stub["CreateIndex"] >= unjudged_since:
-        ready, said = False, "its deployment has not found it healthy yet"
+        ready, why = False, "its deployment has not found it healthy yet"
     names = {stub["ID"], stub["ID"][:8], stub["Name"], stub.get("NodeName") or ""} - {""}
     return Instance(
         name=stub["ID"],
@@ -82,7 +82,7 @@ def to_instance(stub: Mapping[str, Any], details: Details, unjudged_since: int |
         identities=details.identities | names,
         requests=details.requests,
         container_requests=details.container_requests,
-        detail="; ".join(filter(None, (said, details.tasks))),
+        detail="; ".join(filter(None, (why, details.tasks))),
     )
 
 

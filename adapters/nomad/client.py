@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from adapters.nomad.settings import Connection
+from adapters.nomad.settings import AgentAccess
 from autoscaler.target import (
     Call,
     Clock,
@@ -27,7 +27,7 @@ _SHOWN: Final = 200
 """Characters of a reply that a message quotes."""
 
 
-class Refusal(Exception):
+class NomadRefusal(Exception):
     """Nomad answered with a status that is not 2xx: `status` and its own words, for whoever knows what they mean."""
 
     def __init__(self, request: str, status: int, text: str) -> None:
@@ -39,7 +39,7 @@ class Refusal(Exception):
     def as_target_error(self) -> TargetError:
         """What the status means where the request says nothing more."""
         if self.status in (401, 403):
-            return TargetForbidden(f"{self}; the ACL token must be allowed what docs/nomad.md lists")
+            return TargetForbidden(f"{self}; the ACL token needs the capabilities that docs/nomad.md lists")
         if self.status == 404:
             return TargetNotFound(f"{self}; create it, or correct the target's name, namespace or region")
         if "No path to region" in self.text:
@@ -51,11 +51,11 @@ class Refusal(Exception):
         return TargetUnavailable(f"{self}; asked again next cycle")
 
 
-class Client:
-    """One session with an agent. Every method raises Refusal, TargetUnavailable or TargetForbidden."""
+class NomadClient:
+    """One session with an agent. Every method raises NomadRefusal, TargetUnavailable or TargetForbidden."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
+    def __init__(self, access: AgentAccess, clock: Clock) -> None:
+        self._access = access
         self._clock = clock
         self._session: Session | None = None
 
@@ -96,7 +96,7 @@ class Client:
             )
         if self._session is None:
             self._session = self._open()
-        address = self._connection.address
+        address = self._access.address
         try:
             reply = self._session.request(
                 method,
@@ -109,23 +109,23 @@ class Client:
         except HttpError as error:
             raise _unavailable(f"{method} {address}{path}", error, write=body is not None) from None
         if reply.status_code // 100 != 2:
-            raise Refusal(f"{method} {path}", reply.status_code, reply.headers.get("Location") or reply.text)
+            raise NomadRefusal(f"{method} {path}", reply.status_code, reply.headers.get("Location") or reply.text)
         return reply
 
     def _headers(self) -> dict[str, str]:
-        token = self._connection.read_token()
+        token = self._access.read_token()
         return {"X-Nomad-Token": token} if token else {}
 
     def _open(self) -> "Session":
         from autoscaler.target.http.session import Session  # noqa: PLC0415 - `check` must not pay for its libraries
 
-        at = self._connection
+        at = self._access
         tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)
         return Session(tls, largest=LARGEST_ANSWER)
 
 
 def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetUnavailable:
-    unknown = "; whether it was carried out is unknown until the next cycle looks" if write else ""
+    unknown = "; whether it was carried out is unknown until the next cycle" if write else ""
     match error:
         case TlsFailed():
             return TargetUnavailable(f"{request}: {error}; check tls: caFile, certFile, keyFile and serverName")

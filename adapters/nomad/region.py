@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from adapters.nomad.allocations import LISTED, Details, is_canary, parse_details, to_instance
-from adapters.nomad.client import Client, Refusal
+from adapters.nomad.client import NomadClient, NomadRefusal
 from adapters.nomad.jobs import Job, JobKey, parse_job
 from autoscaler.target import Call, Instance, TargetError, TargetNotFound, TargetUnavailable
 
@@ -33,7 +33,8 @@ class Deployment:
     id: str
     create_index: int
     job_version: int
-    said: str
+    status: str
+    """Nomad's own description of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class JobView:
 class Region:
     """The caches of one region."""
 
-    def __init__(self, client: Client, name: str | None) -> None:
+    def __init__(self, client: NomadClient, name: str | None) -> None:
         self._client = client
         self._name = name
         self._jobs: dict[JobKey, Job] = {}
@@ -64,18 +65,18 @@ class Region:
     def read(self, keys: Set[JobKey], call: Call) -> Mapping[JobKey, JobView | TargetError]:
         """Every job asked for, or what is wrong with it alone. Raises TargetError: it concerns all."""
         try:
-            with understood("a list"):
+            with unavailable_if_malformed("a list"):
                 return self._read(keys, call)
-        except Refusal as refusal:
+        except NomadRefusal as refusal:
             raise refusal.as_target_error() from None
 
     def read_job(self, key: JobKey, call: Call) -> Job:
         """The job as it is now. Raises TargetError."""
         try:
             raw = self._client.get(job_path(key), self.query(key.namespace), call)
-        except Refusal as refusal:
+        except NomadRefusal as refusal:
             raise (not_found(key) if refusal.status == 404 else refusal.as_target_error()) from None
-        with understood(f'job "{key.id}"'):
+        with unavailable_if_malformed(f'job "{key.id}"'):
             return parse_job(raw)
 
     def _read(self, keys: Set[JobKey], call: Call) -> Mapping[JobKey, JobView | TargetError]:
@@ -121,7 +122,7 @@ class Region:
     def _refresh_details(
         self, keys: Set[JobKey], allocations: Mapping[JobKey, Sequence[Mapping[str, Any]]], call: Call
     ) -> None:
-        """Read the long form of what is new or changed, and forget what is gone. Raises TargetError or Refusal."""
+        """Read the long form of what is new or changed, and forget what is gone. Raises TargetError or NomadRefusal."""
         changed: dict[str, JobKey] = {}
         for key in keys:
             kept, self._details[key] = self._details.get(key, {}), {}
@@ -141,7 +142,7 @@ class Region:
         for allocation, key in changed.items():
             try:
                 raw = self._client.get(f"/v1/allocation/{allocation}", self.query(key.namespace), call)
-            except Refusal as refusal:
+            except NomadRefusal as refusal:
                 if refusal.status != 404:  # collected since it was listed: it is gone
                     raise
             else:
@@ -181,8 +182,8 @@ def not_found(key: JobKey) -> TargetNotFound:
 
 
 @contextmanager
-def understood(what: str) -> Iterator[None]:
-    """Turns a reply of another shape than Nomad's into a TargetUnavailable that says so."""
+def unavailable_if_malformed(what: str) -> Iterator[None]:
+    """Raise TargetUnavailable, naming `what`, where the block finds another shape than Nomad's API documents."""
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:

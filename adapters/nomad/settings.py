@@ -62,7 +62,7 @@ class NomadSettings(AdapterSettings):
     @classmethod
     def _one(cls, namespace: str | None) -> str | None:
         if namespace == "*":
-            raise ValueError('"*" is no single namespace; name one, and others at scaleTargetRef.namespace')
+            raise ValueError('"*" is not a single namespace; name one, and others at scaleTargetRef.namespace')
         return namespace
 
 
@@ -71,15 +71,15 @@ def _url(address: str) -> str:
     if "@" in parts.netloc:
         raise ValueError("the address holds credentials, and would be logged with them; use tokenFile")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{address!r} is no URL of an agent; write it as {DEFAULT_ADDRESS}")
-    if parts.port == 0:  # reading it raises ValueError for what is no port
+        raise ValueError(f"{address!r} is not a valid agent URL; write it as {DEFAULT_ADDRESS}")
+    if parts.port == 0:  # reading it raises ValueError for an invalid port
         raise ValueError(f"{address!r} has no port that can be connected to; write it as {DEFAULT_ADDRESS}")
     return address.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
-    """What is in force: the file before the environment before Nomad's defaults."""
+class AgentAccess:
+    """How the agent is asked: the file goes before the environment, that before Nomad's defaults."""
 
     address: str
     region: str | None
@@ -113,8 +113,8 @@ def namespace_of(settings: NomadSettings, environment: Mapping[str, str]) -> str
     return settings.namespace or environment.get("NOMAD_NAMESPACE") or DEFAULT_NAMESPACE
 
 
-def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> Connection:
-    """The connection in force. Raises AdapterError for what can never work, and for a secret file that is absent."""
+def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAccess:
+    """How the agent is asked. Raises AdapterError for what can never work, and for a secret file that is absent."""
     tls = settings.tls
     own_pair = tls.cert_file is not None
 
@@ -123,7 +123,7 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> Connecti
 
     skip = tls.insecure_skip_verify
     try:
-        connection = Connection(
+        access = AgentAccess(
             address=settings.address or _url(environment.get("NOMAD_ADDR") or DEFAULT_ADDRESS),
             region=region_of(settings, environment),
             namespace=namespace_of(settings, environment),
@@ -137,14 +137,14 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> Connecti
         )
     except ValueError as error:
         raise AdapterError(f"NOMAD_* environment: {error}") from None
-    if connection.namespace == "*":
-        raise AdapterError('NOMAD_NAMESPACE: "*" is no single namespace; name one')
-    if (connection.cert_file is None) != (connection.key_file is None):
+    if access.namespace == "*":
+        raise AdapterError('NOMAD_NAMESPACE: "*" is not a single namespace; name one')
+    if (access.cert_file is None) != (access.key_file is None):
         raise AdapterError("NOMAD_CLIENT_CERT and NOMAD_CLIENT_KEY go together; give both or neither")
-    for file in (connection.token_file, connection.ca_file, connection.cert_file, connection.key_file):
+    for file in (access.token_file, access.ca_file, access.cert_file, access.key_file):
         if file is not None:
             _check_readable(file)
-    return connection
+    return access
 
 
 def _text(file: Path) -> str:
@@ -152,7 +152,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise TargetForbidden(f"{file} cannot be read: {reason}; put it there, or correct the path") from None
 
 

@@ -45,7 +45,7 @@ class Process:
 
     def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
         if not procfs.available():
-            raise AdapterError(f"adapter {context.name}: /proc is missing, by which workers are known; run it on Linux")
+            raise AdapterError(f"adapter {context.name}: /proc is missing, where workers are found; run it on Linux")
         self._context = context
         self._settings = context.settings
         self._keeper = Keeper(context)
@@ -86,11 +86,11 @@ class Process:
 
     def _refuse(self, target: TargetRef, change: ScaleChange, settings: PoolSettings) -> None:
         if self._keeper.only_watches(target.name):
-            raise TargetRefused(f"{target}: it is a dry run's, and nothing is changed")
+            raise TargetRefused(f"{target}: it belongs to a dry run, so nothing is changed")
         maximum = _limits(settings).maximum
         if maximum is not None and change.size > maximum:
             raise TargetRefused(
-                f"{target}: {change.size} workers need as many ports, and there are {maximum}; widen `ports`"
+                f"{target}: {change.size} workers need as many ports, but there are only {maximum}; widen `ports`"
             )
 
     def _state(self, target: TargetRef, pools: Mapping[str, Pool]) -> TargetState | TargetError:

@@ -153,7 +153,7 @@ class Keeper:
         try:
             write_atomically(file, text, mode=0o644)  # Prometheus runs as another user
         except OSError as error:
-            raise RecordsError(f"{file}: {error.strerror}; make its folder, writable for the daemon") from None
+            raise RecordsError(f"{file}: {error.strerror}; create its folder, writable for the daemon") from None
         self._published[file] = text
 
     def _questions(self) -> dict[str, tuple[int, str]]:

@@ -7,7 +7,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-TOKEN_VARIABLE = "AUTOSCALER_WORKER"  # noqa: S105 - the name of a variable; what it holds is no secret either
+TOKEN_VARIABLE = "AUTOSCALER_WORKER"  # noqa: S105 - the name of a variable; what it holds is not a secret either
 """Every worker, and all that it starts, carries its token in this environment variable."""
 
 _PROC = Path("/proc")

@@ -96,9 +96,9 @@ class StateFile:
         except BlockingIOError:
             holder = file.read_text(encoding="ascii")
             if holder == str(os.getpid()):
-                raise StillKeptError(f"{self.folder}: the connection before this one has not let go yet") from None
+                raise StillKeptError(f"{self.folder}: the previous connection has not released it yet") from None
             raise RecordsError(
-                f"{self.folder}: its workers are kept by another daemon already (pid {holder}); stop that "
+                f"{self.folder}: another daemon manages its workers already (pid {holder}); stop that "
                 "one, or use another state folder"
             ) from None
         except OSError as error:

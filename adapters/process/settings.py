@@ -41,7 +41,7 @@ def _port_range(value: Any) -> Any:
     match = re.fullmatch(r"(\d{1,5})-(\d{1,5})", value) if isinstance(value, str) else None
     first, last = map(int, match.groups()) if match else (0, 0)
     if not 1 <= first <= last <= 65535:
-        raise ValueError(f'{value!r} is no range of ports; expected two of 1 to 65535, as in "20000-20999"')
+        raise ValueError(f'{value!r} is not a valid port range; expected two of 1 to 65535, as in "20000-20999"')
     return range(first, last + 1)
 
 
@@ -52,7 +52,7 @@ def _write_range(ports: range) -> str:
 def _check_initial(replicas: int) -> int:
     if replicas < 1:
         raise ValueError(
-            f"a pool that begins at {replicas} would never start, for a size of 0 means that scaling is disabled; "
+            f"a pool that begins at {replicas} would never start, because a size of 0 means that scaling is disabled; "
             "write at least 1, and minReplicas 0 on its autoscaler to let it scale in to none"
         )
     return replicas

@@ -58,7 +58,7 @@ def _with_port(text: str, port: int | None) -> str:
 
 def _can_be_bound(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that linger are no obstacle
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that linger do not matter
         try:
             probe.bind(("", port))
         except OSError:

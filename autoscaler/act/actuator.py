@@ -78,7 +78,7 @@ class Actuator:
         except Exception as error:  # noqa: BLE001 - foreign code: its bug must cost this target alone
             return TargetUnavailable(
                 f"{decision.target}: the adapter failed with {named(error)} while it wrote size {change.size}; "
-                "whether it was written shows in the next cycle"
+                "whether it was written is unknown until the next cycle"
             )
         if isinstance(outcome, Written | Unchanged | Held | Conflict):
             return outcome

@@ -11,20 +11,20 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 COMMANDS: Final = {
-    "check": "Check configuration files: every error at once, offline.",
+    "check": "Check configuration files offline; show every error at once.",
     "run": "Run the daemon, or with --once a single cycle.",
     "get": "List autoscalers: metrics, bounds, sizes.",
-    "describe": "Describe one: metrics, behavior, conditions, events.",
+    "describe": "Describe an autoscaler: metrics, behavior, conditions, events.",
     "explain": "Explain a decision: why the size did or did not change.",
-    "events": "List events, equal ones counted.",
-    "history": "Show how sizes and metrics went.",
-    "pause": "Write no other size, in one direction or both.",
+    "events": "List events; equal ones are counted.",
+    "history": "Show sizes and metrics over time.",
+    "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",
-    "override": "Give other bounds for a while.",
-    "create": "Write a new autoscaler's configuration.",
-    "import": "Turn HorizontalPodAutoscaler manifests into configuration.",
+    "override": "Set other bounds for a while.",
+    "create": "Print the configuration of a new autoscaler.",
+    "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
 }
-"""Name -> what the overview says. `autoscaler.cli.NAME` holds a function NAME; Python's own words get an underscore."""
+"""Command -> its line in the overview. Its function is NAME in `autoscaler.cli.NAME`; `import` is `import_` there."""
 
 _PLAIN: Final[dict[str, Any]] = {
     "add_completion": False,
@@ -75,6 +75,6 @@ def autoscaler(
 ) -> None:
     """Kubernetes' HorizontalPodAutoscaler, for everything that is not Kubernetes.
 
-    Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling Groups, Docker Swarm services,
-    Nomad groups or local processes. Exit codes: 0 fine, 1 what was asked for failed, 2 wrong arguments.
+    Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling groups, Docker Swarm services,
+    Nomad groups or pools of local processes. Exit codes: 0 fine, 1 the command failed, 2 wrong arguments.
     """

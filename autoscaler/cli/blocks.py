@@ -11,7 +11,7 @@ _COMMENT_COLUMN: Final = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class UsualQuery:
     """PromQL for a resource of each instance, as an adapter's usual exporter has it."""
 
     expr: str
@@ -22,19 +22,19 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class MetricBlock:
     """One metric to write. `body` holds what stands before the query and `target` what stands after it."""
 
     type: str
     body: Mapping[str, Any]
     target: Mapping[str, Any]
-    query: Measured
+    query: UsualQuery
     hint: str
     """Said beside the query."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class AutoscalerBlock:
     """One autoscaler to write."""
 
     name: str
@@ -42,7 +42,7 @@ class Block:
     target: str
     minimum: int
     maximum: int
-    metrics: Sequence[Metric]
+    metrics: Sequence[MetricBlock]
     behavior: Mapping[str, Any] | None = None
 
 
@@ -55,12 +55,12 @@ _KEYS: Final = {
 }
 
 
-def written(blocks: Sequence[Block]) -> list[str]:
+def section_lines(blocks: Sequence[AutoscalerBlock]) -> list[str]:
     """The section `autoscalers`, in lines."""
     return ["autoscalers:", *[line for block in blocks for line in _block(block)]]
 
 
-def _block(block: Block) -> Iterator[str]:
+def _block(block: AutoscalerBlock) -> Iterator[str]:
     yield f"  - name: {flow(block.name)}"
     yield f"    scaleTargetRef: {flow({'adapter': block.adapter, 'name': block.target})}"
     yield f"    minReplicas: {block.minimum}"
@@ -77,7 +77,7 @@ def _block(block: Block) -> Iterator[str]:
         yield from (f"      {line}" for line in text.splitlines())
 
 
-def _metric(metric: Metric) -> Iterator[str]:
+def _metric(metric: MetricBlock) -> Iterator[str]:
     yield f"      - type: {metric.type}"
     yield f"        {_KEYS[metric.type]}:"
     for key, value in metric.body.items():
@@ -104,56 +104,56 @@ def flow(value: Any) -> str:
     return text.removesuffix("...\n").rstrip("\n")
 
 
-def measured(resource: str, adapter_type: str | None, target: str) -> Measured | None:
+def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
     """The usual query for `cpu` or `memory` on an adapter of this type (None: unknown); None for other resources."""
     makers = {"aws-asg": _aws_asg, "docker-swarm": _docker_swarm, "nomad": _nomad}
     return makers.get(adapter_type or "", _process)(target).get(resource)
 
 
-def _aws_asg(group: str) -> Mapping[str, Measured]:
+def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
     """By node_exporter, with the group's name in a label `asg`."""
     name = json.dumps(group)
     total = f"node_memory_MemTotal_bytes{{asg={name}}}"
     cores = f'count by (instance_id) (node_cpu_seconds_total{{asg={name},mode="idle"}})'
     return {
-        "cpu": Measured(
-            f'sum by (instance_id) (rate(node_cpu_seconds_total{{asg={name},mode!="idle"}}[2m]))', _asked(cores)
+        "cpu": UsualQuery(
+            f'sum by (instance_id) (rate(node_cpu_seconds_total{{asg={name},mode!="idle"}}[2m]))', _query_yaml(cores)
         ),
-        "memory": Measured(
+        "memory": UsualQuery(
             f"sum by (instance_id) ({total} - node_memory_MemAvailable_bytes{{asg={name}}})",
-            _asked(f"sum by (instance_id) ({total})"),
+            _query_yaml(f"sum by (instance_id) ({total})"),
         ),
     }
 
 
-def _docker_swarm(service: str) -> Mapping[str, Measured]:
+def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
     """By cAdvisor."""
     label = "container_label_com_docker_swarm_task_id"
     chosen = f"{{container_label_com_docker_swarm_service_name={json.dumps(service)}}}"
     return {
-        "cpu": Measured(f"sum by ({label}) (rate(container_cpu_usage_seconds_total{chosen}[2m]))", label=label),
-        "memory": Measured(f"sum by ({label}) (container_memory_working_set_bytes{chosen})", label=label),
+        "cpu": UsualQuery(f"sum by ({label}) (rate(container_cpu_usage_seconds_total{chosen}[2m]))", label=label),
+        "memory": UsualQuery(f"sum by ({label}) (container_memory_working_set_bytes{chosen})", label=label),
     }
 
 
-def _nomad(target: str) -> Mapping[str, Measured]:
+def _nomad(target: str) -> Mapping[str, UsualQuery]:
     """By Nomad itself."""
     job, _, group = target.rpartition("/")
     chosen = f"{{exported_job={json.dumps(job)},task_group={json.dumps(group)}}}"
     return {
-        "cpu": Measured(f"sum by (alloc_id) (nomad_client_allocs_cpu_total_ticks{chosen})"),
-        "memory": Measured(f"sum by (alloc_id) (nomad_client_allocs_memory_usage{chosen})"),
+        "cpu": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_cpu_total_ticks{chosen})"),
+        "memory": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_memory_usage{chosen})"),
     }
 
 
-def _process(target: str) -> Mapping[str, Measured]:
+def _process(target: str) -> Mapping[str, UsualQuery]:
     """By what every Prometheus client library says of its own process."""
     chosen = f"{{job={json.dumps(target)}}}"
     return {
-        "cpu": Measured(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", "1"),
-        "memory": Measured(f"sum by (instance) (process_resident_memory_bytes{chosen})", "1Gi"),
+        "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", "1"),
+        "memory": UsualQuery(f"sum by (instance) (process_resident_memory_bytes{chosen})", "1Gi"),
     }
 
 
-def _asked(expr: str) -> str:
+def _query_yaml(expr: str) -> str:
     return flow({"query": {"expr": expr}})

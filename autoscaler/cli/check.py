@@ -1,4 +1,4 @@
-"""`autoscaler check`: is a file right, as far as that can be known without asking anybody? With --live: by asking."""
+"""`autoscaler check`: whether a configuration is right, offline; with --live, whether it would work."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, Query
 
 if TYPE_CHECKING:
-    from autoscaler.cli.findings import Block, Line
+    from autoscaler.cli.findings import Finding, Findings
 
 _NARROWEST: Final = 40
 """Columns that a text is given beside its label, however narrow the terminal."""
@@ -21,30 +21,31 @@ _NARROWEST: Final = 40
 
 def check(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="The files. Default: --config.file's.")
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="The files to check. Default: that of --config.file."),
     ] = None,
     *,
     config_file: Annotated[
         Path, typer.Option("--config.file", metavar="FILE", help="The file to check when no FILE is given.")
     ] = Path("/etc/autoscaler/autoscaler.yaml"),
     live: Annotated[
-        bool, typer.Option("--live", help="Ask every Prometheus and adapter once, too; nothing is changed.")
+        bool, typer.Option("--live", help="Also ask every Prometheus and adapter once; change nothing.")
     ] = False,
 ) -> None:
     """Check configuration files, offline: keys, values, references, the syntax of every query.
 
-    Prints one line an error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits 1 when there is one.
-    Files that only the daemon's host may have, such as secrets, are warned of.
+    Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits 1 if there are any.
+    A missing file that may exist on the daemon's host, such as a secret, is a warning.
 
-    With --live it also reads every target, runs every query once and says what each autoscaler would do. Exits 1 when
-    something would not work, an absent secret included.
+    With --live it also reads every target, runs every query once and says what each autoscaler would do. It then exits
+    1 if something would not work, for example if a secret is missing.
     """
     fine = [_check(file, live=live) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)
 
 
 def _check(file: Path, *, live: bool) -> bool:
-    """Print what there is to say of a file; whether it is right."""
+    """Print what is wrong with a file, or that it is right; returns whether it is."""
     try:
         settings = load(file)
     except ConfigError as error:
@@ -59,8 +60,8 @@ def _check(file: Path, *, live: bool) -> bool:
 
 
 def _examine(settings: Settings) -> bool:
-    """Print what asking came to; whether everything would work."""
-    from autoscaler.cli.live import examine  # noqa: PLC0415 - offline, nobody pays for the daemon's parts
+    """Print what asking found; returns whether everything would work."""
+    from autoscaler.cli.live import examine  # noqa: PLC0415 - slow to import, and not needed offline
     from autoscaler.clock import SystemClock  # noqa: PLC0415 - likewise
     from autoscaler.log import Level, configure  # noqa: PLC0415 - likewise
 
@@ -75,12 +76,12 @@ def _examine(settings: Settings) -> bool:
     return not wrong
 
 
-def _title(block: "Block") -> str:
+def _title(block: "Findings") -> str:
     verdict = typer.style("would not work", "red") if block.wrong else typer.style("ok", "green")
     return f"\n{typer.style(block.title, bold=True)}: {verdict}"
 
 
-def _indented(line: "Line", width: int) -> str:
+def _indented(line: "Finding", width: int) -> str:
     """With its label; on a terminal broken into lines of its width, in a pipe one line that `grep` finds whole."""
     begin = f"  {line.label:<{width}}  "
     text = line.text

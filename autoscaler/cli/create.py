@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.blocks import Block, Measured, Metric, measured, written
-from autoscaler.cli.output import failing, show
+from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_lines, usual_query
+from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.errors import AutoscalerError, QuantityError
 from autoscaler.quantity import parse_quantity
@@ -19,48 +19,59 @@ _UNITS = {"cpu": "cores", "memory": "bytes"}
 def create(
     *,
     target: Annotated[
-        str, typer.Option("--target", metavar="ADAPTER/NAME", help="The connection, and what it calls the target.")
+        str,
+        typer.Option(
+            "--target",
+            metavar="ADAPTER/NAME",
+            help="The connection in `adapters`, and the back end's name of the target.",
+        ),
     ],
     maximum: Annotated[int, typer.Option("--max", min=1, max=2**31 - 1, help="maxReplicas.")],
     minimum: Annotated[int, typer.Option("--min", min=1, max=2**31 - 1, help="minReplicas.")] = 1,
     cpu: Annotated[
-        str | None, typer.Option("--cpu", metavar="TARGET", help="60% of the request, or 500m for each instance.")
+        str | None,
+        typer.Option("--cpu", metavar="TARGET", help="Target: 60% (of the request), or 500m (for each instance)."),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option("--memory", metavar="TARGET", help="60% of the request, or 1Gi for each instance.")
+        str | None,
+        typer.Option("--memory", metavar="TARGET", help="Target: 60% (of the request), or 1Gi (for each instance)."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The autoscaler's. Default: from the target's.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="The autoscaler's name. Default: made from the target's.")
+    ] = None,
     config_file: Annotated[
         Path | None,
         typer.Option(
             "--config.file",
             metavar="FILE",
-            help="The configuration that it is for: its adapter's type chooses the queries. "
+            help="The configuration that it is for; the queries depend on its adapter's type. "
             f"Default: {DEFAULT_CONFIG}, if it exists.",
         ),
     ] = None,
 ) -> None:
-    """Write an autoscaler's block to standard output, for the section `autoscalers` of a configuration.
+    """Print an autoscaler's block for the section `autoscalers` of a configuration.
 
-    The queries are those of the adapter's usual exporter: see that they fit yours, then `autoscaler check`.
+    The queries are those of the adapter's usual exporter: adapt them to yours, then run `autoscaler check`.
     """
     adapter, _, rest = target.partition("/")
     if not adapter or not rest:
-        raise typer.BadParameter(f"{target[:64]!r} is no target; write ADAPTER/NAME", param_hint="--target")
+        raise typer.BadParameter(f"{target[:64]!r} is not a valid target; write ADAPTER/NAME", param_hint="--target")
     if maximum < minimum:
         raise typer.BadParameter(f"{maximum} is below --min {minimum}", param_hint="--max")
     given = {word: value for word, value in (("cpu", cpu), ("memory", memory)) if value is not None}
     if not given:
         raise typer.BadParameter("give one or both", param_hint="--cpu, --memory")
     targets = {word: _target(word, value) for word, value in given.items()}
-    with failing():
+    with exit_on_error():
         kind = adapter_type(adapter, config_file)
-    metrics = [_metric(word, goal, kind, measured(word, kind, rest)) for word, goal in targets.items()]
-    fits = "" if kind is not None else f"\n# No configuration says of what type {adapter} is: the queries are a guess."
+    metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
+    fits = (
+        "" if kind is not None else f"\n# The type of the adapter {adapter} is not known, so the queries are a guess."
+    )
     show(
         [
-            f"# Scales {target}. Put it among the configuration's `autoscalers`, then: autoscaler check{fits}",
-            *written([Block(name or _name(rest), adapter, rest, minimum, maximum, metrics)]),
+            f"# Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check{fits}",
+            *section_lines([AutoscalerBlock(name or _name(rest), adapter, rest, minimum, maximum, metrics)]),
         ]
     )
 
@@ -92,16 +103,16 @@ def _target(word: str, value: str) -> Mapping[str, Any]:
     except QuantityError:
         pass
     raise typer.BadParameter(
-        f'{value[:64]!r} is no target; write "60%" of the request, or a quantity in {_UNITS[word]}',
+        f'{value[:64]!r} is not a valid target value; write "60%" of the request, or a quantity in {_UNITS[word]}',
         param_hint=f"--{word}",
     )
 
 
-def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: Measured | None) -> Metric:
+def _metric(word: str, target: Mapping[str, Any], kind: str | None, query: UsualQuery | None) -> MetricBlock:
     if query is None:
         raise AssertionError("cpu and memory have queries everywhere")
     unit = "MHz" if (word, kind) == ("cpu", "nomad") else _UNITS[word]
-    return Metric("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
+    return MetricBlock("Resource", {"name": word}, target, query, f"one sample for each instance, in {unit}")
 
 
 def _name(target: str) -> str:

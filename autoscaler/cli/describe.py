@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl
-from autoscaler.cli.output import Form, failing, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.description import description
 
@@ -14,13 +14,13 @@ from autoscaler.cli.tables.description import description
 def describe(
     name: Name,
     *,
-    output: Annotated[Form, typer.Option("-o", "--output", help="The form.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Describe an autoscaler in the layout of `kubectl describe hpa`: metrics, behavior, conditions, events."""
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.autoscaler(name)
         if output is not Form.TEXT:
             show_document(found, output)

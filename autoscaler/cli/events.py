@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl, Since, moment
-from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.events import EventTable
 
 
 def events(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of this autoscaler alone.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only events of this autoscaler.")] = None,
     *,
     since: Since = "1h",
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Then print events as they come.")] = False,
-    output: Annotated[Form, typer.Option("-o", "--output", help="The form.")] = Form.TEXT,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new events, until Ctrl-C.")] = False,
+    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
@@ -24,8 +24,8 @@ def events(
     """List events, the newest last. Equal ones are counted: `12s (x5 over 96s)`."""
     begin = moment(since, "--since")
     if follow and output is not Form.TEXT:
-        raise typer.BadParameter("it prints rows; leave out -o", param_hint="--follow")
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+        raise typer.BadParameter("cannot be combined with -o; leave one of them out", param_hint="--follow")
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.events(name, begin)
         if output is not Form.TEXT:
             show_document(found, output)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
-from autoscaler.cli.output import Form, failing, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.explanation import explanation
 
@@ -16,20 +16,20 @@ def explain(
     *,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="TIME", help=f"The decision in force then: {TIME_FORMS}."),
+        typer.Option("--at", metavar="TIME", help=f"Explain the decision in force at that time: {TIME_FORMS}."),
     ] = None,
-    output: Annotated[Form, typer.Option("-o", "--output", help="The form.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Explain the last decision, or one of the past.
 
-    What each metric read and asked for, which one won, what windows, policies and bounds made of it and for how much
-    longer, and what would have to change for the size to move.
+    Shows what each metric measured and asked for, which one won, how windows, policies and bounds changed that size and
+    for how much longer, and what would have to change for the size to move.
     """
     when = None if at is None else moment(at, "--at")
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.explanation(name, when)
         if output is not Form.TEXT:
             show_document(found, output)

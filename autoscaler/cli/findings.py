@@ -1,4 +1,4 @@
-"""What `check --live` has to say of one autoscaler, from what was seen of it once. Reads nothing, asks nobody."""
+"""What `check --live` finds about one autoscaler, from a single observation. Pure functions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from autoscaler.decide import decide
 from autoscaler.decide.proposals import propose, tolerances_of
 from autoscaler.documents import notation
 from autoscaler.documents.headline import headline
+from autoscaler.documents.metric import current_decimal, metric, target_decimal
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -23,16 +24,17 @@ from autoscaler.model import (
     Phase,
     Reading,
     TargetState,
+    TargetType,
     ValueReading,
 )
-from autoscaler.quantity import format_quantity
+from autoscaler.quantity import format_decimal
 
 _NAMED: Final = 3
 """Instances or samples that a line names; of how many it says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Finding:
     """One thing found."""
 
     label: str
@@ -42,11 +44,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Findings:
     """What was found about one thing."""
 
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[Finding]
 
     @property
     def wrong(self) -> bool:
@@ -54,9 +56,9 @@ class Block:
         return any(line.wrong for line in self.lines)
 
 
-def of(scaler: Autoscaler, seen: Observation, now: datetime) -> Block:
+def findings_of(scaler: Autoscaler, seen: Observation, now: datetime) -> Findings:
     """The target, each metric, and what the autoscaler would do now if it had no history."""
-    return Block(f"{scaler.name} on {scaler.target}", tuple(_lines(scaler, seen, now)))
+    return Findings(f"{scaler.name} on {scaler.target}", tuple(_lines(scaler, seen, now)))
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -64,14 +66,14 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Line]:
+def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Finding]:
     state = seen.target
     if isinstance(state, TargetError):
-        yield Line("target", str(state), wrong=True)
+        yield Finding("target", str(state), wrong=True)
         for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
             yield _unjoined(metric, reading)
         return
-    yield Line("target", _target(state))
+    yield Finding("target", _target(state))
     tolerances = tolerances_of(scaler)
     outcomes = []
     for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
@@ -79,17 +81,19 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Lin
         outcomes.append(outcome)
         yield _metric(reading, outcome, state)
     if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
-        yield Line("victims", "the query failed or is empty, and the back end would choose who leaves", wrong=True)
+        yield Finding(
+            "victims", "the query failed or is empty, so the back end would choose which instances leave", wrong=True
+        )
     yield _now(decide(scaler, seen, History(), now), outcomes)
     for warning in state.warnings:
-        yield Line("warning", warning)
+        yield Finding("warning", warning)
 
 
 def _target(state: TargetState) -> str:
-    said = f"size {state.replicas}, {count(len(state.instances), 'instance')}"
+    text = f"size {state.replicas}, {count(len(state.instances), 'instance')}"
     kinds = Counter(map(_kind, state.instances))
-    told = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-    return f"{said}: {told}" if told else said
+    phases = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    return f"{text}: {phases}" if phases else text
 
 
 def _kind(instance: Instance) -> str:
@@ -102,38 +106,40 @@ def _kind(instance: Instance) -> str:
     return "ready" if instance.ready else "not ready"
 
 
-def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Line:
+def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Finding:
     """A metric of a target that could not be read."""
     if isinstance(reading, InstanceReading):
-        return Line(metric.name, f"{count(_strangers(reading), 'sample')}, with no instance to join them to")
+        return Finding(metric.name, f"{count(_strangers(reading), 'sample')}, with no instance to join them to")
     if isinstance(reading, MetricError):
-        return Line(metric.name, str(reading), wrong=True)
-    return Line(metric.name, _values(reading))
+        return Finding(metric.name, str(reading), wrong=True)
+    return Finding(metric.name, _values(reading))
 
 
-def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Line:
+def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Finding:
     if isinstance(reading, MetricError):
-        return Line(outcome.name, str(reading), wrong=True)
-    said = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
-    wrong = outcome.failed and state.replicas > 0  # of no instances nothing can be measured, nor is it wrong
-    return Line(outcome.name, f"{said}; {outcome.error}" if wrong else said, wrong)
+        return Finding(outcome.name, str(reading), wrong=True)
+    text = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
+    wrong = (
+        outcome.failed and state.replicas > 0
+    )  # without instances there is nothing to measure, and that is not wrong
+    return Finding(outcome.name, f"{text}; {outcome.error}" if wrong else text, wrong)
 
 
 def _values(reading: ValueReading) -> str:
-    return f"{count(len(reading.values), 'sample')}, sum {format_quantity(sum(reading.values))}"
+    return f"{count(len(reading.values), 'sample')}, sum {format_decimal(sum(reading.values))}"
 
 
 def _joined(reading: InstanceReading, state: TargetState) -> str:
-    said = f"{count(len(reading.samples), 'sample')} joined"
+    text = f"{count(len(reading.samples), 'sample')} joined"
     if reading.unmatched:
         names = _some(reading.unmatched, reading.more_unmatched)
-        said += f", {_strangers(reading)} not: {names} is no instance, or more than one"
-        said += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
+        text += f", {_strangers(reading)} not, each matching no instance or several: {names}"
+        text += "".join(f"; {one.name} is known as {_some(sorted(one.identities))}" for one in state.instances[:1])
     if reading.dropped:
-        said += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"
+        text += f"; {len(reading.dropped)} unusable: {_some(reading.dropped)}"
     running = [one.name for one in state.instances if one.phase is Phase.RUNNING and not one.deleting]
     missing = [name for name in running if name not in reading.samples]
-    return f"{said}; none for {_some(missing)}" if missing else said
+    return f"{text}; none for {_some(missing)}" if missing else text
 
 
 def _strangers(reading: InstanceReading) -> int:
@@ -146,23 +152,30 @@ def _some(names: Sequence[str], unnamed: int = 0) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")
 
 
-def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Line:
+def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:
     current, desired = decision.current, decision.desired
     measured = ", ".join(map(_measured, outcomes))
     condition = headline(decision)
     why = "" if condition is None else f"{condition.reason}: {condition.message}"
     if desired is None:
-        failed = any(outcome.failed for outcome in outcomes)  # which is told beside each metric
-        return Line("now", f"would keep {current}: {measured if failed else why}", wrong=True)
+        failed = any(outcome.failed for outcome in outcomes)  # which is shown beside each metric
+        return Finding("now", f"would keep {current}: {measured if failed else why}", wrong=True)
     if decision.change is not None and not decision.metrics:  # outside the bounds no metric is read
-        return Line("now", f"would propose {desired}: {decision.change.reason}")
+        return Finding("now", f"would propose {desired}: {decision.change.reason}")
     asked = max((outcome.proposal for outcome in outcomes if outcome.proposal is not None), default=desired)
-    said = f"would {'keep' if desired == current else 'propose'} {desired}: {measured}"
+    text = f"would {'keep' if desired == current else 'propose'} {desired}: {measured}"
     plain = asked == desired and (condition is None or condition.status)
-    return Line("now", said if plain else f"{said}; {why}")
+    return Finding("now", text if plain else f"{text}; {why}")
 
 
 def _measured(outcome: MetricOutcome) -> str:
-    """`cpu 63%/60%`; over no instances there is no average, and how it was reckoned stands in its place."""
+    """`cpu 63%/60% (avg)`; without instances there is no average, so it says how the proposal was calculated."""
     averaged = outcome.failed or notation.value(outcome) is not None
-    return f"{outcome.name} {notation.ratio(outcome) if averaged else outcome.detail}"
+    return f"{outcome.name} {_ratio(outcome) if averaged else outcome.detail}"
+
+
+def _ratio(outcome: MetricOutcome) -> str:
+    shown = metric(outcome)
+    current = current_decimal(shown)
+    average = "" if current is None or outcome.target.type is TargetType.VALUE else " (avg)"
+    return f"{current or notation.UNKNOWN}/{target_decimal(shown)}{average}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl
-from autoscaler.cli.output import Form, failing, repeat, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
 from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, Row
@@ -30,22 +30,21 @@ def get(
     ] = None,
     *,
     output: Annotated[
-        Output, typer.Option("-o", "--output", help="wide: all metrics, the size wanted, the state and why.")
+        Output, typer.Option("-o", "--output", help="wide: also all metrics, the desired size, the state and why.")
     ] = Output.TABLE,
-    watch: Annotated[bool, typer.Option("-w", "--watch", help="Then print rows as they change, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
     """List autoscalers in the columns of `kubectl get hpa`.
 
-    TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the size that was
-    last read.
+    TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the size last read.
     """
     document = output in (Output.JSON, Output.YAML)
     if document and watch:
-        raise typer.BadParameter("it prints rows; leave out -o, or write -o wide", param_hint="--watch")
-    with failing(), Source(Where(server, http_config_file, config_file)) as source:
+        raise typer.BadParameter("can only be combined with -o wide; leave out -o json or yaml", param_hint="--watch")
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.named(names or [])
         if document:
             show_document(AutoscalerList(autoscalers=tuple(found), total=len(found)), Form(output.value))
@@ -76,7 +75,7 @@ class _Listing:
         self._shown = rows
 
     def go_on(self, found: Sequence[Summary]) -> None:
-        """The rows that look otherwise than before, their age aside."""
+        """The rows that have changed, apart from their age."""
         rows = _rows(found)
         changed = {name: row for name, row in rows.items() if self._differs(row, self._shown.get(name))}
         show(self._lines(changed, datetime.now(UTC)))

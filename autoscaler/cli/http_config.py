@@ -20,7 +20,7 @@ from pydantic import (
 )
 from urllib3.util import make_headers
 
-from autoscaler.config.document import Document
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem, ServerError
@@ -28,10 +28,10 @@ from autoscaler.errors import ConfigError, Problem, ServerError
 
 def load_http_config(path: Path) -> "HttpConfig":
     """The file at `path`. Raises ConfigError with every problem in it."""
-    document = Document(read(path), str(path))
+    document = YamlDocument(read(path), str(path))
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
-        raise ConfigError([Problem(str(path), 1, 1, "", "the file is no mapping; write basic_auth or tls_config")])
+        raise ConfigError([Problem(str(path), 1, 1, "", "the file is not a mapping; write basic_auth or tls_config")])
     try:
         return HttpConfig.model_validate(value, context={"folder": path.absolute().parent})
     except ValidationError as error:
@@ -53,11 +53,11 @@ _Refused = Annotated[None, BeforeValidator(_refuse)]
 _File = Annotated[Path, AfterValidator(_beside_the_file)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _BasicAuth(_Part):
+class _BasicAuth(_Section):
     username: str | None = None
     username_file: _File | None = None
     password: str | None = None
@@ -68,7 +68,7 @@ class _BasicAuth(_Part):
         if (self.username is None) == (self.username_file is None):
             raise ValueError("expected one of username and username_file; write one of them")
         if self.password is not None and self.password_file is not None:
-            raise ValueError("password stands beside password_file; remove one of them")
+            raise ValueError("password and password_file are both given; remove one of them")
         return self
 
     def header(self) -> str:
@@ -77,7 +77,7 @@ class _BasicAuth(_Part):
         return make_headers(basic_auth=f"{name}:{password}".encode().decode("latin-1"))["authorization"]
 
 
-class _Authorization(_Part):
+class _Authorization(_Section):
     type: Annotated[str, Field(pattern="^[!-~]+$")] = "Bearer"
     credentials: str | None = None
     credentials_file: _File | None = None
@@ -94,7 +94,7 @@ class _Authorization(_Part):
         return f"{self.type} {_secret(self.credentials, self.credentials_file)}".encode().decode("latin-1")
 
 
-class _Tls(_Part):
+class _Tls(_Section):
     ca_file: _File | None = None
     cert_file: _File | None = None
     key_file: _File | None = None
@@ -113,7 +113,7 @@ class _Tls(_Part):
         return self
 
 
-class HttpConfig(_Part):
+class HttpConfig(_Section):
     """A file without a section in it is fine, and changes nothing."""
 
     basic_auth: _BasicAuth | None = None
@@ -133,7 +133,7 @@ class HttpConfig(_Part):
     @model_validator(mode="after")
     def _one_way_in(self) -> Self:
         if self.basic_auth is not None and self.authorization is not None:
-            raise ValueError("authorization stands beside basic_auth; remove one of them")
+            raise ValueError("authorization and basic_auth are both given; remove one of them")
         return self
 
     def headers(self) -> Mapping[str, str]:
@@ -153,7 +153,9 @@ class HttpConfig(_Part):
                 context.load_cert_chain(tls.cert_file, tls.key_file)
         except OSError as error:
             cause = error.strerror or type(error).__name__
-            raise ServerError(f"tls_config's files cannot be loaded: {cause}; check them and their rights") from None
+            raise ServerError(
+                f"tls_config's files cannot be loaded: {cause}; check them and their permissions"
+            ) from None
         if tls.insecure_skip_verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -164,8 +166,8 @@ def _secret(given: str | None, file: Path | None) -> str:
     try:
         secret = file.read_text().strip() if file is not None else given or ""
     except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or "it is no text"
-        raise ServerError(f"{file} cannot be read: {cause}; check the path and its rights") from None
+        cause = getattr(error, "strerror", None) or "it is not text"
+        raise ServerError(f"{file} cannot be read: {cause}; check the path and its permissions") from None
     if not secret.isprintable():
         raise ServerError(f"{file or 'a secret'} holds more than one line; leave only the secret in it")
     return secret

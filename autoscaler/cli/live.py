@@ -10,8 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
-from autoscaler.cli import findings
-from autoscaler.cli.findings import Block, Line, count
+from autoscaler.cli.findings import Finding, Findings, count, findings_of
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
 from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, named
@@ -26,13 +25,13 @@ from autoscaler.record.folder import state_folder
 from autoscaler.target import Adapter, AdapterContext, Closes, load
 
 _CYCLE_SECONDS: Final = 15.0
-"""As the daemon's default period; the observer gives up on whoever has not answered in two thirds of it."""
+"""Like the daemon's default period; the observer waits for answers for two thirds of it."""
 _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Block]:
+def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findings]:
     """What was found of files that are absent, of the connections, and of each autoscaler in the file's order."""
     now = clock.now()
     tally = _Tally()
@@ -47,13 +46,13 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Block]
             observer.close()
         _ask_the_unused(settings, tally, clock)
     found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
-    blocks = [findings.of(scaler, seen[scaler.name], now) for scaler in settings.autoscalers]
-    absent = [Line(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
-    return [*([Block("files", absent)] if absent else []), Block("connections", found), *blocks]
+    blocks = [findings_of(scaler, seen[scaler.name], now) for scaler in settings.autoscalers]
+    absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
+    return [*([Findings("files", absent)] if absent else []), Findings("connections", found), *blocks]
 
 
 class _Tally:
-    """Counts what each Prometheus was asked (`observe.Meter`)."""
+    """Counts what each Prometheus was asked (`observe.QueryMeter`)."""
 
     def __init__(self) -> None:
         self.answered: dict[str, list[float]] = {}
@@ -69,9 +68,9 @@ class _Tally:
 
 
 class _LongSince(dict[str, Sighting]):
-    """Sightings of one target: every instance has been as it is for long.
+    """Sightings of one target that say: every instance has been as it is for a long time.
 
-    The daemon remembers since when it knows an instance; a check must not take all for new.
+    The daemon remembers since when it knows an instance; without that, a check would take all of them for new.
     """
 
     def get(self, key: str, default: object = None) -> Sighting:  # noqa: ARG002 - dict's signature
@@ -80,7 +79,7 @@ class _LongSince(dict[str, Sighting]):
 
 
 class _Unbuilt:
-    """Stands for an adapter that could not be built: the queries are asked all the same."""
+    """Stands in for an adapter that could not be built, so that the queries are still asked."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -123,7 +122,7 @@ def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Log
 
 
 def _close(adapters: Iterable[Adapter]) -> None:
-    """Side by side, and no longer than allowed: one that hangs keeps nobody."""
+    """All at the same time, and no longer than allowed: one that hangs does not delay the others."""
     futures: list[Future[None]] = []
     for adapter in adapters:
         if isinstance(adapter, Closes):
@@ -142,25 +141,27 @@ def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
         source.close()
 
 
-def _sources(settings: Settings, tally: _Tally) -> Iterator[Line]:
+def _sources(settings: Settings, tally: _Tally) -> Iterator[Finding]:
     for name in settings.prometheus:
         answered, failed = tally.answered.get(name, []), tally.failed.get(name, [])
-        said = f"{count(len(answered), 'query', 'queries')} answered"
-        said += f", the slowest in {max(answered):.2f} s" if answered else ""
-        said += f"; {len(failed)} failed" if failed else ""
+        text = f"{count(len(answered), 'query', 'queries')} answered"
+        text += f", the slowest in {max(answered):.2f} s" if answered else ""
+        text += f"; {len(failed)} failed" if failed else ""
         wrong = bool(failed)
-        yield Line(f"prometheus {name}", f"{said}: {failed[0]}" if wrong else said, wrong)
+        yield Finding(f"prometheus {name}", f"{text}: {failed[0]}" if wrong else text, wrong)
 
 
-def _adapters(settings: Settings, adapters: Mapping[str, Adapter], seen: Mapping[str, Observation]) -> Iterator[Line]:
+def _adapters(
+    settings: Settings, adapters: Mapping[str, Adapter], seen: Mapping[str, Observation]
+) -> Iterator[Finding]:
     for name, section in settings.adapters.items():
         adapter = adapters[name]
         states = [seen[scaler.name].target for scaler in settings.autoscalers if scaler.target.adapter == name]
         read = sum(isinstance(state, TargetState) for state in states)
         if isinstance(adapter, _Unbuilt):
-            yield Line(f"adapter {name}", adapter.error, wrong=True)
+            yield Finding(f"adapter {name}", adapter.error, wrong=True)
         elif not states:
-            yield Line(f"adapter {name}", f"{section.type}, used by no autoscaler")
+            yield Finding(f"adapter {name}", f"{section.type}, used by no autoscaler")
         else:
-            said = f"{section.type}, {read} of {count(len(states), 'target')} read"
-            yield Line(f"adapter {name}", said, wrong=read < len(states))
+            text = f"{section.type}, {read} of {count(len(states), 'target')} read"
+            yield Finding(f"adapter {name}", text, wrong=read < len(states))

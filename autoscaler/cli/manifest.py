@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config.behavior import Behavior
-from autoscaler.config.document import Document, Loc
+from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
@@ -24,7 +24,7 @@ _OLD: Final = "autoscaling.alpha.kubernetes.io/"
 """Annotations in which autoscaling/v1 hides what it has no fields for."""
 
 
-class _Part(BaseModel):
+class _HpaModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
 
@@ -32,7 +32,7 @@ _Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 
 
-class Requirement(_Part):
+class Requirement(_HpaModel):
     """One of a selector's `matchExpressions`."""
 
     key: str
@@ -40,21 +40,21 @@ class Requirement(_Part):
     values: tuple[str, ...] = ()
 
 
-class Selector(_Part):
+class Selector(_HpaModel):
     """Which series of a metric are meant."""
 
     match_labels: Mapping[str, str] = Field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
 
 
-class Identifier(_Part):
+class Identifier(_HpaModel):
     """A metric's name and selector."""
 
     name: str
     selector: Selector | None = None
 
 
-class DescribedObject(_Part):
+class DescribedObject(_HpaModel):
     """What an Object metric is about."""
 
     api_version: str | None = None
@@ -62,7 +62,7 @@ class DescribedObject(_Part):
     name: str
 
 
-class Resource(_Part):
+class Resource(_HpaModel):
     """A resource of each pod."""
 
     name: str
@@ -75,14 +75,14 @@ class ContainerResource(Resource):
     container: str
 
 
-class Pods(_Part):
+class Pods(_HpaModel):
     """A metric of each pod."""
 
     metric: Identifier
     target: PodsTarget
 
 
-class Total(_Part):
+class Total(_HpaModel):
     """A metric of something else."""
 
     metric: Identifier
@@ -95,7 +95,7 @@ class Object(Total):
     described_object: DescribedObject
 
 
-class Metric(_Part):
+class HpaMetric(_HpaModel):
     """One metric: its type, and the body of that type."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
@@ -117,13 +117,13 @@ class Metric(_Part):
         }[self.type]
 
 
-class _TargetRef(_Part):
+class _TargetRef(_HpaModel):
     api_version: str | None = None
     kind: str
     name: str
 
 
-class _Spec(_Part):
+class _Spec(_HpaModel):
     scale_target_ref: _TargetRef
     min_replicas: _Count | None = None
     max_replicas: _Positive
@@ -134,7 +134,7 @@ class _SpecV1(_Spec):
 
 
 class _SpecV2(_Spec):
-    metrics: tuple[Metric, ...] | None = None
+    metrics: tuple[HpaMetric, ...] | None = None
     behavior: Behavior | None = None
 
 
@@ -156,7 +156,7 @@ class Hpa:
     target: str
     minimum: int
     maximum: int
-    metrics: Sequence[tuple[Metric, Mapping[str, Any]]]
+    metrics: Sequence[tuple[HpaMetric, Mapping[str, Any]]]
     """Each with its target as it is written."""
     behavior: Mapping[str, Any] | None
 
@@ -179,7 +179,7 @@ def read_manifest(path: Path) -> Manifest:
     manifest, problems = Manifest(), list[Problem]()
     for text in _documents(read(path)):
         try:
-            document = Document(text, str(path))
+            document = YamlDocument(text, str(path))
         except ConfigError as error:
             problems += error.problems
             continue
@@ -209,11 +209,11 @@ def _objects(value: Any, loc: Loc = ()) -> Iterator[tuple[Any, Loc]]:
         yield value, loc
 
 
-def _read_object(value: Any, loc: Loc, document: Document, manifest: Manifest, problems: Problems) -> None:
+def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifest, problems: Problems) -> None:
     place = ":".join(map(str, (document.file, *document.place(loc))))
     if not isinstance(value, dict) or value.get("kind") != _KIND:
         kind = value.get("kind") if isinstance(value, dict) else None
-        manifest.notes.append(f"{place}: {str(kind)[:64] if kind else 'something without a kind'} is passed over")
+        manifest.notes.append(f"{place}: {str(kind)[:64] if kind else 'something without a kind'} is skipped")
         return
     model = _SPECS.get(str(value.get("apiVersion")))
     if model is None:
@@ -234,8 +234,10 @@ def _read_object(value: Any, loc: Loc, document: Document, manifest: Manifest, p
     annotations = metadata.get("annotations")
     hidden = [key for key in annotations if str(key).startswith(_OLD)] if isinstance(annotations, dict) else []
     if isinstance(read_spec, _SpecV1) and hidden:
-        told = "annotations hold what autoscaling/v1 has no fields for; write it with `kubectl get hpa.v2.autoscaling`"
-        problems.add((*loc, "metadata", "annotations"), told)
+        message = (
+            "annotations hold what autoscaling/v1 has no fields for; write it with `kubectl get hpa.v2.autoscaling`"
+        )
+        problems.add((*loc, "metadata", "annotations"), message)
         return
     metrics = _metrics(read_spec, spec, (*loc, "spec", "metrics"), problems)
     manifest.hpas.append(
@@ -254,7 +256,7 @@ def _read_object(value: Any, loc: Loc, document: Document, manifest: Manifest, p
 
 def _metrics(
     spec: _Spec, raw: Mapping[str, Any], loc: Loc, problems: Problems
-) -> Sequence[tuple[Metric, Mapping[str, Any]]]:
+) -> Sequence[tuple[HpaMetric, Mapping[str, Any]]]:
     if isinstance(spec, _SpecV2) and spec.metrics:
         found = []
         for index, (metric, source) in enumerate(zip(spec.metrics, raw["metrics"], strict=True)):
@@ -266,5 +268,5 @@ def _metrics(
         return found
     given = spec.target_cpu_utilization_percentage if isinstance(spec, _SpecV1) else None
     target = {"type": "Utilization", "averageUtilization": given or _DEFAULT_CPU_PERCENT}
-    metric = Metric.model_validate({"type": "Resource", "resource": {"name": "cpu", "target": target}})
+    metric = HpaMetric.model_validate({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     return [(metric, target)]

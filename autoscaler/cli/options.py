@@ -32,7 +32,9 @@ ConfigFile: TypeAlias = Annotated[
 Name: TypeAlias = Annotated[str, typer.Argument(help="The autoscaler.")]
 
 TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
-Since: TypeAlias = Annotated[str, typer.Option("--since", metavar="TIME", help=f"From when on: {TIME_FORMS}.")]
+Since: TypeAlias = Annotated[
+    str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
+]
 
 
 def moment(text: str, option: str) -> datetime:
@@ -46,4 +48,6 @@ def moment(text: str, option: str) -> datetime:
             return datetime.fromisoformat(text).astimezone(UTC)  # without an offset: local time
         return now - parse_duration(text)
     except (ValueError, OverflowError, QuantityError):
-        raise typer.BadParameter(f"{text[:64]!r} is no time; expected {TIME_FORMS}", param_hint=option) from None
+        raise typer.BadParameter(
+            f"{text[:64]!r} is not a valid time; expected {TIME_FORMS}", param_hint=option
+        ) from None

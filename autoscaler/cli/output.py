@@ -60,8 +60,8 @@ def show_document(document: "Document", form: Form) -> None:
 
 
 @contextmanager
-def failing() -> Iterator[None]:
-    """What fails is one message on stderr, and exit code 1."""
+def exit_on_error() -> Iterator[None]:
+    """An AutoscalerError in the block becomes one message on stderr, and exit code 1."""
     try:
         yield
     except AutoscalerError as error:

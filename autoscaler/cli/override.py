@@ -21,9 +21,10 @@ def override(
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
 ) -> None:
-    """Give an autoscaler other bounds; what is left out stays as configured. --min and --max alike fix the size.
+    """Set other bounds. One that is left out stays as configured; equal --min and --max fix the size.
 
-    It is kept in the daemon's state, survives restarts, and replaces an earlier override. A target's own limits stay.
+    The override is kept in the state, survives restarts, and replaces an earlier one. The target's own limits still
+    apply.
     """
     if minimum is None and maximum is None:
         raise typer.BadParameter("give one or both", param_hint="--min, --max")

@@ -13,7 +13,7 @@ from autoscaler.model import Direction
 def pause(
     name: Name,
     *,
-    direction: Annotated[Direction, typer.Option("--direction", help="Which way the size may not move.")] = (
+    direction: Annotated[Direction, typer.Option("--direction", help="The direction in which no size is written.")] = (
         Direction.BOTH
     ),
     span: For = None,
@@ -21,9 +21,9 @@ def pause(
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
 ) -> None:
-    """Write no other size, in one direction or both. Decisions are still made and shown.
+    """Stop writing sizes, in one direction or both. Decisions are still made and shown.
 
-    It is kept in the daemon's state, survives restarts, and replaces an earlier pause.
+    The pause is kept in the state, survives restarts, and replaces an earlier one.
     """
     body = {"direction": direction.value, "reason": reason}
     if (given := seconds(span)) is not None:

@@ -12,13 +12,13 @@ from autoscaler.cli.steering import Reason, change
 def resume(
     name: Name,
     *,
-    pause: Annotated[bool, typer.Option("--pause", help="End the pause alone.")] = False,
-    override: Annotated[bool, typer.Option("--override", help="End the override alone.")] = False,
+    pause: Annotated[bool, typer.Option("--pause", help="End only the pause.")] = False,
+    override: Annotated[bool, typer.Option("--override", help="End only the override.")] = False,
     reason: Reason = "",
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
 ) -> None:
-    """End a pause and an override, or one of them alone. Nothing in force is fine too."""
+    """End the pause and the override, or only one of them. If none is in force, nothing happens."""
     both = pause == override
     body = {"pause": both or pause, "override": both or override, "reason": reason}
     change(Where(server, http_config_file, None), name, "resume", body)

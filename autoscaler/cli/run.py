@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.clock import SystemClock
-from autoscaler.daemon import Daemon, Options
+from autoscaler.daemon import Daemon, RunOptions
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
 from autoscaler.log import Format, Level, configure
 
@@ -19,26 +19,30 @@ def run(
     ),
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Decide and log, and write nothing, for every autoscaler.")
+        bool, typer.Option("--dry-run", help="Decide and log for every autoscaler; write nothing.")
     ] = False,
-    once: Annotated[bool, typer.Option("--once", help="Do a single cycle; exit 1 when something failed.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run a single cycle; exit 1 if something failed.")] = False,
     listen: Annotated[
         str | None,
-        typer.Option("--web.listen-address", metavar="HOST:PORT", help="Of the page, the API and /metrics."),
+        typer.Option(
+            "--web.listen-address", metavar="HOST:PORT", help="Where the page, the API and /metrics are served."
+        ),
     ] = None,
     web_config: Annotated[
         Path | None,
-        typer.Option("--web.config.file", metavar="FILE", help="TLS and users, in the exporter-toolkit's format."),
+        typer.Option(
+            "--web.config.file", metavar="FILE", help="TLS and users, in the format of Prometheus' exporter-toolkit."
+        ),
     ] = None,
-    log_level: Annotated[Level, typer.Option("--log.level", help="The least that is logged.")] = Level.INFO,
+    log_level: Annotated[Level, typer.Option("--log.level", help="The lowest level that is logged.")] = Level.INFO,
     log_format: Annotated[
-        Format, typer.Option("--log.format", help="How; auto: columns on a terminal, JSON lines elsewhere.")
+        Format, typer.Option("--log.format", help="How lines are written; auto: columns on a terminal, JSON elsewhere.")
     ] = Format.AUTO,
 ) -> None:
-    """Keep every target at the size its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""
+    """Keep every target at the size that its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""
     logger = configure(log_level, log_format)
     try:
-        daemon = Daemon(Options(config_file, dry_run, listen, web_config), SystemClock(), logger)
+        daemon = Daemon(RunOptions(config_file, dry_run, listen, web_config), SystemClock(), logger)
         fine, ended = daemon.once() if once else (True, daemon.run())
     except (ConfigError, AdapterError) as error:
         typer.echo(str(error), err=True)
@@ -47,7 +51,7 @@ def run(
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     code = 0 if fine else 1
-    if not ended:  # threads that hang, an adapter's own among them, would keep an orderly exit waiting for ever
+    if not ended:  # an orderly exit would wait for ever for threads that hang
         sys.stderr.flush()
         os._exit(code)
     raise typer.Exit(code)

@@ -1,6 +1,6 @@
-"""The daemon's HTTP API, as the commands ask it: what it answers becomes a document here.
+"""The daemon's HTTP API, as the commands use it: its answers become documents.
 
-No redirects, no proxies, no ~/.netrc: it is usually this machine.
+No redirects, no proxies, no ~/.netrc: the daemon is usually on this machine.
 """
 
 import gc
@@ -42,16 +42,16 @@ class Server:
     """One daemon. Every method raises ServerError."""
 
     def __init__(self, url: str, config: "HttpConfig | None" = None) -> None:
-        """Raises ValueError for what is no URL; connects at the first request."""
+        """Raises ValueError for an invalid URL; connects at the first request."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise ValueError(f"this is no URL of a server; {_URL_FORM}") from None
+            raise ValueError(f"this is not a valid server URL; {_URL_FORM}") from None
         if parts.username is not None or parts.password is not None:
             raise ValueError("the URL holds a user or password; write basic_auth into --http.config.file")
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-            raise ValueError(f"{url[:100]!r} is no URL of a server; {_URL_FORM}")
+            raise ValueError(f"{url[:100]!r} is not a valid server URL; {_URL_FORM}")
         self.url = url.rstrip("/")
         self.is_this_machine = _is_loopback(host)
         self._base = parts.path.rstrip("/") + "/api/v1"
@@ -87,7 +87,7 @@ class Server:
         except ValidationError as error:
             place = ".".join(map(str, error.errors()[0]["loc"]))
             raise ServerError(
-                f"{self.url} answers in a form that this version does not know (at {place}); install the daemon's own "
+                f"{self.url} answers in a form that this version does not know (at {place}); install the daemon's "
                 "version here"
             ) from None
         finally:
@@ -121,23 +121,23 @@ class Server:
                 )
             case LateError():
                 return ServerError(f"{self.url} did not answer within {_ANSWER_SECONDS:.0f} s; see the daemon's log")
-        return ServerError(f"{self.url} broke the connection off ({type(error).__name__}); check --server")
+        return ServerError(f"{self.url} closed the connection ({type(error).__name__}); check --server")
 
     def _decoded(self, status: int, kind: str, content: bytes) -> Mapping[str, Any]:
         try:
             answer = json.loads(content)
             if status == HTTPStatus.OK and answer["status"] == "success":
                 return {**answer["data"]}
-            told = str(answer["error"])
+            message = str(answer["error"])
         except (ValueError, LookupError, TypeError):
             raise ServerError(
-                f"{self.url} answered HTTP {status} with {kind}, as no autoscaler does; check --server"
+                f"{self.url} answered HTTP {status} with {kind}; that is not an autoscaler: check --server"
             ) from None
         if status == HTTPStatus.NOT_FOUND:
-            raise NotFound(told)
+            raise NotFound(message)
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            told += "; credentials are read from --http.config.file"
-        raise ServerError(f"{self.url} refused: {told}")
+            message += "; credentials are read from --http.config.file"
+        raise ServerError(f"{self.url} refused: {message}")
 
 
 def _joined(path: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Where commands have documents from: the daemon, else the state that it would read."""
+"""Where commands get documents from: the daemon, or without one the state."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the 
 _Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
 _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
-"""Where systemd keeps the service's state: whoever asks from a shell has not its $STATE_DIRECTORY."""
+"""Where systemd keeps the service's state. A shell does not have the service's $STATE_DIRECTORY."""
 _PAGE: Final = 10_000
 _MOST_EVENTS: Final = 10_000
 
@@ -46,7 +46,7 @@ class Where:
     """The daemon's configuration, which says where its state is; None: the default file, if there is one."""
 
     def connect(self) -> Server:
-        """The daemon, not asked yet. Raises ConfigError, ServerError; typer.BadParameter for what is no URL."""
+        """The daemon, not asked yet. Raises ConfigError, ServerError; typer.BadParameter for an invalid URL."""
         config = None
         if self.http_config is not None:
             from autoscaler.cli.http_config import load_http_config  # noqa: PLC0415 - slow, and rarely needed
@@ -61,7 +61,7 @@ class Where:
 class Source:
     """Documents. Every method raises AutoscalerError.
 
-    Once the daemon did not answer, it is the state that is read, until the end.
+    After the daemon once did not answer, all further documents come from the state.
     """
 
     def __init__(self, where: Where) -> None:
@@ -201,7 +201,7 @@ class Source:
         except AutoscalerError as error:
             raise ServerError(f"{down}, and its state cannot be read: {error}") from None
         self._closing.enter_context(archive)
-        typer.echo(f"{down}: this is what its state remembers", err=True)
+        typer.echo(f"{down}; this is read from its state", err=True)
         return Library(archive, scalers)
 
 

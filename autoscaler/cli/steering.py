@@ -1,4 +1,4 @@
-"""What pause, resume and override have in common: they ask the daemon, and nobody else can."""
+"""What pause, resume and override have in common: asking the daemon, which alone can do it."""
 
 import os
 import pwd
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from autoscaler.cli.output import failing, show
+from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.layout import age, clean
@@ -19,9 +19,12 @@ from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
 
 For: TypeAlias = Annotated[
-    str | None, typer.Option("--for", metavar="DURATION", help="As 2h or 1h30m. Default: until it is resumed.")
+    str | None,
+    typer.Option("--for", metavar="DURATION", help="How long, as in 2h or 1h30m. Default: until it is resumed."),
 ]
-Reason: TypeAlias = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Shown wherever its effect is.")]
+Reason: TypeAlias = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the autoscaler, and logged.")
+]
 
 _MOST_SECONDS: Final = 999_999
 _PAUSED: Final = {
@@ -33,7 +36,7 @@ _PAUSED: Final = {
 
 def change(where: Where, name: str, verb: str, body: Mapping[str, Any]) -> None:
     """Ask for it, and print what is in force then. Exits 1 when it is refused or no daemon answers."""
-    with failing():
+    with exit_on_error():
         server = where.connect()
         try:
             steering = server.post(SteeringDocument, "autoscalers", name, verb, body={"by": _who(), **body})

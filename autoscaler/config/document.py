@@ -48,10 +48,10 @@ class _Known(NamedTuple):
     depth: int
 
 
-class Document:
+class YamlDocument:
     """A parsed file: its plain `value`, and the place of everything in it.
 
-    Raises ConfigError: one problem where it is no YAML, or every duplicate key and tag in it.
+    Raises ConfigError: one problem where it is not YAML, or every duplicate key and tag in it.
     """
 
     def __init__(self, text: str, file: str) -> None:
@@ -108,11 +108,11 @@ class Document:
         return self._entries[id(node)]
 
     def _convert(self, node: Node) -> _Known:
-        """The node's value. An anchored node comes before its aliases, so recursion is no deeper than the text."""
+        """The node's value. An anchored node comes before its aliases, so recursion is never deeper than the text."""
         if id(node) in self._known:
             known = self._known[id(node)]
             if known is None:
-                self._stop(node, "an alias stands inside what it is an alias of; write it out")
+                self._stop(node, "an alias is inside the block that it refers to; write the block out")
             return known
         self._known[id(node)] = None
         self._refuse_tag(node)
@@ -153,7 +153,7 @@ class Document:
         if not isinstance(key, ScalarNode):
             self._add(key, "a key is a mapping or a list; expected a text")
         elif not isinstance(_scalar(key), str):
-            self._add(key, f"the key {key.value[:64]!r} is no text; write it in quotes")
+            self._add(key, f"the key {key.value[:64]!r} is not text; write it in quotes")
         else:
             return str(key.value)
         return None
@@ -223,7 +223,7 @@ def _compose(text: str, file: str) -> Node | None:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         what = " ".join(part for part in (error.context, error.problem) if part)
-        message = f"no valid YAML: {what}; correct it"
+        message = f"invalid YAML: {what}; correct it"
     finally:
         composer.dispose()
     raise ConfigError([Problem(file, line, column, "", message)])

@@ -57,14 +57,14 @@ def suggest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(_plain_key(name), names, n=1)
     if near:
         return f"did you mean `{names[near[0]]}`?"
-    return f"known: {', '.join(sorted(names.values()))}" if names else "there is none to name"
+    return f"known: {', '.join(sorted(names.values()))}" if names else "none is defined"
 
 
 def _check_dns_name(name: str) -> str:
     label = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
     if len(name) > 253 or not re.fullmatch(rf"{label}(?:\.{label})*", name):
         raise ValueError(
-            f"{name[:64]!r} is no name; use at most 253 lower-case letters, digits, `-` and `.`, as Kubernetes does"
+            f"{name[:64]!r} is not a valid name; use at most 253 lower-case letters, digits, `-`, `.`, as in Kubernetes"
         )
     return name
 
@@ -72,14 +72,14 @@ def _check_dns_name(name: str) -> str:
 def _check_word(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", name):
         raise ValueError(
-            f"{name[:64]!r} is no name; use at most 63 letters, digits, `-`, `_` and `.` (it names a folder)"
+            f"{name[:64]!r} is not a valid name; use at most 63 letters, digits, `-`, `_` and `.` (it names a folder)"
         )
     return name
 
 
 def _check_label(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError(f"{name[:64]!r} is no label's name; use letters, digits and `_`, as Prometheus does")
+        raise ValueError(f"{name[:64]!r} is not a valid label name; use letters, digits and `_`, as Prometheus does")
     return name
 
 

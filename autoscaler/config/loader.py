@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from autoscaler.config.connections import Connections, read_connections
-from autoscaler.config.document import Document, Loc
+from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.fields import Scope
 from autoscaler.config.problems import Problems
 from autoscaler.config.queries import DEFAULT_SOURCE
@@ -29,15 +29,15 @@ def load(path: Path) -> Settings:
 
 
 def _load(path: Path) -> Settings:
-    document = Document(read(path), str(path))
+    document = YamlDocument(read(path), str(path))
     if not isinstance(document.value, dict):
-        found = "the file is empty" if document.value is None else "the file is no mapping"
+        found = "the file is empty" if document.value is None else "the file is not a mapping"
         message = f"{found}; write at least the key autoscalers"
         raise ConfigError([Problem(str(path), *document.place(()), "", message)])
     return _settings(path, document)
 
 
-def _settings(path: Path, document: Document) -> Settings:
+def _settings(path: Path, document: YamlDocument) -> Settings:
     problems, folder = Problems(document), path.absolute().parent
     value = document.value
     connections = read_connections(_mapping(value, "adapters"), folder, problems)
@@ -75,7 +75,7 @@ def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _absent_files(
-    document: Document, sources: Mapping[str, Prometheus], connections: Connections
+    document: YamlDocument, sources: Mapping[str, Prometheus], connections: Connections
 ) -> tuple[Problem, ...]:
     """A warning for every file that must be readable where the daemon runs, and is not here."""
     warnings = Problems(document)
@@ -84,7 +84,7 @@ def _absent_files(
     for start, section in sections.items():
         for loc, file in _existing_files(section, start):
             if not (file.is_file() and os.access(file, os.R_OK)):
-                warnings.add(loc, f"{file} is absent or not readable here; `run` needs it")
+                warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
 
 

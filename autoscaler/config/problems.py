@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from autoscaler.config.document import Document, Loc
+from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.fields import suggest
 from autoscaler.errors import Problem
 
@@ -41,7 +41,7 @@ _LIMITS: Final = {
 class Problems:
     """Collects problems of one document. A block that aliases repeat is named once."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: YamlDocument) -> None:
         self._document = document
         self._found: dict[Hashable, Problem] = {}
 
@@ -78,7 +78,7 @@ class Problems:
 
 
 def path_text(loc: Loc) -> str:
-    """As `autoscalers[1].maxReplicas`; a key that is no plain word in quotes."""
+    """As `autoscalers[1].maxReplicas`; a key that is not a plain word, in quotes."""
     text = ""
     for step in loc:
         if isinstance(step, int):

@@ -47,7 +47,7 @@ def parse(text: str) -> Expression:
     try:
         root = ast.parse(text)
     except ValueError as error:
-        raise ValueError(f"no valid PromQL: {' '.join(str(error).split())}; correct the expression") from None
+        raise ValueError(f"invalid PromQL: {' '.join(str(error).split())}; correct the expression") from None
     _check_result(root)
     ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
     window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)

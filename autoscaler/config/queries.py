@@ -18,7 +18,7 @@ def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
     expr = info.data.get("expr") or _shared_expression(info.data.get("ref"), info)
     if isinstance(expr, Expression) and not expr.plain:
         raise ValueError(
-            "maxAge needs a plain selector, for only that tells its samples' age (timestamp()); "
+            "maxAge needs a plain selector, because only timestamp() of one tells its samples' age; "
             "remove it, or query a series that a recording rule fills"
         )
     return value
@@ -85,7 +85,7 @@ class Query(_Reading):
     @classmethod
     def _not_both(cls, ref: str | None, info: ValidationInfo) -> str | None:
         if ref is not None and info.data.get("expr") is not None:
-            raise ValueError("ref stands beside expr; remove one of them")
+            raise ValueError("ref and expr are both given; remove one of them")
         return ref
 
     @field_validator("match")
@@ -139,5 +139,5 @@ class TotalQuery(Query):
     @classmethod
     def _of_no_instance(cls, label: str | None) -> str | None:
         if label is not None:
-            raise ValueError("has no meaning here, for no sample is an instance's; remove it")
+            raise ValueError("has no meaning here, because no sample belongs to an instance; remove it")
         return label

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from autoscaler.config.connections import Connections
-from autoscaler.config.document import Document
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.model import TargetRef
 from autoscaler.target import Canonicalizes
@@ -11,7 +11,7 @@ from autoscaler.target import Canonicalizes
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
 
-def check_autoscalers(raw: Any, connections: Connections, document: Document, problems: Problems) -> None:
+def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument, problems: Problems) -> None:
     """Adds: names and targets that stand twice, a minimum of 0 that nothing could raise, targets that cannot be."""
     names: dict[str, int] = {}
     targets: dict[TargetRef, int] = {}
@@ -22,7 +22,9 @@ def check_autoscalers(raw: Any, connections: Connections, document: Document, pr
         name = body.get("name")
         if isinstance(name, str) and (first := names.setdefault(name, index)) != index:
             line = document.place(("autoscalers", first, "name"))[0]
-            problems.add((*loc, "name"), f"{name[:64]!r} is already the name of the one on line {line}; rename one")
+            problems.add(
+                (*loc, "name"), f"{name[:64]!r} is already the name of the autoscaler on line {line}; rename one"
+            )
         if body.get("minReplicas") == 0 and not _sees_demand_without_instances(body.get("metrics")):
             message = "0 needs an Object or External metric to scale up again; add one, or write 1"
             problems.add((*loc, "minReplicas"), message)
@@ -38,7 +40,7 @@ def check_autoscalers(raw: Any, connections: Connections, document: Document, pr
 
 
 def _sees_demand_without_instances(metrics: Any) -> bool:
-    """Unknown counts as yes: metrics that are no list are a problem of their own."""
+    """Unknown counts as yes: metrics that are not a list are a problem of their own."""
     if not isinstance(metrics, list):
         return True
     return any(isinstance(metric, dict) and metric.get("type") in ("Object", "External") for metric in metrics)

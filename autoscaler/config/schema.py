@@ -3,12 +3,23 @@
 import json
 import sys
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any, Final
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from autoscaler.config.sections import File
+from autoscaler.quantity import format_duration
 from autoscaler.target import installed, load
 
 DISTRIBUTION: Final = "prometheus-autoscaler"
+
+
+class _Generator(GenerateJsonSchema):
+    """Writes defaults as the file takes them: `15s`, where pydantic would write ISO 8601."""
+
+    def encode_default(self, dft: Any) -> Any:
+        return format_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
 
 
 def own_types() -> tuple[str, ...]:
@@ -18,7 +29,7 @@ def own_types() -> tuple[str, ...]:
 
 def schema(types: Iterable[str]) -> dict[str, Any]:
     """The schema of a file whose connections are of `types`. Raises AdapterError when one of them does not load."""
-    document = File.model_json_schema()
+    document = File.model_json_schema(schema_generator=_Generator)
     sections = [_section(type_name, document["$defs"]) for type_name in types]
     document["properties"]["adapters"]["additionalProperties"] = {"oneOf": sections}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "autoscaler.yaml"}
@@ -28,7 +39,9 @@ def schema(types: Iterable[str]) -> dict[str, Any]:
 def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     """One type's section. What it refers to moves into `definitions` under names of the type's own."""
     prefix = f"{type_name}."
-    section = load(type_name).Settings.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+    section = load(type_name).Settings.model_json_schema(
+        ref_template=f"#/$defs/{prefix}{{model}}", schema_generator=_Generator
+    )
     definitions |= {prefix + name: each for name, each in section.pop("$defs", {}).items()}
     properties = {"type": {"const": type_name}} | section.get("properties", {})
     return section | {"properties": properties, "required": ["type", *section.get("required", [])]}

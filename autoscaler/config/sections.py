@@ -109,7 +109,7 @@ def _check_url(url: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError(f"this is no URL of a server; {form}")
+        raise ValueError(f"this is not a valid server URL; {form}")
     if parts.username is not None or parts.password is not None:
         raise ValueError("the URL holds a user or password; write basicAuth with a passwordFile instead")
     if parts.query or parts.fragment:
@@ -119,16 +119,14 @@ def _check_url(url: str) -> str:
 
 def _check_header(name: str) -> str:
     if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):  # RFC 9110, 5.6.2: token
-        raise ValueError(f"{name[:64]!r} is no header's name; use letters, digits and `-`, as in X-Scope-OrgID")
+        raise ValueError(f"{name[:64]!r} is not a valid header name; use letters, digits and `-`, as in X-Scope-OrgID")
     return name
 
 
 def _check_header_value(value: str) -> str:
     """The value is never shown: it may be a secret."""
     if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
-        raise ValueError(
-            "expected one line of Latin-1 characters without spaces around it, for a header holds no other; correct it"
-        )
+        raise ValueError("expected one line of Latin-1 characters without spaces around them; correct it")
     return value
 
 
@@ -159,7 +157,7 @@ class Prometheus(Section):
     @classmethod
     def _one_way_in(cls, value: Path | None, info: ValidationInfo) -> Path | None:
         if value is not None and info.data.get("basic_auth") is not None:
-            raise ValueError("bearerTokenFile stands beside basicAuth; remove one of them")
+            raise ValueError("bearerTokenFile and basicAuth are both given; remove one of them")
         return value
 
     def source(self) -> settings.PrometheusSource:
@@ -181,7 +179,9 @@ class Prometheus(Section):
 def _check_state_url(url: str, info: ValidationInfo) -> str:
     """The URL is never shown: it may hold a password. SQLite's relative paths are relative to the file."""
     if not re.match(r"(sqlite|postgresql)(\+[a-z0-9]+)?://", url):
-        raise ValueError('this is no state URL; expected "sqlite:////PATH/state.db" or "postgresql://HOST/DATABASE"')
+        raise ValueError(
+            'this is not a valid state URL; expected "sqlite:////PATH/state.db" or "postgresql://HOST/DATABASE"'
+        )
     if not url.startswith("sqlite"):
         return url
     scheme, _, path = url.partition(":///")
@@ -202,7 +202,9 @@ class State(Section):
     """How long charts, events and decisions in which something changed are kept."""
     detail: PositiveDuration = settings.StateSettings().detail
     """How long all that decisions were made from is kept, for `explain --at`; at most `retention`."""
-    max_size: Annotated[Size, AfterValidator(_enough_room)] = settings.StateSettings().max_size
+    max_size: Annotated[Size, AfterValidator(_enough_room), Field(json_schema_extra={"default": "5GB"})] = (
+        settings.StateSettings().max_size
+    )
     """Of live data, at least 16MB. Beyond it the oldest detail goes first, but never its last hour."""
 
     def settings(self) -> settings.StateSettings:
@@ -222,7 +224,7 @@ class State(Section):
 def _check_address(address: str) -> str:
     match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", address)
     if match is None or int(match[1]) > 65535:
-        raise ValueError(f'{address[:64]!r} is no address to listen on; expected HOST:PORT, as in "127.0.0.1:9797"')
+        raise ValueError(f'{address[:64]!r} is not a valid listen address; expected HOST:PORT, as in "127.0.0.1:9797"')
     return address
 
 
@@ -273,9 +275,7 @@ class ScaleTargetRef(Section):
     def _taken(cls, value: object, info: ValidationInfo) -> object:
         kind = scope_of(info)["adapters"].get(info.data.get("adapter", ""))
         if value is not None and kind is not None and info.field_name not in kind.target_keys:
-            raise ValueError(
-                f"adapter {info.data['adapter']!r} is of a type that takes no {info.field_name}; remove it"
-            )
+            raise ValueError(f"adapter {info.data['adapter']!r} does not take {info.field_name}; remove it")
         return value
 
     def ref(self) -> model.TargetRef:

@@ -40,7 +40,7 @@ def _read_bytes(path: Path) -> bytes:
         remedy = "check the path" if isinstance(error, FileNotFoundError) else "check its permissions and the path"
         _refuse(path, f"cannot be read: {error.strerror or error}; {remedy}")
     except ValueError:  # a NUL in the name
-        _refuse(path, "is no file name; check the path")
+        _refuse(path, "is not a valid file name; check the path")
     if len(raw) > MAX_BYTES:
         _refuse(path, too_large)
     return raw

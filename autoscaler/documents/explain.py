@@ -17,7 +17,7 @@ from autoscaler.documents.explanation import (
     ThresholdDocument,
     Way,
 )
-from autoscaler.documents.metric import metric, number, text
+from autoscaler.documents.metric import decimal, metric, number, scale_of, text
 from autoscaler.documents.sentences import sentences
 from autoscaler.documents.summary import conditions, steering_document
 from autoscaler.errors import MetricError
@@ -35,6 +35,7 @@ from autoscaler.model import (
     Reason,
     Step,
     TargetState,
+    TargetType,
     ValueReading,
 )
 from autoscaler.record import Record
@@ -47,7 +48,7 @@ def explanation(record: Record) -> Explanation:
     if observed is not None and before is not None:
         after = remember(scaler, before, decision)
         case = _Case(scaler, decision, observed, after, _thresholds(scaler, decision, observed))
-    told = Explanation(
+    document = Explanation(
         name=decision.name,
         reference=str(decision.target),
         at=decision.now,
@@ -70,7 +71,7 @@ def explanation(record: Record) -> Explanation:
         warnings=decision.warnings,
         lines=(),
     )
-    return told.model_copy(update={"lines": sentences(told)})
+    return document.model_copy(update={"lines": sentences(document)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class _Case:
         return tuple(found)
 
     def if_unchanged(self) -> MoveDocument | None:
-        """None after a write: the metrics that it was made from are not those of the new size."""
+        """The first change if every cycle read the same. None after a write: the new size will have other metrics."""
         if self.decision.change is not None:
             return None
         return self._document(self._forecast(self.observed).move)
@@ -134,7 +135,7 @@ class _Case:
             direction=direction,
             when=tuple(
                 [
-                    f"{outcome.name} {word} {text(value, outcome.target)}"
+                    f"{_subject(outcome)} {word} {_limit(value, outcome)}"
                     for outcome, value in zip(outcomes, limits, strict=True)
                     if value is not None
                 ]
@@ -160,6 +161,14 @@ class _Case:
             return None
         ahead = move.at - self.decision.now
         return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
+
+
+def _subject(outcome: MetricOutcome) -> str:
+    return outcome.name if outcome.target.type is TargetType.VALUE else f"average {outcome.name}"
+
+
+def _limit(value: int, outcome: MetricOutcome) -> str:
+    return decimal(value / scale_of(outcome.target.type), outcome.target.type)
 
 
 def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Sequence[Thresholds | None]:
@@ -193,7 +202,7 @@ def _unmatched(outcome: MetricOutcome) -> tuple[str, ...]:
 
 
 def _winner(decision: Decision) -> MetricOutcome | None:
-    """The metric that was followed: the first that asks for most, as `decide` chooses. None: the metrics failed."""
+    """The metric that `decide` followed: the first of those that ask for most. None: the metrics failed."""
     if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
         return None
     asking = [outcome for outcome in decision.metrics if outcome.proposal is not None]
@@ -259,7 +268,7 @@ def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> Bo
 
 
 def _stabilization(decision: Decision, before: History, scaler: Autoscaler) -> Stabilization | None:
-    hold = outlook.stabilizing(decision, before.recommendations, scaler)
+    hold = outlook.stabilizing_recommendation(decision, before.recommendations, scaler)
     if hold is None:
         return None
     down = any(step.reason == Reason.SCALE_DOWN_STABILIZED for step in decision.trace)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from autoscaler.documents.base import Document, Seconds
-from autoscaler.documents.metric import Metric
+from autoscaler.documents.metric import MetricDocument
 from autoscaler.documents.summary import ConditionDocument, SteeringDocument
 from autoscaler.model import Direction
 
@@ -36,7 +36,7 @@ class ThresholdDocument(Document):
     below_text: str | None
 
 
-class ExplainedMetric(Metric):
+class ExplainedMetric(MetricDocument):
     """A metric and how its proposal came about."""
 
     ratio: float | None

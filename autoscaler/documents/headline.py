@@ -22,5 +22,5 @@ def headline(decision: Decision) -> Condition | None:
 
 
 def failed(decision: Decision) -> bool:
-    """Whether a metric, the target or the write failed. A hold, or scaling switched off, is no failure."""
+    """Whether a metric, the target or the write failed. A hold, or scaling switched off, is not a failure."""
     return decision.error is not None

@@ -1,13 +1,14 @@
-"""One metric as it is shown: numbers for charts, and the texts that kubectl would write."""
+"""One metric as it is shown: numbers for charts, decimals for reading, and the texts that kubectl would write."""
 
 from collections.abc import Sequence
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
+from autoscaler.quantity import format_decimal
 
 
-class Metric(Document):
+class MetricDocument(Document):
     """A metric's current value against its target."""
 
     name: str
@@ -25,9 +26,9 @@ class Metric(Document):
     """Why there is no value."""
 
 
-def metric(outcome: MetricOutcome) -> Metric:
+def metric(outcome: MetricOutcome) -> MetricDocument:
     """The document of one outcome."""
-    return Metric(
+    return MetricDocument(
         name=outcome.name,
         type=outcome.type,
         target_type=outcome.target.type,
@@ -40,7 +41,7 @@ def metric(outcome: MetricOutcome) -> Metric:
     )
 
 
-def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[Metric, ...]:
+def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[MetricDocument, ...]:
     """Those of a decision; where it read none (target unreadable, size out of bounds), the specs' without values."""
     return tuple([metric(outcome) for outcome in outcomes or map(unread, specs)])
 
@@ -63,3 +64,29 @@ def number(value: int | None, kind: TargetType) -> float | None:
 def text(value: int, target: MetricTarget) -> str:
     """A kept value as kubectl writes it: `66%`, `37500m`."""
     return notation.target(MetricTarget(target.type, value))
+
+
+def decimal(value: float, kind: TargetType) -> str:
+    """A value in its own unit, for reading: `63%`, `8.33`."""
+    return f"{value:.0f}%" if kind is TargetType.UTILIZATION else format_decimal(round(value * 1000))
+
+
+def current_decimal(metric: MetricDocument) -> str | None:
+    """A metric's current value for reading; None when the metric failed or was not read."""
+    return None if metric.value is None else decimal(metric.value, metric.target_type)
+
+
+def target_decimal(metric: MetricDocument) -> str:
+    """A metric's target for reading."""
+    return decimal(metric.target_value, metric.target_type)
+
+
+def average_words(kind: TargetType) -> str:
+    """What kind of average such a value is: `average utilization`, `average`; empty for a value as it is."""
+    match kind:
+        case TargetType.UTILIZATION:
+            return "average utilization"
+        case TargetType.AVERAGE_VALUE:
+            return "average"
+        case TargetType.VALUE:
+            return ""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from autoscaler.documents.explanation import ExplainedMetric, Explanation, MoveDocument, Way
+from autoscaler.documents.metric import average_words, current_decimal, target_decimal
 from autoscaler.model import Direction, Reason
 from autoscaler.quantity import format_duration
 
@@ -11,41 +12,41 @@ _NAMED = 5
 """Instances or samples that are named in a sentence; the rest are counted."""
 
 
-def sentences(told: Explanation) -> tuple[str, ...]:
+def sentences(explanation: Explanation) -> tuple[str, ...]:
     """What was read, what it came to, what held it, what would have to change; in that order."""
     return (
-        _size(told),
-        *map(_metric, told.metrics),
-        *[line for metric in told.metrics for line in _samples(metric)],
-        *_steps(told),
-        *_stabilization(told),
-        *_policies(told),
-        *_ahead(told),
-        *[line for way in told.ways for line in _way(way)],
-        *_forgotten(told),
+        _size(explanation),
+        *map(_metric, explanation.metrics),
+        *[line for metric in explanation.metrics for line in _samples(metric)],
+        *_steps(explanation),
+        *_stabilization(explanation),
+        *_policies(explanation),
+        *_ahead(explanation),
+        *[line for way in explanation.ways for line in _way(way)],
+        *_forgotten(explanation),
     )
 
 
-def _forgotten(told: Explanation) -> Iterator[str]:
-    if not told.detailed:
+def _forgotten(explanation: Explanation) -> Iterator[str]:
+    if not explanation.detailed:
         yield (
-            f"This is the decision of {told.at.isoformat(timespec='seconds')}, the last by then in which something "
-            "changed. It is older than state.detail: what each instance measured, what the windows held and what would "
-            "have moved the size is no longer known."
+            f"This decision, of {explanation.at.isoformat(timespec='seconds')}, is the last before that time in which "
+            "something changed. It is older than state.detail: what each instance measured, what the windows held and "
+            "what would have moved the size is no longer known."
         )
 
 
-def _size(told: Explanation) -> str:
-    mark = " (dry run)" if told.dry_run else ""
-    if told.current is None:
-        return f"The target could not be read: {told.error}.{mark}"
-    if told.desired is None:
-        return f"The size is {told.current}; no other could be decided: {told.error}.{mark}"
-    if told.desired == told.current:
-        return f"The size is {told.current} and stays.{mark}"
-    if told.written is not None:
-        return f"The size was {told.current} and was set to {told.written}.{mark}"
-    return f"The size is {told.current}; {told.desired} is wanted and was not written.{mark}"
+def _size(explanation: Explanation) -> str:
+    mark = " (dry run)" if explanation.dry_run else ""
+    if explanation.current is None:
+        return f"The target could not be read: {explanation.error}.{mark}"
+    if explanation.desired is None:
+        return f"The size is {explanation.current}; no other could be decided: {explanation.error}.{mark}"
+    if explanation.desired == explanation.current:
+        return f"The size is {explanation.current} and stays.{mark}"
+    if explanation.written is not None:
+        return f"The size was {explanation.current} and was set to {explanation.written}.{mark}"
+    return f"The size is {explanation.current}; {explanation.desired} is wanted but was not written.{mark}"
 
 
 def _metric(metric: ExplainedMetric) -> str:
@@ -53,8 +54,10 @@ def _metric(metric: ExplainedMetric) -> str:
         return f"{metric.name} has no value: {metric.error}."
     wins = "; it asks for most and wins" if metric.wins else ""
     ratio = "" if metric.ratio is None else f", ratio {metric.ratio:.3f}"
-    current = "" if metric.current is None else f"{metric.current} of "
-    return f"{metric.name}: {current}{metric.target}{ratio}, asks for {metric.proposal} ({metric.detail}){wins}."
+    current = current_decimal(metric)
+    read = "" if current is None else f"{f'{average_words(metric.target_type)} {current}'.strip()}, "
+    goal = f"target {target_decimal(metric)}"
+    return f"{metric.name}: {read}{goal}{ratio}, asks for {metric.proposal} ({metric.detail}){wins}."
 
 
 def _samples(metric: ExplainedMetric) -> Iterator[str]:
@@ -71,15 +74,15 @@ def _samples(metric: ExplainedMetric) -> Iterator[str]:
             yield f"{metric.name}: {len(names)} {meaning}: {', '.join(names[:_NAMED])}{more}."
 
 
-def _steps(told: Explanation) -> Iterator[str]:
-    for step in told.trace:
+def _steps(explanation: Explanation) -> Iterator[str]:
+    for step in explanation.trace:
         if step.reason != Reason.VALID_METRIC_FOUND:
             change = f"{step.before} -> {step.after}" if step.before != step.after else f"{step.after}"
             yield f"{step.reason}: {change} ({step.detail})."
 
 
-def _stabilization(told: Explanation) -> Iterator[str]:
-    hold = told.stabilization
+def _stabilization(explanation: Explanation) -> Iterator[str]:
+    hold = explanation.stabilization
     if hold is not None:
         which = "highest" if hold.direction is Direction.IN else "lowest"
         yield (
@@ -88,8 +91,8 @@ def _stabilization(told: Explanation) -> Iterator[str]:
         )
 
 
-def _policies(told: Explanation) -> Iterator[str]:
-    for allowance in told.policies:
+def _policies(explanation: Explanation) -> Iterator[str]:
+    for allowance in explanation.policies:
         if allowance.next_size is not None and allowance.next_seconds is not None:
             yield (
                 f"The policies allow {_to(allowance.direction)} {allowance.size} now, and {allowance.next_size} in "
@@ -97,9 +100,9 @@ def _policies(told: Explanation) -> Iterator[str]:
             )
 
 
-def _ahead(told: Explanation) -> Iterator[str]:
-    if told.if_unchanged is not None:
-        yield f"If nothing changes, it goes to {_move(told.if_unchanged)}."
+def _ahead(explanation: Explanation) -> Iterator[str]:
+    if explanation.if_unchanged is not None:
+        yield f"If nothing changes, it goes to {_move(explanation.if_unchanged)}."
 
 
 def _way(way: Way) -> Iterator[str]:

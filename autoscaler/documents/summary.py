@@ -7,7 +7,7 @@ from enum import StrEnum
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.documents.headline import failed, headline
-from autoscaler.documents.metric import Metric, metrics, unread
+from autoscaler.documents.metric import MetricDocument, metrics, unread
 from autoscaler.model import (
     Autoscaler,
     Condition,
@@ -20,7 +20,7 @@ from autoscaler.model import (
 )
 
 
-class State(StrEnum):
+class AutoscalerState(StrEnum):
     """An autoscaler in one word, the most urgent that applies."""
 
     UNKNOWN = "unknown"
@@ -87,7 +87,7 @@ class Summary(Document):
     name: str
     reference: str
     """`adapter/name`."""
-    state: State
+    state: AutoscalerState
     reason: str | None
     """Of the condition that says most."""
     message: str | None
@@ -99,7 +99,7 @@ class Summary(Document):
     maximum: int | None
     targets: str
     """The TARGETS column of `kubectl get hpa`."""
-    metrics: tuple[Metric, ...]
+    metrics: tuple[MetricDocument, ...]
     conditions: tuple[ConditionDocument, ...]
     limited_by: str | None
     """What keeps it from the size that the metrics ask for, in words."""
@@ -190,28 +190,28 @@ def _bounds(scaler: Autoscaler | None, decision: Decision | None) -> tuple[int |
     return (None, None) if scaler is None else (scaler.min_replicas, scaler.max_replicas)
 
 
-def state(decision: Decision | None, steering: Steering) -> State:
+def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
     """The one word for it."""
     if decision is None:
-        return State.UNKNOWN
+        return AutoscalerState.UNKNOWN
     found = {condition.type: condition for condition in decision.conditions}
     active, limited = found.get(ConditionType.SCALING_ACTIVE), found.get(ConditionType.SCALING_LIMITED)
     if failed(decision):
-        return State.FAILING
+        return AutoscalerState.FAILING
     if steering.pause is not None:
-        return State.PAUSED
+        return AutoscalerState.PAUSED
     able = found.get(ConditionType.ABLE_TO_SCALE)
     if able is not None and not able.status:
-        return State.HELD
+        return AutoscalerState.HELD
     if active is not None and active.reason == Reason.SCALING_DISABLED:
-        return State.DISABLED
+        return AutoscalerState.DISABLED
     if decision.written is not None or isinstance(decision.outcome, Proposed):
-        return State.SCALING
+        return AutoscalerState.SCALING
     if limited is not None and limited.status:
-        return State.LIMITED
+        return AutoscalerState.LIMITED
     if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
-        return State.STABILIZING
-    return State.STEADY
+        return AutoscalerState.STABILIZING
+    return AutoscalerState.STEADY
 
 
 _LIMITS = frozenset(
@@ -228,11 +228,11 @@ _LIMITS = frozenset(
 
 def limited_by(decision: Decision) -> str | None:
     """What changed the number after the metrics, or kept it from being written; None: nothing did."""
-    told = [step.detail for step in decision.trace if step.reason in _LIMITS]
+    limits = [step.detail for step in decision.trace if step.reason in _LIMITS]
     able = next((each for each in decision.conditions if each.type is ConditionType.ABLE_TO_SCALE), None)
     if able is not None and not able.status:
-        told.append(able.message)
-    return "; ".join(told) or None
+        limits.append(able.message)
+    return "; ".join(limits) or None
 
 
 def conditions(known: Sequence[Condition]) -> tuple[ConditionDocument, ...]:

@@ -1,1 +1,1 @@
-"""The same decisions at other times: what was remembered then, what comes next, and at which values it would change."""
+"""The same decisions at other times: what comes next, and at which values of a metric that would change."""

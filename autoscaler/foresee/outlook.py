@@ -32,7 +32,7 @@ _ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class StabilizingRecommendation:
     """A recommendation that keeps the size where it is."""
 
     replicas: int
@@ -59,7 +59,9 @@ class Forecast:
     """What stands in the way of it in the next cycle; without a change, what stays in the way."""
 
 
-def stabilizing(decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler) -> Hold | None:
+def stabilizing_recommendation(
+    decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler
+) -> StabilizingRecommendation | None:
     """What a stabilization window held this decision to, and until when; None: nothing."""
     step = next(
         (step for step in decision.trace if step.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED)),
@@ -77,7 +79,7 @@ def stabilizing(decision: Decision, before: Sequence[Recommendation], scaler: Au
         return None
     replicas = max(known.replicas for known in holding) if down else min(known.replicas for known in holding)
     last = max(known.at for known in holding if known.replicas == replicas)
-    return Hold(replicas, last + window)
+    return StabilizingRecommendation(replicas, last + window)
 
 
 def down_window(scaler: Autoscaler) -> timedelta:

@@ -1,4 +1,4 @@
-"""What operators read while it runs: the log, with a line for each decision, and what the service manager is told."""
+"""The log, with a line for each decision, and the notifications to the service manager (systemd)."""
 
 from autoscaler.log.configure import Format, Level, configure
 

@@ -32,8 +32,8 @@ class Columns:
         level, event = entry.pop("level"), entry.pop("event")
         if event == "decision":
             return time + _GAP + self._decision(level, entry)
-        told = _GAP.join(f"{self._paint(_DIM, f'{key}=')}{_words(value)}" for key, value in entry.items())
-        return time + _GAP + self._paint(_LEVELS.get(level, _BOLD), event) + _GAP + told
+        text = _GAP.join(f"{self._paint(_DIM, f'{key}=')}{_words(value)}" for key, value in entry.items())
+        return time + _GAP + self._paint(_LEVELS.get(level, _BOLD), event) + _GAP + text
 
     def _decision(self, level: str, entry: Mapping[str, Any]) -> str:
         current, desired, written = entry["current"], entry["desired"], entry["written"]
@@ -47,12 +47,12 @@ class Columns:
                 self._paint(colour, self._pad("reason", entry["reason"] or "-")),
             )
         )
-        told = ("(dry run) " if entry["dry_run"] else "") + (entry["message"] or "")
+        message = ("(dry run) " if entry["dry_run"] else "") + (entry["message"] or "")
         indent = len("00:00:00") + len("▲ ") + sum(self._widths.values()) + 5 * len(_GAP)
         room = shutil.get_terminal_size().columns - indent
         if not moves and level == "info":
-            return line + _GAP + self._paint(_DIM, _cut(told, room))
-        lines = textwrap.wrap(told, room) if room >= _ROOM_TO_WRAP else [told]  # what must be read is never cut
+            return line + _GAP + self._paint(_DIM, _cut(message, room))
+        lines = textwrap.wrap(message, room) if room >= _ROOM_TO_WRAP else [message]  # what must be read is never cut
         return line + _GAP + ("\n" + " " * indent).join(lines)
 
     def _pad(self, column: str, text: str) -> str:

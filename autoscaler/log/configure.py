@@ -16,7 +16,7 @@ from autoscaler.logger import Logger
 
 
 class Level(StrEnum):
-    """The least that is logged."""
+    """The lowest level that is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -50,7 +50,7 @@ def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: Te
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=structlog.WriteLoggerFactory(out),
-        cache_logger_on_first_use=False,  # a second `configure` must reach loggers that were handed out
+        cache_logger_on_first_use=False,  # loggers handed out before must follow a second `configure`
     )
     log = cast("Logger", structlog.get_logger())
     _route_standard_library(log)
@@ -80,9 +80,10 @@ def _json() -> Processor:
 
 def _route_standard_library(log: Logger) -> None:
     handler = _Routed(log)
-    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)  # client libraries' debug logs hold
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings show whole URLs, parameters and all
-    logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)  # headers; missed ticks come as `tick_missed`
+    # not below WARNING: client libraries' debug logs contain headers
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings show whole URLs with their parameters
+    logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)  # it warns of missed ticks; we log `tick_missed`
     logging.captureWarnings(capture=True)
 
 

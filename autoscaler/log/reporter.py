@@ -1,4 +1,4 @@
-"""What the daemon says of its work: the decisions' lines, warnings once each, and one line of status."""
+"""What the daemon logs about its work: each decision, each warning once, and one line of status for systemd."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ class Reporter:
 
     def __init__(self, logger: Logger) -> None:
         self._logger = logger
-        self._failing: dict[str, bool] = {}
+        self._failed: dict[str, bool] = {}
         """Autoscaler's name -> whether its last cycle failed."""
         self._warned: dict[str, tuple[str, ...]] = {}
         """Autoscaler's name -> what its target warned of in the last cycle."""
@@ -25,9 +25,9 @@ class Reporter:
         self._cut: frozenset[str] = frozenset()
 
     @property
-    def failing(self) -> Sequence[str]:
+    def failed_names(self) -> Sequence[str]:
         """Names of the autoscalers whose last cycle failed, sorted."""
-        return sorted(name for name, is_failing in self._failing.copy().items() if is_failing)
+        return sorted(name for name, has_failed in self._failed.copy().items() if has_failed)
 
     def cycle_ended(self, decisions: Sequence[Decision], broken: Iterable[str]) -> None:
         """Log each decision, and each warning of a target once each time that it comes up."""
@@ -39,13 +39,13 @@ class Reporter:
                         "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
                     )
             self._warned[decision.name] = decision.warnings
-            self._failing[decision.name] = failed(decision)
-        self._failing.update(dict.fromkeys(broken, True))
+            self._failed[decision.name] = failed(decision)
+        self._failed.update(dict.fromkeys(broken, True))
 
     def follow(self, names: Collection[str]) -> None:
         """Forget autoscalers that are not among these."""
-        for name in self._failing.keys() - names:
-            self._failing.pop(name, None)
+        for name in self._failed.keys() - names:
+            self._failed.pop(name, None)
             self._warned.pop(name, None)
 
     def lanes_hung(self, hung: tuple[str, ...]) -> None:
@@ -86,9 +86,9 @@ class Reporter:
 
     def status(self, autoscalers: int, connections: int) -> str:
         """For `systemctl status`: how many, and which of them fail."""
-        failing = self.failing
+        failed_now = self.failed_names
         text = f"{autoscalers} autoscalers on {connections} connections"
-        if failing:
-            more = f" and {len(failing) - _NAMED_IN_STATUS} more" if len(failing) > _NAMED_IN_STATUS else ""
-            text += f"; failing: {', '.join(failing[:_NAMED_IN_STATUS])}{more}"
+        if failed_now:
+            more = f" and {len(failed_now) - _NAMED_IN_STATUS} more" if len(failed_now) > _NAMED_IN_STATUS else ""
+            text += f"; failing: {', '.join(failed_now[:_NAMED_IN_STATUS])}{more}"
         return text + (f"; hanging: {', '.join(self._hung)}" if self._hung else "")

@@ -1,4 +1,4 @@
-"""What systemd is told. Source: sd_notify(3), sd_watchdog_enabled(3)."""
+"""Notifications for systemd. Source: sd_notify(3), sd_watchdog_enabled(3)."""
 
 import os
 
@@ -11,7 +11,7 @@ class ServiceManager:
     """Notifications to $NOTIFY_SOCKET; without one, each does nothing."""
 
     def __init__(self, clock: Clock) -> None:
-        """Takes systemd's variables out of the environment: workers that are started must not speak for us."""
+        """Removes systemd's variables from the environment, so that workers cannot notify systemd in our name."""
         self._clock = clock
         self._notifier = SystemdNotifier() if os.environ.get("NOTIFY_SOCKET") else None
         os.environ.pop("NOTIFY_SOCKET", None)
@@ -46,7 +46,7 @@ class ServiceManager:
             self._notify(f"STATUS={text}")
 
     def progress(self) -> None:
-        """Keep the watchdog quiet; to be called as long as work gets done, at any rate."""
+        """Satisfy the watchdog. Call it, as often as you like, while cycles end; it sends no more than needed."""
         now = self._clock.monotonic()
         if self._ping_seconds is not None and (self._pinged is None or now - self._pinged >= self._ping_seconds):
             self._pinged = now
@@ -54,4 +54,6 @@ class ServiceManager:
 
     def _notify(self, message: str) -> None:
         if self._notifier is not None:
-            self._notifier.notify(message.encode().decode("latin-1"))  # sdnotify encodes in it; systemd reads UTF-8
+            self._notifier.notify(
+                message.encode().decode("latin-1")
+            )  # sdnotify encodes as latin-1, systemd reads UTF-8

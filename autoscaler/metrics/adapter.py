@@ -9,21 +9,21 @@ from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRe
 from autoscaler.target import Adapter, Announces
 
 
-class Meter(Protocol):
+class CallMeter(Protocol):
     """Where calls are counted."""
 
     def called(self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException]) -> None:
         """A call ended; `errors` has one for each target that it failed for."""
 
 
-def metered(name: str, adapter: Adapter, meter: Meter, clock: Clock) -> Adapter:
-    """The same adapter, each of its calls told to `meter`. Whoever built it closes the adapter itself."""
+def metered(name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> Adapter:
+    """The same adapter, with each of its calls counted by `meter`. Its builder closes the adapter itself."""
     announces = isinstance(cast("object", adapter), Announces)
     return (_MeteredAnnouncer if announces else _Metered)(name, adapter, meter, clock)
 
 
 class _Metered:
-    def __init__(self, name: str, adapter: Adapter, meter: Meter, clock: Clock) -> None:
+    def __init__(self, name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> None:
         self._name = name
         self._adapter = adapter
         self._meter = meter
@@ -34,10 +34,10 @@ class _Metered:
         try:
             states = self._adapter.observe(targets, call)
         except Exception as error:
-            self._tell("observe", began, [error] * len(targets))
+            self._count("observe", began, [error] * len(targets))
             raise
         answers = states.values() if isinstance(states, Mapping) else ()  # foreign code: the caller checks what came
-        self._tell("observe", began, [answer for answer in answers if isinstance(answer, TargetError)])
+        self._count("observe", began, [answer for answer in answers if isinstance(answer, TargetError)])
         return states
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -45,12 +45,12 @@ class _Metered:
         try:
             outcome = self._adapter.scale(target, change, call)
         except Exception as error:
-            self._tell("scale", began, [error])
+            self._count("scale", began, [error])
             raise
-        self._tell("scale", began, ())
+        self._count("scale", began, ())
         return outcome
 
-    def _tell(self, operation: str, began: float, errors: Collection[BaseException]) -> None:
+    def _count(self, operation: str, began: float, errors: Collection[BaseException]) -> None:
         self._meter.called(self._name, operation, self._clock.monotonic() - began, errors)
 
 
@@ -60,6 +60,6 @@ class _MeteredAnnouncer(_Metered):
         try:
             cast("Announces", self._adapter).announce(target, decision, call)
         except Exception as error:
-            self._tell("announce", began, [error])
+            self._count("announce", began, [error])
             raise
-        self._tell("announce", began, ())
+        self._count("announce", began, ())

@@ -1,4 +1,4 @@
-"""What stands now, a few series for each autoscaler: made from its latest decision when somebody asks."""
+"""A few series for each autoscaler, made from its latest decision when `/metrics` is read."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class Latest(Collector):
         self._known: Mapping[str, _Known] = {}
 
     def follow(self, scalers: Sequence[Autoscaler]) -> None:
-        """These are configured now; what is known of others goes, also of one that has got another target."""
+        """These are configured now. Forget the others, and decisions about targets that they no longer have."""
         with self._lock:
             before = self._known
             self._known = {scaler.name: _Known(scaler) for scaler in scalers}
@@ -46,7 +46,7 @@ class Latest(Collector):
                     now.decision, now.succeeded, now.rescales = had.decision, had.succeeded, had.rescales
 
     def decided(self, decisions: Sequence[Decision]) -> None:
-        """These are the latest. Of an autoscaler that is not configured any more they are dropped."""
+        """Keep these as the latest decisions, unless their autoscaler is not configured any more."""
         with self._lock:
             for made in decisions:
                 known = self._known.get(made.name)
@@ -60,7 +60,7 @@ class Latest(Collector):
                 known.rescales = up + (action is Action.SCALE_UP), down + (action is Action.SCALE_DOWN)
 
     def describe(self) -> Sequence[Metric]:
-        """Nothing: the registry need not collect to learn the names."""
+        """Nothing, so that registering this does not collect."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -149,7 +149,7 @@ def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
 
 
 def _labels(made: Decision) -> Sequence[tuple[str, ...]]:
-    """Each metric's. Two of one name and kind are told apart by their position, as no two series may be the same."""
+    """Each metric's. Two of the same name and kind get their position added, as no two series may be the same."""
     found: list[tuple[str, ...]] = []
     for position, metric in enumerate(made.metrics, start=1):
         labels = (made.name, metric.name, metric.type, metric.target.type)

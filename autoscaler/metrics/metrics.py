@@ -1,4 +1,4 @@
-"""What happens, counted and timed: a few methods that the daemon calls at its boundaries."""
+"""Counters and timers of what happens: a few methods that the daemon calls at its boundaries."""
 
 from collections import Counter as Tally
 from collections.abc import Collection, Mapping, Sequence
@@ -64,7 +64,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry, clock: Clock, version: str) -> None:
         """Registers its metrics with `registry`."""
-        # else each counter and histogram has a series beside it, which nobody asks for
+        # otherwise each counter and histogram gets a `_created` series, which nobody needs
         disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client left its types out here
         self._clock = clock
         self._latest = Latest()
@@ -132,7 +132,7 @@ class Metrics:
         for name in self._sources.difference(sources):
             _forget("prometheus", name, self._query_seconds, self._query_failures)
         self._adapters, self._sources = frozenset(adapters), frozenset(sources)
-        for name in adapters:  # a series that begins with the first failure hides that failure from rate()
+        for name in adapters:  # start at 0: rate() does not see a first failure that creates its series
             self._last_tick.labels(name)
             for operation, word in product(("observe", "scale"), FAILURES):
                 self._call_failures.labels(name, operation, word)
@@ -173,7 +173,7 @@ class Metrics:
         self._latest.decided(cycle.decisions)
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
-        """A query to this source ended (`observe.Meter`)."""
+        """A query to this source ended (`observe.QueryMeter`)."""
         if prometheus not in self._sources:
             return
         self._query_seconds.labels(prometheus).observe(seconds)

@@ -1,4 +1,4 @@
-"""What others count already, read from them when somebody asks."""
+"""Series that other parts count already, read from them when `/metrics` is read."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Protocol
@@ -12,11 +12,11 @@ from autoscaler.errors import StateError
 from autoscaler.record import StateSize
 
 _STATE_SECONDS: Final = 60.0
-"""The state's size is asked for no more often: it costs queries."""
+"""How often the state's size is read at most: it costs queries."""
 
 
-class Lanes(Protocol):
-    """`schedule.Lanes`, as far as it is shown."""
+class LaneCounts(Protocol):
+    """What is shown of `schedule.Lanes`."""
 
     def missed(self) -> Mapping[str, int]:
         """Adapter -> ticks that found the cycle before still running."""
@@ -28,7 +28,7 @@ class Lanes(Protocol):
         """Adapter -> how often its lane hung and another took its place."""
 
 
-def watch_lanes(registry: CollectorRegistry, lanes: Lanes) -> None:
+def watch_lanes(registry: CollectorRegistry, lanes: LaneCounts) -> None:
     """Show each lane's missed ticks, and whether it hangs."""
     registry.register(_LaneCollector(lanes))
 
@@ -46,7 +46,7 @@ class _Undescribed(Collector):
 
 
 class _LaneCollector(_Undescribed):
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: LaneCounts) -> None:
         self._lanes = lanes
 
     def collect(self) -> Iterator[Metric]:
@@ -57,7 +57,7 @@ class _LaneCollector(_Undescribed):
             "autoscaler_lane_hung", "Whether a cycle is running past its deadline.", labels=("adapter",)
         )
         superseded = CounterMetricFamily(
-            "autoscaler_lanes_superseded", "Lanes that hung and were given a successor.", labels=("adapter",)
+            "autoscaler_lanes_superseded", "LaneCounts that hung and were given a successor.", labels=("adapter",)
         )
         for name, count in self._lanes.superseded().items():
             superseded.add_metric((name,), count)
@@ -82,7 +82,7 @@ class _StateCollector(_Undescribed):
             self._asked = now
             try:
                 self._known = self._size()
-            except StateError:  # the cycles meet it too, and say so
+            except StateError:  # the cycles log it
                 self._known = None
         if (known := self._known) is None:
             return

@@ -1,4 +1,4 @@
-"""The few words that labels take.
+"""The values of labels.
 
 Source of `action` and `error`: kubernetes/pkg/controller/podautoscaler, `reconcileAutoscaler` and
 `computeReplicasForMetric`, and their monitor/metrics.go.
@@ -26,7 +26,7 @@ class Action(StrEnum):
 
 
 class Error(StrEnum):
-    """Who can end a failure."""
+    """Who can end a failure, as a label."""
 
     SPEC = "spec"
     """Whoever wrote the configuration: a retry cannot help."""

@@ -19,7 +19,7 @@ Answers: TypeAlias = Mapping[Question, QueryResult | MetricError]
 """Every question of the cycle."""
 
 
-class Meter(Protocol):
+class QueryMeter(Protocol):
     """Where what each query came to is counted. Called from one thread of each cycle."""
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
@@ -34,7 +34,7 @@ class NoMeter:
 
 
 def ask(
-    questions: Sequence[Question], sources: Mapping[str, Prometheus], call: Call, clock: Clock, meter: Meter
+    questions: Sequence[Question], sources: Mapping[str, Prometheus], call: Call, clock: Clock, meter: QueryMeter
 ) -> Answers:
     """The answer to every question, or why there is none. Returns by the deadline whatever a server does."""
     began = clock.monotonic()

@@ -26,7 +26,7 @@ LARGEST_ANSWER: Final = 64 * 2**20
 """Bytes, decompressed: some 400,000 samples."""
 
 
-class Client(PrometheusConnect):  # type: ignore[misc] # the library ships no types
+class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library ships no types
     """A connection to one Prometheus, for one thread at a time."""
 
     def __init__(self, source: PrometheusSource) -> None:

@@ -12,7 +12,7 @@ from autoscaler.errors import MetricError, TargetError
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, Instance, Observation, Observed, Sightings, TargetRef, TargetState
 from autoscaler.observe import targets
-from autoscaler.observe.ask import Answers, Meter, NoMeter, ask
+from autoscaler.observe.ask import Answers, NoMeter, QueryMeter, ask
 from autoscaler.observe.plan import questions
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.readiness import normalise
@@ -34,7 +34,7 @@ class Observer:
         connections: Mapping[str, Connection],
         clock: Clock,
         logger: Logger,
-        meter: Meter | None = None,
+        meter: QueryMeter | None = None,
     ) -> None:
         """`connections`: the adapters, by name. They outlive the observer, and with them what is under way."""
         self._sources = {name: Prometheus(name, source, clock) for name, source in sources.items()}

@@ -7,7 +7,7 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
-from autoscaler.observe.client import Client
+from autoscaler.observe.client import PrometheusClient
 from autoscaler.observe.result import QueryResult
 
 AT_ONCE: Final = 2
@@ -21,9 +21,9 @@ class Prometheus:
         self._name = name
         self._source = source
         self._clock = clock
-        self._idle: queue.LifoQueue[Client] = queue.LifoQueue()
+        self._idle: queue.LifoQueue[PrometheusClient] = queue.LifoQueue()
         for _ in range(AT_ONCE):
-            self._idle.put(Client(source))
+            self._idle.put(PrometheusClient(source))
 
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
         """The complete answer to an instant query, evaluated at `at`.

@@ -14,8 +14,8 @@ from autoscaler.quantity import Milli, format_duration
 
 _REMEDY: Final = {
     ResultType.SCALAR: "a scalar names no instance; drop scalar(), or use it with an External or Object metric",
-    ResultType.STRING: "a string is no number",
-    ResultType.MATRIX: "a range of samples is no value; wrap the range selector, as in rate(…[2m])",
+    ResultType.STRING: "a string is not a number",
+    ResultType.MATRIX: "a range of samples is not a single value; wrap the range selector, as in rate(…[2m])",
 }
 
 

@@ -77,7 +77,7 @@ class Connection:
         """For what an adapter never should raise. The log has its word; a message might show a secret of theirs."""
         self._logger.error("adapter_failed", adapter=self._name, error=type(error).__name__)
         return TargetUnavailable(
-            f"adapter {self._name!r} failed unexpectedly ({type(error).__name__}); a bug in it: report it"
+            f"adapter {self._name!r} failed unexpectedly ({type(error).__name__}); report this bug to its author"
         )
 
 

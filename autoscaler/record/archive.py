@@ -1,9 +1,10 @@
 """The read side: what was decided, when, and why. For the command line, the page and metrics."""
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from heapq import merge
 from pathlib import Path
 from typing import Final, Self
 
@@ -13,10 +14,11 @@ from autoscaler.errors import StateError
 from autoscaler.model import Decision, EventType, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema
+from autoscaler.record.binary import readable
 from autoscaler.record.entries import Key, key_of, newest_decisions
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
-from autoscaler.record.rows import Row
+from autoscaler.record.rows import runs
 from autoscaler.record.series import Point, row_of, unpack_points
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
@@ -64,11 +66,14 @@ class Archive:
         self.close()
 
     def latest(self) -> Mapping[str, Decision]:
-        """The last decision about each autoscaler remembered, also of those that left the configuration."""
+        """The last decision about each autoscaler remembered, also of those that left the configuration.
+
+        One whose record is damaged is left out: `record_at` says what is wrong with it.
+        """
         found: MutableMapping[Key, Decision] = {} if self._published is None else self._published
         if not self._complete:
             with self._reading() as connection:
-                for _, decision in newest_decisions(connection).values():
+                for decision in _newest_readable(connection):
                     found.setdefault(key_of(decision.name, decision.target), decision)
             self._complete = self._published is not None
         newest = dict[str, Decision]()
@@ -89,8 +94,8 @@ class Archive:
         In force is the last that was committed of those made at or before the time.
         """
         until = _LATEST if at is None else to_micros(at)
-        with self._reading() as connection:
-            found = [record for owner in recorded(connection, name) if (record := _record_at(owner, until)) is not None]
+        with self._reading() as connection, readable(name):
+            found = [record for owner in recorded(connection, name) if (record := owner.record_at(until)) is not None]
         return max(found, key=lambda record: record.decision.now, default=None)
 
     def records(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Iterator[Record]:
@@ -100,9 +105,9 @@ class Archive:
         """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
-        with self._reading() as connection:
+        with self._reading() as connection, readable(name):
             for owner in recorded(connection, name):
-                for rows in (*owner.blocks(first, last), owner.unpacked()):
+                for rows in owner.runs(first, last):
                     yield from (
                         record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
                     )
@@ -151,7 +156,7 @@ class Archive:
         """A light row for each decision from `since` to `until`, both included, in the order of their commits."""
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
-        with self._reading() as connection:
+        with self._reading() as connection, readable(name):
             points = [
                 point for owner in recorded(connection, name) for point in _points(connection, owner, first, last)
             ]
@@ -194,31 +199,36 @@ class Archive:
             yield connection
 
 
+def _newest_readable(connection: Connection) -> list[Decision]:
+    """The newest decision about each autoscaler and target, without those that cannot be read."""
+    try:
+        return [decision for _, decision in newest_decisions(connection).values()]
+    except StateError:
+        decisions = list[Decision]()
+        for owner_id in connection.execute(select(schema.memory.c.autoscaler_id)).scalars().all():
+            with suppress(StateError):
+                found = newest_decisions(connection, schema.autoscaler.c.id == owner_id)
+                decisions += [decision for _, decision in found.values()]
+        return decisions
+
+
 def _cuts(connection: Connection) -> Sequence[Cut]:
     rows = connection.execute(select(schema.cut).order_by(schema.cut.c.tier))
     return [Cut(row.tier, from_micros(row.until), from_micros(row.at)) for row in rows]
 
 
-def _record_at(owner: RecordedAutoscaler, until: int) -> Record | None:
-    for rows in (owner.unpacked(), owner.newest_block(until)):
-        fitting = [row for row in rows if row.at <= until]
-        if fitting:
-            return owner.record_of(rows, fitting[-1])
-    found = owner.newest_change(until)
-    return None if found is None else found[1]
-
-
 def _points(connection: Connection, owner: RecordedAutoscaler, since: int, until: int) -> Iterator[Point]:
     table = schema.series
     query = (
-        select(table.c.body)
+        select(table.c.first, table.c.body)
         .where(table.c.autoscaler_id == owner.id, table.c.until >= since, table.c.since <= until)
         .order_by(table.c.first)
     )
-    for row in connection.execute(query):
-        yield from unpack_points(row.body)
-    rows: list[Row] = owner.unpacked()
-    yield from points_of(rows, bounds_of(connection, [owner.id])[owner.id])
+    bounds = bounds_of(connection, [owner.id])[owner.id]
+    packed = ((row.first, unpack_points(row.body)) for row in connection.execute(query))
+    unpacked = [(rows[0].number, points_of(rows, bounds)) for rows in runs(owner.unpacked())]
+    for _, points in merge(packed, unpacked, key=lambda part: part[0]):
+        yield from points
 
 
 def _postgresql_size(connection: Connection) -> StateSize:

@@ -5,7 +5,8 @@ does not take is handled here: lone surrogates, which JSON answers and foreign b
 beyond 64 bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import Any, Final, Generic, TypeVar
 
@@ -80,14 +81,27 @@ def _unescape(value: Any) -> Any:
     return [_unescape(item) for item in value] if isinstance(value, list) else value
 
 
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Make whatever is wrong with what is recorded of an autoscaler a StateError that names it."""
+    try:
+        yield
+    except StateError as error:
+        raise StateError(f"autoscaler {name!r}: {error}") from error
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise StateError(f"autoscaler {name!r}: a recorded value cannot be read: {error!r}; {_DAMAGED}") from error
+
+
 def pack(data: bytes) -> bytes:
-    """Compressed."""
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+    """Compressed, with a checksum."""
+    return zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(data)
 
 
 def unpack(data: bytes) -> bytes:
     """What was packed. Raises StateError when it is damaged."""
     try:
+        if zstandard.frame_content_size(data) > _LARGEST:
+            raise StateError(f"a recorded value cannot be unpacked: its length is wrong; {_DAMAGED}")
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=_LARGEST)
     except zstandard.ZstdError as error:
         raise StateError(f"a recorded value cannot be unpacked: {error}; {_DAMAGED}") from error

@@ -9,7 +9,7 @@ import socket
 import uuid
 from typing import Final
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, func, select, text, update
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import schema
@@ -27,8 +27,10 @@ class Claim:
         self._database = database
         self._holder: Final = uuid.uuid4().hex
         with database.writing() as connection:
+            # two that begin at once would both find no row to lock
+            connection.execute(text(f"LOCK TABLE {schema.owner.name} IN EXCLUSIVE MODE"))
             now = _now(connection)
-            found = connection.execute(select(schema.owner).with_for_update()).one_or_none()
+            found = connection.execute(select(schema.owner)).one_or_none()
             if found is not None and found.until > now:
                 raise StateError(
                     f"{place(database.url)} is in use by another daemon ({found.place}); stop that one, or give this "

@@ -78,7 +78,9 @@ def connect(url: URL, *, read_only: bool = False) -> Engine:
     try:
         if url.get_backend_name() != "sqlite":
             limits = {name: value for name, value in _POSTGRESQL_LIMITS.items() if name not in url.query}
-            return create_engine(url, pool_pre_ping=True, connect_args=limits)
+            # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
+            level = "REPEATABLE READ" if read_only else "READ COMMITTED"
+            return create_engine(url, pool_pre_ping=True, connect_args=limits, isolation_level=level)
         engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})
     except (ImportError, NoSuchModuleError):
         raise StateError(

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
-from autoscaler.record.binary import Binary
+from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import DECISION, Columns, decision_from
 from autoscaler.record.journal import Place, read_newest
 from autoscaler.record.rows import completed
@@ -136,6 +136,7 @@ def newest_decisions(
     query = (
         select(
             owner.c.id,
+            memory.c.number,
             owner.c.connection,
             memory.c.period,
             memory.c.page,
@@ -147,14 +148,16 @@ def newest_decisions(
         .order_by(memory.c.at)
     )
     found = connection.execute(query if of is None else query.where(of)).all()
-    rows = read_newest(connection, [Place(*each[:5]) for each in found])
+    rows = read_newest(connection, [Place(*each[:6]) for each in found])
     decisions = {}
     for each in found:
         if each.id not in rows:
             raise StateError(f"autoscaler {each.name!r}: its newest cycle is missing; restore a backup of the state")
         newest, whole = rows[each.id]
-        columns = completed(newest, whole)[DECISION]
-        decisions[each.id] = newest.number, decision_from(columns, newest.at, each.name, target_from(each.target))
+        with readable(each.name):
+            columns = completed(newest, whole)[DECISION]
+            decision = decision_from(columns, newest.at, each.name, target_from(each.target))
+        decisions[each.id] = newest.number, decision
     return decisions
 
 

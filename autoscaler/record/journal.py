@@ -74,6 +74,7 @@ class Place(NamedTuple):
     """Where an autoscaler's newest row stands."""
 
     owner_id: int
+    number: int
     connection: str
     period: int
     page: int
@@ -84,7 +85,9 @@ class Place(NamedTuple):
 def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int, tuple[Row, Row]]:
     """The newest row of each of these autoscalers, and the whole row that completes it, by id. Raises StateError."""
     wanted = dict[tuple[str, int, int, int], set[int]]()
-    for owner_id, name, period, *pages in places:
+    newest = dict[int, int]()
+    for owner_id, last, name, period, *pages in places:
+        newest[owner_id] = last
         for page in pages:
             wanted.setdefault((name, period, chunk_of(owner_id), page), set()).add(owner_id)
     table = schema.journal
@@ -99,13 +102,13 @@ def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int,
         body: bytes | None = connection.execute(query).scalar_one_or_none()
         for owner_id, row in rows_from(body, ids) if body is not None else ():
             found.setdefault(owner_id, {})[row.number] = row
-    newest = dict[int, tuple[Row, Row]]()
-    for owner_id, rows in found.items():
-        row = rows[max(rows)]
-        if row.base not in rows:
-            raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
-        newest[owner_id] = row, rows[row.base]
-    return newest
+    pairs = dict[int, tuple[Row, Row]]()
+    for owner_id, last in newest.items():
+        rows = found.get(owner_id, {})
+        if last not in rows or rows[last].base not in rows:
+            raise StateError("the newest of the recorded cycles are missing; restore a backup of the state")
+        pairs[owner_id] = rows[last], rows[rows[last].base]
+    return pairs
 
 
 class Pages(NamedTuple):

@@ -9,7 +9,7 @@ from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.evaluation import DECISION, Columns, outline_from
 from autoscaler.record.journal import rows_from
-from autoscaler.record.rows import Row, completed, pack_rows
+from autoscaler.record.rows import Row, completed, pack_rows, runs
 from autoscaler.record.series import Point, pack_points, point_of
 
 
@@ -19,7 +19,7 @@ def pack_pages(
     """Pack all pages of a chunk of an adapter connection and delete them.
 
     `goes_on`: ids of the autoscalers that are about to begin its next page, each with a whole row. Returns, of those
-    that are not, the newest row of all, whole: it is not packed, and belongs into that page as well.
+    that are not, a copy of the newest row of all: it belongs into that page as well, as what they remember.
     """
     table, memory = schema.journal, schema.memory
     mine = (table.c.connection == name) & (table.c.period == period) & (table.c.chunk == chunk)
@@ -27,19 +27,21 @@ def pack_pages(
     for page in connection.execute(select(table.c.body).where(mine).order_by(table.c.number)):
         for owner_id, row in rows_from(page.body):
             rows.setdefault(owner_id, {})[row.number] = row
-    stays = rows.keys() - goes_on
-    query = select(memory.c.autoscaler_id, memory.c.number).where(memory.c.autoscaler_id.in_(stays))
+    query = select(memory.c.autoscaler_id, memory.c.number).where(memory.c.autoscaler_id.in_(list(rows)))
     newest = {found.autoscaler_id: found.number for found in connection.execute(query)}
     carried = dict[int, Row]()
     details, charts = list[dict[str, Any]](), list[dict[str, Any]]()
     bounds = bounds_of(connection, list(rows))
     for owner_id, found in rows.items():
-        mine_in_order = [found[number] for number in sorted(found)]
-        if mine_in_order[-1].number == newest.get(owner_id):
-            carried[owner_id] = _made_whole(mine_in_order.pop(), found)
-        if mine_in_order:
-            details.append(block(owner_id, mine_in_order, pack_rows(mine_in_order)))
-            charts.append(block(owner_id, mine_in_order, pack_points(points_of(mine_in_order, bounds[owner_id]))))
+        if owner_id not in newest:
+            continue  # forgotten since
+        in_order = [found[number] for number in sorted(found)]
+        if owner_id not in goes_on and in_order[-1].number == newest[owner_id]:
+            carried[owner_id] = _copy(in_order[-1], found)
+        # one that changed its sync period has rows of the time between in other pages
+        for run in runs(row for row in in_order if not row.copied):
+            details.append(block(owner_id, run, pack_rows(run)))
+            charts.append(block(owner_id, run, pack_points(points_of(run, bounds[owner_id]))))
     if details:
         connection.execute(insert(schema.detail), details)
         connection.execute(insert(schema.series), charts)
@@ -74,9 +76,9 @@ def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> lis
     return points
 
 
-def _made_whole(row: Row, known: Mapping[int, Row]) -> Row:
-    """The row with the columns that it leaves out. It has no History: that follows from the rows before it."""
-    return row if row.whole else row._replace(base=row.number, columns=completed(row, known[row.base]))
+def _copy(row: Row, known: Mapping[int, Row]) -> Row:
+    """The row with the columns that it leaves out, marked as a copy: without a History."""
+    return row._replace(base=row.number, columns=completed(row, known[row.base]), history=None)
 
 
 def block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:

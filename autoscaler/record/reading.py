@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from heapq import merge
+from typing import Any
 
+import sqlalchemy
 from sqlalchemy import Connection, select
 
 from autoscaler.decide import remember
@@ -14,15 +17,17 @@ from autoscaler.record.entries import HISTORY, SPEC, target_from
 from autoscaler.record.evaluation import DECISION, decision_from, observation_from
 from autoscaler.record.journal import read_rows
 from autoscaler.record.recording import COLUMNS_OF_A_DECISION
-from autoscaler.record.rows import Row, completed, unpack_rows
+from autoscaler.record.rows import Row, completed, runs, unpack_rows
 from autoscaler.record.values import Record
 
 
 class RecordedAutoscaler:
     """One autoscaler and target, and what it was configured as."""
 
-    def __init__(self, connection: Connection, owner_id: int, name: str, target: TargetRef) -> None:
+    def __init__(self, connection: Connection, owner_id: int, name: str, target: TargetRef, newest: int) -> None:
+        """`newest`: number of its newest row."""
         self.id = owner_id
+        self._newest = newest
         self.name = name
         self.target = target
         self._connection = connection
@@ -35,16 +40,27 @@ class RecordedAutoscaler:
             query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.number == number)
             body = self._connection.execute(query).scalar_one_or_none()
             if body is None:
-                raise StateError(f"autoscaler {self.name!r}: a recorded specification is missing; restore a backup")
+                raise StateError("a recorded specification is missing; restore a backup of the state")
             self._specs[number] = SPEC.load(body)
         return self._specs[number]
 
     def unpacked(self) -> list[Row]:
         """The newest rows, which are in no block yet, in order. Raises StateError."""
-        return read_rows(self._connection, self.target.adapter, self.id)
+        return [row for row in read_rows(self._connection, self.target.adapter, self.id) if not row.copied]
 
-    def blocks(self, since: int, until: int) -> Iterator[list[Row]]:
-        """The rows of each block that holds some from `since` to `until` (microseconds), in order."""
+    def copied(self) -> Row | None:
+        """A copy of the newest row, where its block may be gone: of one that left the configuration."""
+        rows = read_rows(self._connection, self.target.adapter, self.id)
+        return rows[-1] if rows and rows[-1].copied else None
+
+    def runs(self, since: int, until: int) -> Iterator[list[Row]]:
+        """Every recorded row from `since` to `until` (microseconds), and some around them, in order.
+
+        Cut where one is missing; each part begins with a whole row.
+        """
+        return merge(self._blocks(since, until), runs(self.unpacked()), key=lambda rows: rows[0].number)
+
+    def _blocks(self, since: int, until: int) -> Iterator[list[Row]]:
         table = schema.detail
         query = (
             select(table.c.body)
@@ -54,7 +70,7 @@ class RecordedAutoscaler:
         for row in self._connection.execute(query):
             yield unpack_rows(row.body)
 
-    def newest_block(self, until: int) -> list[Row]:
+    def _newest_block(self, until: int) -> list[Row]:
         """The rows of the newest block that began at or before `until`; empty: there is none."""
         table = schema.detail
         query = (
@@ -66,8 +82,27 @@ class RecordedAutoscaler:
         body = self._connection.execute(query).scalar_one_or_none()
         return [] if body is None else unpack_rows(body)
 
-    def newest_change(self, until: int) -> tuple[int, Record] | None:
-        """Number and Record of the newest decision at or before `until` in which something changed."""
+    def record_at(self, until: int) -> Record | None:
+        """The newest cycle at or before `until`; beyond what is kept of them, the newest in which something changed."""
+        unpacked = self.unpacked()
+        if unpacked and unpacked[-1].number == self._newest and unpacked[-1].at <= until:
+            return self._record_of(unpacked, unpacked[-1])
+        change = self._newest_change(until)
+        number = 0 if change is None else change.number
+        candidates = [*runs(unpacked), self._newest_block(until)]
+        fitting = [(row, rows) for rows in candidates for row in rows if row.at <= until and row.number >= number]
+        if fitting:
+            row, rows = max(fitting, key=lambda each: each[0].number)
+            return self._record_of(rows, row)
+        copy = self.copied()
+        if copy is not None and copy.at <= until and copy.number >= number:
+            return self._record_of([copy], copy)
+        if change is None:
+            return None
+        decision = decision_from(COLUMNS_OF_A_DECISION.load(unpack(change.body)), change.at, self.name, self.target)
+        return Record(self.spec(change.spec), decision, None, None)
+
+    def _newest_change(self, until: int) -> sqlalchemy.Row[Any] | None:
         table = schema.change
         query = (
             select(table)
@@ -75,12 +110,7 @@ class RecordedAutoscaler:
             .order_by(table.c.number.desc())
             .limit(1)
         )
-        row = self._connection.execute(query).one_or_none()
-        if row is None:
-            return None
-        columns = COLUMNS_OF_A_DECISION.load(unpack(row.body))
-        decision = decision_from(columns, row.at, self.name, self.target)
-        return row.number, Record(self.spec(row.spec), decision, None, None)
+        return self._connection.execute(query).one_or_none()
 
     def records(self, rows: Iterable[Row]) -> Iterator[Record]:
         """The cycle of each of these rows; the first is whole, none is missing between. Raises StateError."""
@@ -90,12 +120,10 @@ class RecordedAutoscaler:
             if row.whole:
                 whole = row
             if whole is None or row.base != whole.number:
-                raise StateError(
-                    f"autoscaler {self.name!r}: recorded cycles are missing; restore a backup of the state"
-                )
+                raise StateError("recorded cycles are missing; restore a backup of the state")
             columns = completed(row, whole)
             decision = decision_from(columns[DECISION], row.at, self.name, self.target)
-            history: History | None = None  # it had left the configuration, and its last row was carried along alone
+            history: History | None = None  # of a copy
             if row.history is not None:
                 history = HISTORY.load(row.history)
             elif before is not None and before[1] is not None:
@@ -104,8 +132,8 @@ class RecordedAutoscaler:
             before = scaler, history, decision
             yield Record(scaler, decision, observation_from(columns, row.at), history)
 
-    def record_of(self, rows: list[Row], row: Row) -> Record:
-        """The cycle of one of these rows, which hold its whole one. Raises StateError."""
+    def _record_of(self, rows: list[Row], row: Row) -> Record:
+        """The cycle of one of these rows, which hold its whole one, and all that follow that. Raises StateError."""
         *_, record = self.records([each for each in rows if row.base <= each.number <= row.number])
         return record
 
@@ -114,9 +142,12 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
     """The autoscaler of this name, once for each target that it has had, that of the newest decision last."""
     table, memory = schema.autoscaler, schema.memory
     query = (
-        select(table.c.id, table.c.target)
+        select(table.c.id, table.c.target, memory.c.number)
         .join(memory, memory.c.autoscaler_id == table.c.id)
         .where(table.c.name == name)
         .order_by(memory.c.at)
     )
-    return [RecordedAutoscaler(connection, row.id, name, target_from(row.target)) for row in connection.execute(query)]
+    return [
+        RecordedAutoscaler(connection, row.id, name, target_from(row.target), row.number)
+        for row in connection.execute(query)
+    ]

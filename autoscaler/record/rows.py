@@ -6,7 +6,7 @@ decision. Whatever breaks that chain (a restart, a commit that failed) begins wi
 cycle can be decided again from the rows alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -30,12 +30,28 @@ class Row(NamedTuple):
     columns: tuple[bytes | None, ...]
     """None: as in the whole row."""
     history: bytes | None
-    """Of a whole row: what was remembered before it."""
+    """Of a whole row: what was remembered before it; None: it is a copy of one that is in a block."""
 
     @property
     def whole(self) -> bool:
         """Whether nothing is left out."""
         return self.base == self.number
+
+    @property
+    def copied(self) -> bool:
+        """Whether it only stands in for one that a block holds (`packing`)."""
+        return self.whole and self.history is None
+
+
+def runs(rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows in order, cut where numbers are missing between two: those are elsewhere."""
+    cut = list[list[Row]]()
+    for row in rows:
+        if cut and cut[-1][-1].number + 1 == row.number:
+            cut[-1].append(row)
+        else:
+            cut.append([row])
+    return cut
 
 
 def differing(columns: Columns, base: Columns) -> tuple[bytes | None, ...]:

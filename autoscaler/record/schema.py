@@ -58,6 +58,7 @@ autoscaler = Table(
     Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
     UniqueConstraint("name", "target"),
     Index("autoscaler_connection", "connection"),
+    sqlite_autoincrement=True,  # the journal may still hold rows of one that was forgotten: no other gets its id
 )
 
 memory = Table(

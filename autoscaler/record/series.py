@@ -12,9 +12,6 @@ from autoscaler.record.evaluation import Outline
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import MetricPoint, SeriesRow
 
-_MICROS: Final = 1_000
-"""Times in the series are whole milliseconds."""
-
 
 class Point(NamedTuple):
     """One cycle. Metrics' values are in the unit of their target: whole percents, else thousandths."""
@@ -33,7 +30,7 @@ class Point(NamedTuple):
 
 
 def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
-    """Of a decision's outline and the configuration's bounds."""
+    """Of a decision's outline at a time (microseconds) and the configuration's bounds."""
     return Point(at, outline.current, outline.desired, *bounds, outline.dry_run, outline.metrics, outline.values)
 
 
@@ -61,7 +58,7 @@ class _Block(msgspec.Struct, array_like=True):
     frames: list[tuple[_Frame, int]]
     """Each with for how many points it holds."""
     times: list[int]
-    """Milliseconds."""
+    """Microseconds: a moment that is chosen in a chart must be that of its decision."""
     currents: list[int | None]
     desired: list[int | None]
     values: list[int | None]
@@ -84,7 +81,7 @@ def pack_points(points: Sequence[Point]) -> bytes:
         _BLOCK.dump(
             _Block(
                 frames,
-                differences([point.at // _MICROS for point in points]),
+                differences([point.at for point in points]),
                 [point.current for point in points],
                 [point.desired for point in points],
                 values,
@@ -106,7 +103,7 @@ def unpack_points(data: bytes) -> list[Point]:
             number = len(points)
             points.append(
                 Point(
-                    times[number] * _MICROS,
+                    times[number],
                     block.currents[number],
                     block.desired[number],
                     minimum,

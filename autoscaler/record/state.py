@@ -100,6 +100,14 @@ class State:
         if isinstance(self._hold, Claim):
             self._hold.renew()
 
+    def release(self) -> None:
+        """For a process that ends now though a cycle hangs, which must not meet a closed state. Raises StateError.
+
+        Another daemon may have the state at once: its epochs keep off what still comes back.
+        """
+        if isinstance(self._hold, Claim):  # the kernel lets go of a file's lock
+            self._hold.release()
+
     def close(self) -> None:
         """Close every connection and let another daemon have the state. Raises StateError where that cannot be said."""
         self._closing.close()

@@ -75,7 +75,7 @@ class _Once:
             self.observing_seconds = ended - began
             late = ended - call.deadline
             if late > _LATE_SECONDS:
-                raise LateError(f"observed {late:.0f} s after the deadline; nothing was decided on it")
+                raise LateError(f"observed {late:.0f} s after the deadline; nothing was decided from it")
             self._observed = observed
         return self._observed
 

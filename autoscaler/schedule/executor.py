@@ -16,7 +16,7 @@ class LaneExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no 
     """
 
     def __init__(self, name: str, due: Callable[[datetime], None]) -> None:
-        """`name` becomes the thread's. `due` is told, on that thread, when the job that begins was to run."""
+        """`name` becomes the thread's. `due` is called, on that thread, when the job that begins was to run."""
         super().__init__()
         self._name = name
         self._due = due

@@ -55,7 +55,7 @@ class Lane:
     def __init__(
         self, name: str, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
     ) -> None:
-        """`name`: the connection's. `report` is told of every cycle that ended, on the lane's own thread."""
+        """`name`: the connection's. `report` is called with every cycle that ended, on the lane's own thread."""
         self.name = name
         self.missed = 0
         """Ticks that found the one before still running."""

@@ -144,7 +144,7 @@ class Lanes:
         if (lane := self._lanes.get(name)) is not None:
             lane.missed += 1
             self._logger.warning(
-                "tick_missed", adapter=name, missed=lane.missed, error="the cycle before is still running"
+                "tick_missed", adapter=name, missed=lane.missed, error="the previous cycle is still running"
             )
 
 

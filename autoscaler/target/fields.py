@@ -46,7 +46,7 @@ def _duration(value: Any) -> Any:
     if value == 0 and type(value) is int:  # false is an int that is 0, too
         return timedelta(0)
     if not isinstance(value, str | timedelta):
-        raise ValueError(f'{value!r} is no duration; write it with a unit, as in "15s" or "5m"')
+        raise ValueError(f'{value!r} is not a valid duration; write it with a unit, as in "15s" or "5m"')
     duration = parse_duration(value) if isinstance(value, str) else value
     if duration > LONGEST:
         raise ValueError(
@@ -79,7 +79,7 @@ ConfigPath: TypeAlias = Annotated[Path, AfterValidator(_resolve)]
 
 
 class ExistingFile(PosixPath):
-    """The value of an `ExistingPath`: a path by all means, told from others by its type."""
+    """The value of an `ExistingPath`: a path in every way; its own type lets `load` recognize it."""
 
 
 def _existing(path: Path) -> Path:

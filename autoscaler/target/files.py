@@ -32,7 +32,7 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600, dur
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name durable. What fails here changes nothing for who reads, so that it is no error."""
+    """Make the new name durable. What fails here changes nothing for who reads, so it is not an error."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

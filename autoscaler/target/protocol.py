@@ -1,7 +1,7 @@
-"""The contract between the house and a back end: two verbs, batch first.
+"""The contract between the daemon and a back end: two methods, `observe` for a batch and `scale` for one target.
 
 An adapter is a class that `AdapterType` describes, registered under the entry point group `autoscaler.adapters`
-with its type's name. It imports `autoscaler.target` and its own client library, nothing else of the house.
+with its type's name. It imports `autoscaler.target` and its own client library, nothing else of this project.
 `autoscaler.target.contract` is the suite that every adapter passes.
 """
 

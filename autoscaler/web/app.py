@@ -21,7 +21,7 @@ from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition
 from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, success
-from autoscaler.web.api.endpoints import PREFIX, Api, Asked, Endpoint
+from autoscaler.web.api.endpoints import PREFIX, Api, Endpoint, EndpointRequest
 from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
 
@@ -77,7 +77,7 @@ class _Web:
         self._reloads = anyio.CapacityLimiter(1)
 
     async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
-        """That the process answers."""
+        """200: the process answers."""
         return PlainTextResponse("autoscaler is healthy.\n")
 
     async def ready(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
@@ -104,22 +104,25 @@ class _Web:
 
         async def handle(request: Request) -> Response:
             try:
-                asked = Asked(
+                given = EndpointRequest(
                     name=request.path_params.get("name", ""),
                     query=_query(endpoint.query, request),
                     body=None if endpoint.body is None else await _body(endpoint.body, request),
                     user=request.scope.get("user"),
                 )
-                document = await self._on_thread(partial(_answer, endpoint, asked))
+                document = await self._on_thread(partial(_answer, endpoint, given))
             except RequestError as error:
                 return failure(error.kind, str(error))
             except (UnknownAutoscaler, NoDecision) as error:
                 return failure(ErrorType.NOT_FOUND, str(error))
             except StateError as error:
                 return failure(ErrorType.UNAVAILABLE, str(error))
-            except Exception as error:  # noqa: BLE001 - a bug costs its own request alone, and is told
+            except Exception as error:  # noqa: BLE001 - a bug only fails its own request, and is logged
                 self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
-                return failure(ErrorType.INTERNAL, "the request met a bug; see the daemon's log and please report it")
+                return failure(
+                    ErrorType.INTERNAL,
+                    "the request failed because of a bug; see the daemon's log, and please report it",
+                )
             return document
 
         return handle
@@ -128,9 +131,9 @@ class _Web:
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
 
-def _answer(endpoint: Endpoint, asked: Asked) -> Response:
-    """On a thread: making the text of a long list takes time too."""
-    document: Document = endpoint.run(asked)
+def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
+    """The response. Called on a thread, because writing a long list takes time too."""
+    document: Document = endpoint.run(given)
     return success(document)
 
 
@@ -158,9 +161,9 @@ async def _body(model: type[_ModelT], request: Request) -> _ModelT:
     try:
         value: Any = json.loads(raw)
     except (ValueError, RecursionError):
-        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON; send an object") from None
+        raise RequestError(ErrorType.BAD_DATA, "the body is not valid JSON; send an object") from None
     if not isinstance(value, dict):
-        raise RequestError(ErrorType.BAD_DATA, "the body is no JSON object; send one")
+        raise RequestError(ErrorType.BAD_DATA, "the body is not a JSON object; send one")
     return _validated(model, value, "key")
 
 

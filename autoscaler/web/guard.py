@@ -1,4 +1,4 @@
-"""Who may ask for what: stands before everything that the server answers.
+"""Who may ask for what: checks every request before it is answered.
 
 - DNS rebinding: where nothing else tells a stranger's page from an operator (no TLS, no users), the Host header must
   name an address or this machine.
@@ -126,7 +126,7 @@ class Guard:
         if user is None and given is not None:
             user = await anyio.to_thread.run_sync(credentials.check, given, limiter=self._hashing)
         if user is None and not (scope["method"] in _READS and scope["path"] in config.excluded_paths):
-            raise Refusal(ErrorType.UNAUTHORIZED, "name and password are missing or wrong; give them", _CHALLENGE)
+            raise Refusal(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
 
     def _refuse_strangers(self, scope: Scope, headers: Mapping[str, str]) -> None:
@@ -143,7 +143,7 @@ class Guard:
         if client is None or not _is_loopback(client[0]) or any(name in headers for name in _PROXIED):
             raise Refusal(
                 ErrorType.FORBIDDEN,
-                "changes are only taken from this machine as long as nobody can be told apart; give "
+                "changes are only accepted from this machine while there are no users; give "
                 "--web.config.file with users or client certificates",
             )
 

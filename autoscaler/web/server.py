@@ -97,7 +97,7 @@ class WebServer:
     def reload(self) -> Sequence[str]:
         """Follow the web configuration's file: its users, and what stands in its certificate's files.
 
-        Returns what is wrong with it; then nothing has changed. Other changes of TLS need a restart, and are said so.
+        Returns what is wrong with it; then nothing has changed. Other changes of TLS are refused: they need a restart.
         """
         if self._config is None:
             return ()
@@ -106,7 +106,7 @@ class WebServer:
         except ConfigError as error:
             return [str(problem) for problem in error.problems]
         if config.tls != self._config.tls or bool(config.users) != bool(self._config.users):
-            changed = "tls_server_config changed, or users were introduced or removed altogether"
+            changed = "tls_server_config changed, or the first user was added or the last one removed"
             return [f"{config.path}: {changed}, which a reload cannot follow; restart the daemon, or change it back"]
         try:
             asyncio.run_coroutine_threadsafe(self._follow(config), self._loop).result(_START_SECONDS)
@@ -131,7 +131,7 @@ class WebServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - told by `start`, or by the log
+        except BaseException as error:  # noqa: BLE001 - reported by `start`, or logged
             self._failure = error
             if self._server.started:
                 self._logger.error("web_failed", error=named(error))  # noqa: TRY400 - see `named`
@@ -155,7 +155,7 @@ def serve(
 def _listen(address: str) -> socket.socket:
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]*)):([0-9]{1,5})", address)
     if match is None or int(match[3]) > 65535:
-        raise ListenError(f"{address[:100]!r} is no address to listen on; expected HOST:PORT, as in 127.0.0.1:9797")
+        raise ListenError(f"{address[:100]!r} is not a valid listen address; expected HOST:PORT, as in 127.0.0.1:9797")
     host, port = match[1] or match[2], int(match[3])
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]

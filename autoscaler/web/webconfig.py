@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from autoscaler.config.document import Document
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
@@ -75,12 +75,12 @@ class WebConfig:
 
 def load_web_config(path: Path) -> WebConfig:
     """The file at `path`. Raises ConfigError with every problem, certificates that cannot be loaded included."""
-    document = Document(read(path), str(path))
+    document = YamlDocument(read(path), str(path))
     problems = Problems(document)
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise ConfigError(
-            [Problem(str(path), 1, 1, "", "the file is no mapping; expected tls_server_config or others")]
+            [Problem(str(path), 1, 1, "", "the file is not a mapping; expected tls_server_config or others")]
         )
     try:
         file = _File.model_validate(value, context={"folder": path.absolute().parent})
@@ -94,7 +94,8 @@ def load_web_config(path: Path) -> WebConfig:
         except OSError as error:
             cause = error.strerror or type(error).__name__
             problems.add(
-                ("tls_server_config",), f"the certificates cannot be loaded: {cause}; check the files and their rights"
+                ("tls_server_config",),
+                f"the certificates cannot be loaded: {cause}; check the files and their permissions",
             )
             raise ConfigError(list(problems)) from None
     return WebConfig(
@@ -109,7 +110,7 @@ def load_web_config(path: Path) -> WebConfig:
 def _check_hash(text: str) -> str:
     """A hash is never shown."""
     if not re.fullmatch(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}", text):
-        raise ValueError('this is no bcrypt hash; make one with `htpasswd -nBC 10 ""`')
+        raise ValueError('this is not a valid bcrypt hash; make one with `htpasswd -nBC 10 ""`')
     return text
 
 
@@ -121,11 +122,11 @@ _Hash = Annotated[str, AfterValidator(_check_hash)]
 _Refused = Annotated[Any, AfterValidator(_refuse)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Tls(_Part):
+class _Tls(_Section):
     cert_file: str
     key_file: str
     client_auth_type: str = "NoClientCert"
@@ -185,7 +186,7 @@ class _Tls(_Part):
         )
 
 
-class _Http(_Part):
+class _Http(_Section):
     http2: Literal[False] = False
     """Only HTTP/1.1 is spoken."""
     headers: dict[
@@ -200,7 +201,7 @@ class _Http(_Part):
     ] = Field(default_factory=dict)
 
 
-class _File(_Part):
+class _File(_Section):
     tls_server_config: _Tls | None = None
     http_server_config: _Http = _Http()
     basic_auth_users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field(default_factory=dict)

@@ -137,7 +137,7 @@ def test_a_time_that_is_none_says_so(site: Served, opened: Open) -> None:
     """What stands in an address may be anything."""
     page = opened(site, f"{SHOP}?at=<b>noon</b>")
 
-    expect(page.locator("#decision")).to_contain_text("'<b>noon</b>' is no time")
+    expect(page.locator("#decision")).to_contain_text("'<b>noon</b>' is not a valid time")
 
 
 def test_another_range_is_shown(site: Served, opened: Open) -> None:

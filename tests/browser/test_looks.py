@@ -65,7 +65,7 @@ def test_from_the_list_to_a_pause_with_keys_alone(site: Served, opened: Open) ->
         keys.press("Tab")
     keys.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("thumbnails")
-    summary = page.locator("#steer summary").first
+    summary = page.locator("#pause-override summary").first
     while not summary.evaluate("each => each === document.activeElement"):
         keys.press("Tab")
     for key in ("Enter", "Tab", "Tab", "Tab"):

@@ -49,7 +49,7 @@ class Scene:
     env: dict[str, str] = field(default_factory=dict)
 
     def run(self, *arguments: str, **env: str) -> Said:
-        """A command in this process; its output is no terminal."""
+        """A command in this process; its output is not a terminal."""
         result = CliRunner().invoke(app, list(arguments), env=self.env | env, prog_name="autoscaler")
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Said(result.exit_code, result.stdout, result.stderr)

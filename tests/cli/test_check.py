@@ -78,7 +78,7 @@ def test_an_absent_secret_is_a_warning_and_exit_0(good: Path) -> None:
     good.write_text(GOOD + "prometheus: {default: {url: 'http://h', bearerTokenFile: none}}\n")
     code, out = run("check", good)
     assert code == 0
-    assert out.startswith(f"{good}:11:58: warning: prometheus.default.bearerTokenFile: {good.parent}/none is absent")
+    assert out.startswith(f"{good}:11:58: warning: prometheus.default.bearerTokenFile: {good.parent}/none is missing")
     assert len(out.splitlines()) == 2
 
 

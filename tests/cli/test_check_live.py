@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from autoscaler.cli import live
-from autoscaler.cli.findings import Block
+from autoscaler.cli.findings import Findings
 from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.target import installed
@@ -50,13 +50,13 @@ def cpu(expr: str) -> dict[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "query": {"expr": expr}, "request": 1, "target": target}}
 
 
-def examined(config: Path) -> Mapping[str, Block]:
+def examined(config: Path) -> Mapping[str, Findings]:
     """By the beginning of their titles."""
     blocks = live.examine(load(config), SystemClock(), RecordingLogger())
     return {block.title.split(" ")[0]: block for block in blocks}
 
 
-def line(block: Block, label: str) -> tuple[str, bool]:
+def line(block: Findings, label: str) -> tuple[str, bool]:
     """Its text, and whether it is wrong."""
     return next((line.text, line.wrong) for line in block.lines if line.label == label)
 
@@ -122,7 +122,7 @@ def test_a_target_that_cannot_be_scaled_fails_alone(tmp_path: Path, prometheus: 
     assert line(found["connections"], "adapter odd") == ("stubborn, 2 of 3 targets read", True)
     assert line(found["global"], "target")[0].startswith("service global is a global service")
     assert "BoundsConflict: no size is allowed" in line(found["narrow"], "now")[0]
-    assert line(found["fine"], "now") == ("would propose 3: queue 1500m/1 (avg)", False)
+    assert line(found["fine"], "now") == ("would propose 3: queue 1.5/1 (avg)", False)
 
 
 def test_an_adapter_is_built_for_a_dry_run_and_closed(tmp_path: Path, prometheus: str) -> None:
@@ -140,9 +140,9 @@ def test_instances_that_nobody_has_seen_before_are_not_taken_for_new(tmp_path: P
     scalers = [autoscaler("fine", query, "odd", metrics=[cpu(query)])]
     found = examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"]
     assert line(found, "target") == ("size 2, 2 instances: 2 ready", False)
-    said = '2 samples joined, 1 not: instance="stranger" is no instance, or more than one; w1 is known as w1'
+    said = '2 samples joined, 1 not, each matching no instance or several: instance="stranger"; w1 is known as w1'
     assert line(found, "cpu") == (said, False)
-    assert line(found, "now") == ("would propose 3: cpu 90%/60%", False)
+    assert line(found, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
 
 
 def test_when_no_sample_joins_it_is_wrong(tmp_path: Path, prometheus: str) -> None:
@@ -153,7 +153,7 @@ def test_when_no_sample_joins_it_is_wrong(tmp_path: Path, prometheus: str) -> No
         examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"], "cpu"
     )
     assert wrong
-    assert text.startswith('0 samples joined, 1 not: instance="stranger"')
+    assert text.startswith('0 samples joined, 1 not, each matching no instance or several: instance="stranger"')
 
 
 def test_an_empty_query_is_wrong(tmp_path: Path, prometheus: str) -> None:
@@ -214,7 +214,7 @@ def test_an_absent_secret_is_no_mere_warning(tmp_path: Path, prometheus: str) ->
     sources = {"default": {"url": prometheus}, "other": {"url": prometheus, "bearerTokenFile": "none"}}
     code, out = check(write_config(tmp_path, sources, [autoscaler("web", "vector(3)")]), "--live")
     assert code == 1
-    assert f"\nfiles: would not work\n  prometheus.other.bearerTokenFile  {tmp_path}/none is absent" in out
+    assert f"\nfiles: would not work\n  prometheus.other.bearerTokenFile  {tmp_path}/none is missing" in out
 
 
 def test_a_global_service_of_a_real_swarm_is_told_and_1(tmp_path: Path, prometheus: str) -> None:

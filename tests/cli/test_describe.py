@@ -26,7 +26,7 @@ def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
     ]
     assert [title for title in titles if title in wanted] == wanted
     assert re.search(
-        r"^  resource cpu on instances  \(as a percentage of request\): +60% / 60%$", said.out, re.MULTILINE
+        r"^  resource cpu on instances  \(average, as a percentage of request\): +60% / 60%$", said.out, re.MULTILINE
     )
     assert re.search(r"^Replicas: +6 current / 6 desired$", said.out, re.MULTILINE)
 

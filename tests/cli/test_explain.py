@@ -14,9 +14,9 @@ def test_metrics_stand_in_a_table_and_the_rest_in_sentences(online: ServedScene)
     assert said.code == 0
     assert said.lines[0].startswith("web (fleet/web), decided ")
     assert said.lines[2].split() == ["METRIC", "CURRENT", "TARGET", "RATIO", "ASKS", "FOR", "SAMPLES"]
-    assert re.fullmatch(r"cpu +60% +60% +1\.000 +6 \(wins\) +6 read, 6 counted", said.lines[3])
+    assert re.fullmatch(r"cpu +60% \(avg\) +60% +1\.000 +6 \(wins\) +6 read, 6 counted", said.lines[3])
     assert "The size is 6 and stays." in said.lines
-    assert any(line.startswith("To scale out it takes cpu above 66%") for line in said.lines)
+    assert any(line.startswith("To scale out it takes average cpu above 66%") for line in said.lines)
 
 
 def test_a_failed_metric_says_why(online: ServedScene) -> None:
@@ -47,7 +47,7 @@ def test_what_is_no_time_names_the_forms(online: ServedScene, time: str) -> None
     """Wrong arguments: 2."""
     said = online.run("explain", "web", "--at", time)
     assert said.code == 2
-    assert "is no time" in said.err
+    assert "is not a valid time" in said.err
     assert "14:30" in said.err
 
 

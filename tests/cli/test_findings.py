@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.cli.findings import Block, of
+from autoscaler.cli.findings import Findings, findings_of
 from autoscaler.errors import MetricError, TargetError, TargetNotScalable
 from autoscaler.model import (
     Autoscaler,
@@ -57,12 +57,12 @@ def reading(*names: str, milli: int = 900, **more: Any) -> InstanceReading:
     )
 
 
-def found(target: TargetState | TargetError, *readings: Reading | MetricError) -> Block:
+def found(target: TargetState | TargetError, *readings: Reading | MetricError) -> Findings:
     metrics = [_QUEUE if isinstance(each, ValueReading) else _CPU for each in readings]
-    return of(scaler(*metrics), Observation(target, tuple(readings)), NOW)
+    return findings_of(scaler(*metrics), Observation(target, tuple(readings)), NOW)
 
 
-def line(block: Block, label: str) -> tuple[str, bool]:
+def line(block: Findings, label: str) -> tuple[str, bool]:
     """Its text, and whether it is wrong."""
     return next((line.text, line.wrong) for line in block.lines if line.label == label)
 
@@ -74,7 +74,7 @@ def test_a_target_that_works_says_what_would_be_proposed() -> None:
     assert block.title == "web on fleet/web-asg"
     assert line(block, "target") == ("size 2, 2 instances: 2 ready", False)
     assert line(block, "cpu") == ("2 samples joined", False)
-    assert line(block, "now") == ("would propose 3: cpu 90%/60%", False)
+    assert line(block, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
 
 
 def test_instances_are_told_apart_by_what_they_count_for() -> None:
@@ -95,15 +95,17 @@ def test_what_did_not_join_is_named_beside_what_it_was_compared_with() -> None:
     unmatched = tuple(f'instance="10.0.0.{number}"' for number in range(20))
     text, wrong = line(found(state(instance("a")), reading(unmatched=unmatched, more_unmatched=380)), "cpu")
     assert wrong
-    assert text.startswith('0 samples joined, 400 not: instance="10.0.0.0", instance="10.0.0.1", instance="10.0.0.2"')
-    assert " and 397 more is no instance, or more than one; a is known as a, a:9100; none for a; no sample of" in text
+    assert text.startswith(
+        '0 samples joined, 400 not, each matching no instance or several: instance="10.0.0.0", instance="'
+    )
+    assert " and 397 more; a is known as a, a:9100; none for a; no sample of" in text
 
 
 def test_samples_of_others_beside_our_own_are_no_fault() -> None:
     """A shared query holds the whole fleet's."""
     block = found(state(instance("a")), reading("a", unmatched=('instance="other"',)))
     assert not block.wrong
-    assert "1 sample joined, 1 not: " in line(block, "cpu")[0]
+    assert "1 sample joined, 1 not, each matching no instance or several: " in line(block, "cpu")[0]
 
 
 def test_unusable_and_missing_samples_are_named() -> None:
@@ -161,7 +163,7 @@ def test_a_proposal_that_is_not_followed_at_once_says_why() -> None:
     """Without the reason it would look like a wrong metric."""
     text, wrong = line(found(state(instance("a"), instance("b")), ValueReading((900,))), "now")
     assert not wrong
-    assert text.startswith("would keep 2: queue 450m/1 (avg); ScaleDownStabilized: ")
+    assert text.startswith("would keep 2: queue 0.45/1 (avg); ScaleDownStabilized: ")
 
 
 def test_a_target_of_size_zero_is_switched_off_and_not_wrong() -> None:
@@ -177,8 +179,8 @@ def test_a_query_that_ranks_nobody_is_wrong() -> None:
     seen = Observation(state(instance("a")), (ValueReading((1000,)),))
     ranked = replace(seen, victims=("a",))
     asked = replace(scaler(_QUEUE), victims=victims)
-    assert line(of(asked, seen, NOW), "victims")[1]
-    assert not of(asked, ranked, NOW).wrong
+    assert line(findings_of(asked, seen, NOW), "victims")[1]
+    assert not findings_of(asked, ranked, NOW).wrong
 
 
 def test_the_target_s_warnings_are_told() -> None:

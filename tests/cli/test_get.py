@@ -13,7 +13,7 @@ import yaml
 from tests.cli.scene import Scene, ServedScene
 from tests.documents.lives import open_state
 
-NOTE = "this is what its state remembers"
+NOTE = "this is read from its state"
 
 
 def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
@@ -88,7 +88,7 @@ def test_without_a_daemon_the_state_is_read(offline: Scene, form: str) -> None:
     """An outage of the daemon is when one looks; it is said that nobody is at the wheel."""
     said = offline.run("get", "-o", form)
     assert said.code == 0
-    assert said.err == f"no daemon answers at http://127.0.0.1:1: {NOTE}\n"
+    assert said.err == f"no daemon answers at http://127.0.0.1:1; {NOTE}\n"
     assert "cpu: 60%/60%" in said.out
 
 

@@ -80,7 +80,7 @@ def test_a_wrong_password_is_told_with_the_remedy(secure: Scene, folder: Path, t
     file = write(folder, f"{tls}basic_auth: {{username: ann, password: wrong}}\n")
     said = secure.run("get", "--http.config.file", file)
     assert said.code == 1
-    assert "name and password are missing or wrong" in said.err
+    assert "name or password is missing or wrong" in said.err
     assert "--http.config.file" in said.err
     assert "'wrong'" not in said.err
 
@@ -98,7 +98,7 @@ def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
     (folder / "token").write_text("t0ken\n")
     file = write(folder, f"{tls}authorization: {{credentials_file: token}}\n")
     said = secure.run("get", "--http.config.file", file)
-    assert (said.code, "name and password" in said.err) == (1, True)
+    assert (said.code, "name or password" in said.err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -107,15 +107,15 @@ def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
         ("basic_auht: {username: a}", ":1:1: basic_auht: unknown key; did you mean `basic_auth`?"),
         ("basic_auth: {user: a}", ":1:14: basic_auth.user: unknown key"),
         ("basic_auth: {password: a}", "expected one of username and username_file; write one of them"),
-        ("basic_auth: {username: a, password: b, password_file: c}", "password stands beside password_file"),
+        ("basic_auth: {username: a, password: b, password_file: c}", "password and password_file are both given"),
         ("basic_auth: {username: a, password: 12345}", "basic_auth.password: expected a text, found a number"),
-        ("basic_auth: {username: a}\nauthorization: {credentials: b}", "authorization stands beside basic_auth"),
+        ("basic_auth: {username: a}\nauthorization: {credentials: b}", "authorization and basic_auth are both given"),
         ("authorization: {}", "expected one of credentials and credentials_file"),
         ("authorization: {type: Basic, credentials: x}", "write basic_auth"),
         ("tls_config: {cert_file: a}", "cert_file and key_file go together"),
         ("oauth2: {client_id: a}", ":1:9: oauth2: is not supported here; remove it"),
         ("tls_config: {min_version: TLS12}", "tls_config.min_version: is not supported here; remove it"),
-        ("- basic_auth", "the file is no mapping"),
+        ("- basic_auth", "the file is not a mapping"),
         ("basic_auth: [", "http.yaml:"),
     ],
 )

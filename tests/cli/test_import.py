@@ -103,9 +103,9 @@ def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
     selector = r"""queue{queue="a \"b\"",zone=~"x|y",old=""}"""
     per_instance = "needs a query: one sample for each instance"
     assert err.splitlines() == [
-        f"{file}:1:1: Service is passed over",
-        f"{web}[0], Resource cpu: see that its query fits",
-        f"{web}[1], ContainerResource memory: {per_instance}'s container: its label task or container says app",
+        f"{file}:1:1: Service is skipped",
+        f"{web}[0], Resource cpu: check that its query fits",
+        f"{web}[1], ContainerResource memory: {per_instance}, with app as its label task or container",
         f"{web}[2], Pods inflight: {per_instance}; perhaps sum by (instance) (inflight)",
         f"{web}[3], Object rps: needs a query: exactly one sample; perhaps sum(rps)",
         f"{web}[4], External queue: needs a query: its samples are summed; perhaps {selector}",
@@ -193,7 +193,7 @@ def test_a_file_without_one_is_said(file: Path, text: str) -> None:
     file.write_text(text)
     code, out, err = convert(file)
     assert (code, out) == (1, "")
-    assert "there is no HorizontalPodAutoscaler in it" in err
+    assert "no HorizontalPodAutoscaler was found" in err
 
 
 def test_a_file_that_is_absent_is_named(file: Path) -> None:

@@ -75,7 +75,7 @@ def test_another_programs_answer_is_told_apart(offline: Scene, handler: type[Pag
         said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith(f"{url} answered HTTP ")
-    assert said.err.endswith("as no autoscaler does; check --server\n")
+    assert said.err.endswith("that is not an autoscaler: check --server\n")
 
 
 def test_an_answer_that_breaks_off_is_an_error(offline: Scene) -> None:
@@ -83,7 +83,7 @@ def test_an_answer_that_breaks_off_is_an_error(offline: Scene) -> None:
     with serving(Rude) as url:
         said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (1, "")
-    assert said.err == f"{url} broke the connection off (ProtocolError); check --server\n"
+    assert said.err == f"{url} closed the connection (ProtocolError); check --server\n"
 
 
 def test_another_hosts_state_is_not_here(offline: Scene) -> None:
@@ -142,7 +142,7 @@ def test_another_versions_documents_are_told_with_the_remedy(offline: Scene, com
     with serving(Older) as url:
         said = offline.run(command, "web", "--server", url)
     assert (said.code, said.out) == (1, "")
-    assert "install the daemon's own version here" in said.err
+    assert "install the daemon's version here" in said.err
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "json", "yaml"])

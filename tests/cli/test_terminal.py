@@ -111,7 +111,7 @@ def test_history_is_a_plot(online: ServedScene) -> None:
     assert len({bars[0].find("█"), bars[3].find("█")}) == 1
     assert bars[4].startswith("█")
     assert not bars[0].startswith("█")
-    assert any(line.startswith("cpu: 60% to 120%; target 60%") for line in lines)
+    assert any(line.startswith("cpu (average): 60% to 120%; target 60%") for line in lines)
 
 
 def test_watch_prints_rows_as_they_change(online: ServedScene) -> None:

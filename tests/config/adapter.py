@@ -28,8 +28,8 @@ class Groups:
     def target_problem(target: TargetRef, settings: Any) -> str | None:
         """Wrong without a slash, and in all namespaces."""
         if target.namespace == "*":
-            return "namespace: '*' is no single namespace; name one"
-        return None if "/" in target.name else f"name: {target.name!r} is no target; expected JOB/GROUP"
+            return "namespace: '*' is not a single namespace; name one"
+        return None if "/" in target.name else f"name: {target.name!r} is not a valid target name; expected JOB/GROUP"
 
     @staticmethod
     def canonical(target: TargetRef, settings: Any) -> TargetRef:

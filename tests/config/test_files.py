@@ -1,4 +1,4 @@
-"""Files that cannot be read or are no text worth parsing: one problem, quickly, and never a traceback."""
+"""Files that cannot be read or are not text worth parsing: one problem, quickly, and never a traceback."""
 
 import os
 import time
@@ -35,7 +35,7 @@ def test_a_directory_is_no_file(tmp_path: Path) -> None:
 
 def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
     """Python raises ValueError, not OSError, for it."""
-    assert "is no file name" in problem_of(Path("a\0b")).message
+    assert "is not a valid file name" in problem_of(Path("a\0b")).message
 
 
 def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

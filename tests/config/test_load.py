@@ -69,7 +69,7 @@ def test_zero_needs_no_unit(load_text: Load) -> None:
 
 
 def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Load) -> None:
-    """An adapter's section is no exception; its default stays, whatever its type."""
+    """An adapter's section is not an exception; its default stays, whatever its type."""
     settings = load_text(
         "autoscalers: []\ncontroller: {syncPeriod: }\n"
         "adapters: {a: {type: process, pools: {web: {command: x, gracePeriod: , initialReplicas: }}}}\n"
@@ -315,4 +315,4 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
         (2, 52, "prometheus.p.bearerTokenFile"),
         (3, 41, "adapters.a.tokenFile"),
     ]
-    assert settings.warnings[1].message == f"{tmp_path}/gone is absent or not readable here; `run` needs it"
+    assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"

@@ -85,13 +85,13 @@ def test_two_autoscalers_on_one_target_name_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("connection", "name", "said"),
     [
-        ("{type: groups}", "web", "name: 'web' is no target; expected JOB/GROUP"),
+        ("{type: groups}", "web", "name: 'web' is not a valid target name; expected JOB/GROUP"),
         (
             "{type: process, pools: {web: {command: x}}}",
             "wep",
             "name: no pool 'wep' is configured; did you mean 'web'?",
         ),
-        ("{type: nomad}", "web", "name: 'web' names no group of a job; write it as JOB/GROUP"),
+        ("{type: nomad}", "web", "name: 'web' is not a valid target name; write it as JOB/GROUP"),
     ],
 )
 def test_a_wrong_target_names_its_key_once(tmp_path: Path, connection: str, name: str, said: str) -> None:
@@ -121,7 +121,7 @@ def test_what_nomad_fills_in_counts_as_written(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_mistake_in_an_aliased_block_is_named_once(tmp_path: Path) -> None:
-    """The block is written once; ten thousand users of it are no ten thousand mistakes."""
+    """The block is written once; ten thousand users of it are not ten thousand mistakes."""
     file = tmp_path / "autoscaler.yaml"
     names = [f"w{index}" for index in range(20)]
     lines = [

@@ -231,6 +231,6 @@ class CannotBeUnreachable(MemoryHarness):
     ],
 )
 def test_what_a_back_end_cannot_do_is_skipped_with_the_reason(promise: Promise, reason: str, tmp_path: Path) -> None:
-    """Not every back end has every state; none is passed over in silence."""
+    """Not every back end has every state; none is skipped in silence."""
     with pytest.raises(pytest.skip.Exception, match=reason):
         promise(AdapterContract(), CannotBeUnreachable(tmp_path))

@@ -1,21 +1,34 @@
-"""A third party's adapter that hangs where its settings say, installed for one daemon."""
+"""A third party's adapter that hangs, or takes its time, where its settings say; installed for one daemon."""
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _CODE: Final = '''
+import itertools
 import time
+from pathlib import Path
 from typing import ClassVar
 
-from autoscaler.model import TargetState
-from autoscaler.target import AdapterSettings
+from autoscaler.target import AdapterSettings, TargetState, Written
+
+_CALLS = itertools.count(1)
+_SIZES = {}
 
 
 class Settings(AdapterSettings):
-    """`where`: the verb that never comes back."""
+    """Of an adapter that hangs."""
 
-    where: str
+    where: str = ""
+    """The verb that hangs; empty: none."""
+    times: int = 1_000_000
+    """How many of its calls do, in this process."""
+    seconds: float = 3600
+    """How long such a call takes."""
+    folder: str = ""
+    """A call that hangs ends, too, when `release-N` is there: the Nth that hangs. `notes` says what happened."""
+    label: str = ""
+    """Another one makes the section another one."""
 
 
 class Hanging:
@@ -27,15 +40,32 @@ class Hanging:
         return None
 
     def __init__(self, context):
-        self._where = context.settings.where
+        self._settings = context.settings
+        self._note("built", self._settings.label)
 
     def observe(self, targets, call):
-        if self._where == "observe":
-            time.sleep(3600)
-        return {target: TargetState(1, 1, ()) for target in targets}
+        self._hang("observe", call)
+        return {target: TargetState(_SIZES.get(target.name, 1), _SIZES.get(target.name, 1), ()) for target in targets}
 
     def scale(self, target, change, call):
-        time.sleep(3600)
+        self._hang("scale", call)
+        _SIZES[target.name] = change.size
+        self._note("writes", target.name, change.size, call.now.isoformat())
+        return Written(change.size)
+
+    def _hang(self, verb, call):
+        if verb != self._settings.where or (number := next(_CALLS)) > self._settings.times:
+            return
+        self._note("hangs", number, call.now.isoformat())
+        end = time.monotonic() + self._settings.seconds
+        while time.monotonic() < end and not Path(self._settings.folder, f"release-{number}").exists():
+            time.sleep(0.02)
+        self._note("returns", number, call.now.isoformat())
+
+    def _note(self, *words):
+        if self._settings.folder:
+            with Path(self._settings.folder, "notes").open("a") as notes:
+                notes.write(" ".join(map(str, words)) + "\\n")
 '''
 
 
@@ -48,3 +78,25 @@ def install(folder: Path) -> dict[str, str]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hanging-adapter\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[autoscaler.adapters]\nhanging = hanging_adapter:Hanging\n")
     return {"PYTHONPATH": ":".join([str(site), *filter(None, sys.path)])}
+
+
+class ThirdParty:
+    """The adapter of one daemon, as seen from outside; its connection is named `third`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.env = install(folder)
+        self._folder = folder
+
+    def section(self, where: str = "", **more: Any) -> dict[str, Any]:
+        """Of the configuration's `adapters`."""
+        return {"third": {"type": "hanging", "where": where, "folder": str(self._folder)} | more}
+
+    def release(self, number: int) -> None:
+        """Let the call end that was the `number`th to hang."""
+        (self._folder / f"release-{number}").touch()
+
+    def notes(self, *words: object) -> list[list[str]]:
+        """What happened that begins with these words: `hangs N now`, `returns N now`, `writes name size now`."""
+        file = self._folder / "notes"
+        lines = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+        return [line for line in lines if line[: len(words)] == [str(word) for word in words]]

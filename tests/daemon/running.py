@@ -53,6 +53,7 @@ class RunningDaemon:
     def until(self, true: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
+            self._listen()  # a service manager does; the daemon would wait for one that does not
             assert self.process.poll() is None, f"ended with {self.process.returncode}:\n{self._stderr.read_text()}"
             if true():
                 return
@@ -64,6 +65,7 @@ class RunningDaemon:
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Its exit status after this signal."""
+        self._listen()
         self.send(number)
         return self.process.wait(PATIENCE_SECONDS)
 

@@ -58,7 +58,7 @@ def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str,
 
 
 def test_when_every_lane_hangs_the_watchdog_is_left_to_bite(folder: Path, prometheus: str) -> None:
-    """Then a restart is the remedy, and only then."""
+    """Successors are tried first; when they hang as well, a restart is the remedy, and only then."""
     config = write_config(folder, prometheus, [autoscaler("stuck", "vector(3)", adapter="third")], hanging("scale"))
     with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}) as daemon:
         daemon.wait_for("lane_hung")

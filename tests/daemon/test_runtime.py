@@ -1,5 +1,6 @@
 """What a configuration asks for is built, and follows the next one."""
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,10 +15,11 @@ from prometheus_client import CollectorRegistry
 from autoscaler import runtime as module
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
-from autoscaler.errors import AdapterError, TargetError
+from autoscaler.errors import AdapterError, StateError, TargetError
 from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
-from autoscaler.record import Retention, State
+from autoscaler.record import Ledger, Retention, State
+from autoscaler.record.entries import Entry
 from autoscaler.runtime import Runtime
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
@@ -60,6 +62,7 @@ class House:
     built: list[FakeAdapter]
     log: RecordingLogger
     state: Path
+    opened: State
 
     def follow(self, sections: Mapping[str, Section], scalers: Sequence[Autoscaler], url: str = "http://x") -> None:
         self.runtime.follow(
@@ -89,7 +92,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     runtime = Runtime(
         state, tmp_path, SystemClock(), log, lambda batch: None, Metrics(CollectorRegistry(), SystemClock(), "0")
     )
-    yield House(runtime, built, log, tmp_path)
+    yield House(runtime, built, log, tmp_path, state)
     runtime.close()
     state.close()
 
@@ -176,3 +179,65 @@ def test_an_adapter_that_hangs_as_it_closes_is_left(house: House) -> None:
     assert house.runtime.close()
     assert time.monotonic() - started < 8
     assert [adapter.closed for adapter in house.built] == [1, 1]
+
+
+def refuse(house: House, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
+    """Let the state begin no lane of this connection. Returns what lets it again."""
+    begin, refused = house.opened.ledger, {name}
+
+    def ledger(connection: str) -> Ledger:
+        if connection in refused:
+            raise StateError("state /var/lib/autoscaler/state.db: the disk is full; free some space")
+        return begin(connection)
+
+    monkeypatch.setattr(house.opened, "ledger", ledger)
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.0)
+    return refused.clear
+
+
+def test_a_lane_that_the_state_refuses_begins_as_soon_as_it_may(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full during a reload must not end lanes for good, nor another connection's at all."""
+    house.follow({"a": Section(), "b": Section()}, [on("a"), on("b", "other")])
+    allow = refuse(house, monkeypatch, "a")
+    with pytest.raises(StateError, match="the disk is full"):
+        house.follow({"a": Section(number=1), "b": Section(number=1)}, [on("a"), on("b", "other")])
+    assert house.runtime.adapters == ["b"]
+    house.runtime.supervise()
+    assert [(level, event, keys["adapter"]) for level, event, keys in house.log.lines] == [
+        ("error", "lane_not_begun", "a")
+    ]
+    allow()
+    house.runtime.supervise()
+    assert house.runtime.adapters == ["a", "b"]
+    assert [adapter.closed for adapter in house.built] == [1, 1, 0, 0]
+
+
+def test_a_file_that_is_refused_leaves_what_waits_waiting(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reload that fails changes nothing: also not what could not begin yet."""
+    allow = refuse(house, monkeypatch, "a")
+    with pytest.raises(StateError):
+        house.follow({"a": Section()}, [on("a")])
+    with pytest.raises(AdapterError):
+        house.follow({"a": Section(), "z": Section(fails="adapter")}, [on("a"), on("z", "other")])
+    allow()
+    house.runtime.supervise()
+    assert house.runtime.adapters == ["a"]
+
+
+def test_an_adapter_that_waits_is_closed_with_the_rest(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may hold connections."""
+    refuse(house, monkeypatch, "a")
+    with pytest.raises(StateError):
+        house.follow({"a": Section()}, [on("a")])
+    house.runtime.close()
+    assert [adapter.closed for adapter in house.built] == [1]
+
+
+def test_a_lane_holds_in_memory_what_is_configured_and_no_more(house: House) -> None:
+    """Names that carry a version come and go with each deployment; a daemon runs for months."""
+    for version in range(5):
+        house.follow({"a": Section()}, [on("a", f"web-{version}-{number}") for number in range(20)])
+        assert house.runtime.lanes.once()
+    gc.collect()
+    names = sorted(each.scaler.name for each in gc.get_objects() if isinstance(each, Entry) and each.scaler is not None)
+    assert names == sorted(f"web-4-{number}" for number in range(20))

@@ -22,7 +22,7 @@ def test_it_scales_real_workers_and_sigterm_ends_it_well(folder: Path, prometheu
 
 
 def test_sigint_ends_it_well(folder: Path, prometheus: str) -> None:
-    """Ctrl-C is no failure."""
+    """Ctrl-C is not a failure."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
     with running_daemon(config) as daemon:
         daemon.wait_for("ready")

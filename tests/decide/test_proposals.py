@@ -51,7 +51,7 @@ def test_the_largest_of_several_proposals_wins() -> None:
 
 
 def test_a_missing_request_changes_nothing_and_says_which() -> None:
-    """Utilization of an unknown capacity is no number: the size stays and the operator reads what to set."""
+    """Utilization of an unknown capacity is not a number: the size stays and the operator reads what to set."""
     reading = samples([1000] * 3)
     decision = first_decision(scaler(CPU_60), state(3), replace(reading, requests={"i-0": 1000, "i-2": 1000}))
     assert decision.change is None

@@ -40,12 +40,12 @@ def test_out_and_back_counts() -> None:
 
 
 def test_what_prometheus_did_not_see_does_not_count() -> None:
-    """The daemon's word alone is no proof that workers ran."""
+    """The daemon's word alone does not prove that workers ran."""
     assert not Summary([OUT, IN, REST], most_seen=1, seen_last=1).went_out_and_back
 
 
 def test_staying_scaled_out_does_not_count() -> None:
-    """Half of the way is no success."""
+    """Half of the way is not a success."""
     assert not Summary([OUT, replace(REST, current=3)], most_seen=3, seen_last=3).went_out_and_back
 
 

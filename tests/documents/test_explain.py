@@ -129,18 +129,24 @@ def test_a_direction_that_is_disabled_has_no_next() -> None:
 def test_at_the_maximum_the_way_out_names_it() -> None:
     told = Diary(scaler(CPU_60, maximum=3)).cpu(60)
     out, inward = told.ways
-    assert out.when == ("cpu above 66%",)
+    assert out.when == ("average cpu above 66%",)
     assert [(step.reason, step.after) for step in out.hurdles] == [("TooManyReplicas", 3)]
     assert out.earliest is None
-    assert inward.when == ("cpu below 41%",)
+    assert inward.when == ("average cpu below 41%",)
 
 
 def test_all_metrics_have_to_fall_for_it_to_scale_in() -> None:
     diary = Diary(scaler(CPU_60, QUEUE_15))
     diary.step(samples([600] * 3, NOW + STEP), value(45_000))
     told = diary.told()
-    assert "To scale out it takes cpu above 66% or queue above 16500m; at the earliest to 4 in 15s." in told.lines
-    assert "To scale in it takes cpu below 41% and queue below 10001m; at the earliest to 2 in 5m15s." in told.lines
+    assert (
+        "To scale out it takes average cpu above 66% or average queue above 16.5; at the earliest to 4 in 15s."
+        in told.lines
+    )
+    assert (
+        "To scale in it takes average cpu below 41% and average queue below 10; at the earliest to 2 in 5m15s."
+        in told.lines
+    )
 
 
 def test_a_pause_is_in_the_way() -> None:

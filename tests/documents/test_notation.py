@@ -3,6 +3,7 @@
 import pytest
 
 from autoscaler.documents import notation
+from autoscaler.documents.metric import current_decimal, metric, target_decimal
 from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
 
 THIRTY = MetricTarget(TargetType.AVERAGE_VALUE, 30_000)
@@ -38,3 +39,10 @@ def test_more_metrics_than_fit_are_counted() -> None:
     assert notation.metrics(outcomes) == "cpu: 63%/60%, 80/15 + 1 more..."
     assert notation.metrics(outcomes[:2]) == "cpu: 63%/60%, 80/15"
     assert notation.metrics([]) == "<none>"
+
+
+def test_for_reading_thousandths_are_decimals() -> None:
+    """`8334m` is for programs and for kubectl's readers."""
+    queue = metric(MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=8_334))
+    assert (current_decimal(queue), target_decimal(queue)) == ("8.33", "30")
+    assert (queue.current, queue.target) == ("8334m", "30")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.documents.summary import AutoscalerList, State, Summary, summaries, summary
+from autoscaler.documents.summary import AutoscalerList, AutoscalerState, Summary, summaries, summary
 from autoscaler.model import (
     Condition,
     ConditionType,
@@ -38,20 +38,20 @@ def with_condition(kind: ConditionType, reason: str, *, status: bool) -> tuple[C
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (of(), State.STEADY),
-        (of(error="no answer"), State.FAILING),
-        (of(PAUSED), State.PAUSED),
-        (of(PAUSED, error="no answer"), State.FAILING),
-        (of(conditions=with_condition(ABLE, "Deploying", status=False)), State.HELD),
-        (of(conditions=with_condition(ACTIVE, "ScalingDisabled", status=False)), State.DISABLED),
-        (of(conditions=with_condition(LIMITED, "TooManyReplicas", status=True)), State.LIMITED),
-        (of(conditions=with_condition(ABLE, "ScaleDownStabilized", status=True)), State.STABILIZING),
-        (of(outcome=Written(5)), State.SCALING),
-        (of(outcome=Proposed(5)), State.SCALING),
-        (summary("web", scaler(CPU_60), None, Steering(), configured=True), State.UNKNOWN),
+        (of(), AutoscalerState.STEADY),
+        (of(error="no answer"), AutoscalerState.FAILING),
+        (of(PAUSED), AutoscalerState.PAUSED),
+        (of(PAUSED, error="no answer"), AutoscalerState.FAILING),
+        (of(conditions=with_condition(ABLE, "Deploying", status=False)), AutoscalerState.HELD),
+        (of(conditions=with_condition(ACTIVE, "ScalingDisabled", status=False)), AutoscalerState.DISABLED),
+        (of(conditions=with_condition(LIMITED, "TooManyReplicas", status=True)), AutoscalerState.LIMITED),
+        (of(conditions=with_condition(ABLE, "ScaleDownStabilized", status=True)), AutoscalerState.STABILIZING),
+        (of(outcome=Written(5)), AutoscalerState.SCALING),
+        (of(outcome=Proposed(5)), AutoscalerState.SCALING),
+        (summary("web", scaler(CPU_60), None, Steering(), configured=True), AutoscalerState.UNKNOWN),
     ],
 )
-def test_the_most_urgent_state_is_shown(found: Summary, expected: State) -> None:
+def test_the_most_urgent_state_is_shown(found: Summary, expected: AutoscalerState) -> None:
     assert found.state is expected
 
 

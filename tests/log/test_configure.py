@@ -91,7 +91,7 @@ def test_an_exception_in_a_librarys_log_is_named_without_its_message() -> None:
 
 
 def test_warnings_are_routed_in() -> None:
-    """A deprecation in a client library is no stray text between JSON lines."""
+    """A deprecation in a client library is not stray text between JSON lines."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # the tests' own filter makes them errors
         _, out = configured()

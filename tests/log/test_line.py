@@ -53,7 +53,7 @@ def test_a_failed_metric_is_null_and_the_line_a_warning() -> None:
 
 @pytest.mark.parametrize(("outcome", "size"), [(Written(5), 5), (Proposed(5), None), (Conflict("now 7"), None)])
 def test_written_is_what_was_really_written(outcome: object, size: int | None) -> None:
-    """A dry run's proposal is no write."""
+    """A dry run's proposal is not a write."""
     assert line.keys(rescale(outcome=outcome))["written"] == size
 
 

@@ -30,7 +30,7 @@ def test_an_exporters_port_does_not_hide_the_host() -> None:
 
 @pytest.mark.parametrize("address", ["[fd00::1]:9100", "fd00::1"])
 def test_ipv6_addresses_match_with_and_without_port(address: str) -> None:
-    """The last group of a bare IPv6 address is no port."""
+    """The last group of a bare IPv6 address is not a port."""
     assert list(join([point(1, instance=address)], [instance("six", "fd00::1"), B], None).points) == ["six"]
 
 

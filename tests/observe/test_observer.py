@@ -192,7 +192,7 @@ def test_when_victims_cannot_be_ranked_the_back_end_chooses(prometheus: Promethe
 
 
 def test_first_sightings_last_from_cycle_to_cycle(prometheus: PrometheusServer) -> None:
-    """Where a back end knows no times, the daemon does; and an outage of the back end is no disappearance."""
+    """Where a back end knows no times, the daemon does; and an outage of the back end is not a disappearance."""
     memory: dict[TargetRef, Sightings] = {}
 
     def started(instances: Sequence[Instance] | None, minutes: int) -> Any:
@@ -201,7 +201,7 @@ def test_first_sightings_last_from_cycle_to_cycle(prometheus: PrometheusServer) 
         watch.adapter.states = {TARGET: error if instances is None else state(*instances)}
         target = watch.look(scaler(), now=NOW + timedelta(minutes=minutes))["web"].target
         memory.update(watch.sightings)
-        return target if target is error else [each.started_at for each in target.instances]  # type: ignore[union-attr]  # a state, as it is no error
+        return target if target is error else [each.started_at for each in target.instances]  # type: ignore[union-attr]  # a state, as it is not an error
 
     bare = replace(ONE, started_at=None, ready_transition=None, ready=None)
     assert started([bare], 0) == [NOW]

@@ -1,5 +1,6 @@
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,22 @@ def test_the_readmes_log_line_has_the_keys_of_a_real_one() -> None:
     shown = [json.loads(text) for text in blocks("json")]
     real = ["timestamp", "level", "event", *keys(decision())]
     assert [list(line) for line in shown] == [real]
+
+
+def test_every_place_that_the_architecture_names_exists() -> None:
+    """A newcomer looks there first."""
+    text = (ROOT / "docs/architecture.md").read_text()
+    rooms = re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE)
+    answers = re.findall(r"^\| [^`|]+ \| (.+) \|$", text, re.MULTILINE)
+    named = [name for cell in [*rooms, *answers] for name in re.findall(r"`([\w./]+)`", cell)]
+    assert len(named) > 40
+    assert [name for name in named if not any((ROOT / base / name).exists() for base in ("", "autoscaler"))] == []
+
+
+def test_the_architectures_layers_are_those_that_are_checked() -> None:
+    """One of the two would mislead."""
+    (shown,) = re.findall(
+        r"^    (cli > .*(?:\n        > .*)*)", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE
+    )
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert " ".join(shown.split()) == " > ".join(contracts[0]["layers"])

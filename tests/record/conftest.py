@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from autoscaler.record import Archive, Ledger, Retention, State
+from tests.record.old_state import plant, plant_tables
 from tests.record.postgresql import running_postgresql
 from tests.record.samples import FLEET
 
@@ -19,20 +20,21 @@ def postgresql() -> Iterator[str]:
         yield server
 
 
-def new_database(server: str) -> str:
-    """`state.url` of an empty database on this server."""
+def empty_state(server: str) -> str:
+    """`state.url` of a user of this server whose schema is empty: a database each takes a second to make and delete."""
     name = f"test_{uuid4().hex}"
     engine = create_engine(f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"))
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE ROLE {name} LOGIN"))
+        connection.execute(text(f"CREATE SCHEMA AUTHORIZATION {name}"))
     engine.dispose()
-    return f"{server}/{name}"
+    return f"{server}/postgres".replace("postgres@", f"{name}@")
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest) -> str | None:
-    """`state.url` of an empty state: the default, SQLite, and a database of a real PostgreSQL."""
-    return None if request.param == "sqlite" else new_database(request.getfixturevalue("postgresql"))
+    """`state.url` of an empty state: the default, SQLite, and one on a real PostgreSQL."""
+    return None if request.param == "sqlite" else empty_state(request.getfixturevalue("postgresql"))
 
 
 class Opener:
@@ -85,7 +87,7 @@ def sqlite_opener(tmp_path: Path) -> Iterator[Opener]:
 
 @pytest.fixture
 def postgresql_opener(postgresql: str, tmp_path: Path) -> Iterator[Opener]:
-    opener = Opener(new_database(postgresql), tmp_path / "state")
+    opener = Opener(empty_state(postgresql), tmp_path / "state")
     yield opener
     opener.close()
 
@@ -121,3 +123,13 @@ def in_threads(works: Sequence[Callable[[], None]]) -> Iterator[list[BaseExcepti
 def kept_for(detail: timedelta = timedelta(days=2), retention: timedelta = timedelta(days=30)) -> Retention:
     """These times, without a limit of bytes."""
     return Retention(detail, retention, 10**12)
+
+
+@pytest.fixture
+def old(opener: Opener) -> Opener:
+    """Opens a state of schema version 1."""
+    if opener.url is None:
+        plant(opener.folder)
+    else:
+        plant_tables(opener.url, opener.folder)
+    return opener

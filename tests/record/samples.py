@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import func, select
+
 from autoscaler.decide import conclude
 from autoscaler.model import (
     Autoscaler,
@@ -35,7 +37,7 @@ from autoscaler.model import (
     TargetType,
     Written,
 )
-from autoscaler.record import Ledger
+from autoscaler.record import Ledger, schema
 
 START = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 FLEET = "fleet"
@@ -124,3 +126,10 @@ def save(
     new = {} if sightings is None else {decisions[0].target: sightings}
     observed = Observed({made.name: seen or observation() for made in decisions}, new)
     ledger.record(used, observed, decisions)
+
+
+def count_rows(ledger: Ledger, table: str) -> int:
+    """Exactly; `Archive.size` gives PostgreSQL's estimate."""
+    with ledger._shared.readers.begin() as connection:
+        query = select(func.count()).select_from(schema.metadata.tables[table])
+        return int(connection.execute(query).scalar_one())

@@ -136,6 +136,18 @@ def test_a_failure_in_the_middle_keeps_no_half(opener: Opener, where: str) -> No
     assert state.archive.latest() == archive.latest() == {"web": decision(0)}
 
 
+def test_of_two_writes_that_could_not_be_recorded_the_later_is_open(opener: Opener) -> None:
+    """There is one place for it; the earlier change is missing from the policies' periods."""
+    ledger = opener.ledger()
+    for seconds, size in ((0, 8), (15, 12)):
+        ledger.recall([scaler()])
+        ledger.intend([rising(seconds, size)])
+        with refused(ledger, "INSERT INTO journal"):
+            save(ledger, written(rising(seconds, size)))
+    assert ledger.recall([scaler()])["web"].unfinished == Intent(12, 5, at(15))
+    assert opener.restart().recall([scaler()])["web"].unfinished == Intent(12, 5, at(15))
+
+
 @pytest.mark.slow
 def test_an_intent_survives_kill_9(sqlite_opener: Opener) -> None:
     """The daemon is killed between the write to the target and the record of it."""

@@ -1,108 +1,169 @@
+"""What is too old goes, tier by tier, a little at a time."""
+
+import random
+from dataclasses import replace
 from datetime import timedelta
 
-from autoscaler.model import History
-from autoscaler.observe import Sighting
-from autoscaler.record import Store
-from tests.record.conftest import Opener
-from tests.record.samples import at, decision, event, keep, scaler
+import pytest
 
-KEEP = timedelta(hours=2)
-PAST = (KEEP + timedelta(hours=1)).total_seconds()
-"""Seconds after which nothing of a decision is needed: later ones are packed against it for an hour."""
+from autoscaler.model import InstanceReading, Observation
+from autoscaler.record import Archive, Ledger, Retention
+from tests.record.conftest import Opener, kept_for
+from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
 
-
-def count(store: Store, name: str = "web") -> int:
-    return len(store.series(name))
+HOUR = 3600.0
+DETAIL = kept_for(detail=timedelta(hours=2), retention=timedelta(hours=12))
+pytestmark = pytest.mark.usefixtures("short_blocks")
 
 
-def test_decisions_and_events_past_the_retention_are_deleted(opener: Opener) -> None:
-    """A disk is finite; events belong to their decisions."""
-    store = opener.store(KEEP)
-    keep(store, decision(0, events=[event()]))
-    keep(store, decision(PAST + 1, events=[event()]))
-    assert [row.at for row in store.series("web")] == [at(PAST + 1)]
-    assert [row.count for row in store.events("web")] == [1]
+def hourly(ledger: Ledger, hours: float, *names: str, first: float = 0) -> None:
+    """A cycle every quarter of an hour, an hour's to a block; with an event each, and a change every fourth."""
+    for quarter in range(int(4 * first), int(4 * hours)):
+        size = 5 + quarter // 4 % 3
+        keep(ledger, *(decision(900 * quarter, name, size=size, events=[event()]) for name in names or ("web",)))
 
 
-def test_decisions_within_the_retention_stay_readable(opener: Opener) -> None:
-    """Each is packed against an older one, which therefore has to stay as long."""
-    store = opener.store(KEEP)
-    for minutes in range(0, 60 * 6, 7):
-        keep(store, decision(minutes * 60))
-        oldest = max(0, minutes * 60 - KEEP.total_seconds())
-        made = store.decisions("web", since=at(oldest), limit=1000)
-        assert [one.now for one in reversed(made)] == [at(m * 60) for m in range(0, minutes + 1, 7) if m * 60 >= oldest]
+def hours_of(archive: Archive, name: str = "web") -> list[float]:
+    """When its recorded cycles were, in hours."""
+    return [(record.decision.now - START).total_seconds() / HOUR for record in archive.records(name)]
+
+
+def noise(seed: int, replicas: int = 200) -> Observation:
+    """What does not pack well."""
+    chance, seen = random.Random(seed), observation(replicas)
+    (reading,) = seen.readings
+    assert isinstance(reading, InstanceReading)
+    samples = {name: replace(sample, value=chance.randrange(10**9)) for name, sample in reading.samples.items()}
+    return replace(seen, readings=(replace(reading, samples=samples),))
+
+
+def test_detail_past_its_time_goes_and_the_rest_stays(opener: Opener) -> None:
+    """Everything a decision was made from for two days, what charts and events need for thirty."""
+    ledger = opener.ledger(DETAIL)
+    hourly(ledger, 8)
+    archive = opener.archive()
+    assert 4.5 <= hours_of(archive)[0] <= 6
+    assert hours_of(archive)[-1] == 7.75
+    assert len(archive.series("web")) == 32
+    assert sum(row.count for row in archive.events("web")) == 32
+    assert count_rows(ledger, "change") == 8
+
+
+def test_everything_past_the_retention_goes(opener: Opener) -> None:
+    ledger = opener.ledger(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
+    hourly(ledger, 12)
+    archive = opener.archive()
+    first = archive.series("web")[0].at
+    assert at(6.5 * HOUR) <= first <= at(8 * HOUR)
+    assert sum(row.count for row in archive.events("web")) <= 18
+    assert archive.events("web")[0].first >= at(7.5 * HOUR)
+    assert count_rows(ledger, "change") <= 5
+    assert count_rows(ledger, "event_text") == 1
+
+
+def test_texts_of_events_go_with_the_last_of_them(opener: Opener) -> None:
+    """Messages with numbers in them would pile up for ever."""
+    ledger = opener.ledger(DETAIL)
+    keep(ledger, decision(0, events=[event(message="New size: 9")]))
+    hourly(ledger, 14, first=13)
+    assert [row.message for row in opener.archive().events("web")] == ["New size: 8"]
+    assert count_rows(ledger, "event_text") == 1
+
+
+def test_beyond_detail_the_last_change_is_known(opener: Opener) -> None:
+    """`explain --at` shows what was decided and why, and says what it no longer knows."""
+    ledger = opener.ledger(DETAIL)
+    hourly(ledger, 8)
+    record = opener.archive().record_at("web", at(2.6 * HOUR))
+    assert record is not None
+    assert (record.observation, record.history) == (None, None)
+    assert record.decision == decision(2 * HOUR, size=7, events=[event()])
+    assert record.scaler == scaler()
+
+
+def test_within_detail_a_record_is_exact(opener: Opener) -> None:
+    ledger = opener.ledger(DETAIL)
+    hourly(ledger, 8)
+    record = opener.archive().record_at("web", at(6.3 * HOUR))
+    assert record is not None
+    assert record.decision.now == at(6.25 * HOUR)
+    assert record.observation == observation()
+    assert record.history is not None
+
+
+def test_of_one_that_left_the_last_decision_stays_exact(opener: Opener) -> None:
+    """What it remembers is kept for its return, and that is what was decided last."""
+    ledger = opener.ledger(DETAIL)
+    hourly(ledger, 2, "web", "other")
+    hourly(ledger, 8, "other", first=2)
+    record = opener.archive().record_at("web")
+    assert record is not None
+    assert (record.decision.now, record.observation) == (at(1.75 * HOUR), observation())
+    assert hours_of(opener.archive()) == []
+
+
+def test_a_shorter_retention_counts_from_the_next_cycle_on(opener: Opener) -> None:
+    """A reload of the configuration."""
+    state = opener.state(kept_for())
+    ledger = state.ledger(FLEET)
+    hourly(ledger, 8)
+    assert hours_of(opener.archive())[0] == 0
+    state.follow(DETAIL, [scaler()])
+    keep(ledger, decision(8 * HOUR))
+    assert hours_of(opener.archive())[0] > 4
 
 
 def test_a_little_is_deleted_at_a_time_until_all_is(opener: Opener) -> None:
     """A retention made shorter must not hold up a cycle with a million deletions."""
-    store = opener.store(timedelta(days=1))
-    names = [f"s{k}" for k in range(700)]
+    state = opener.state(kept_for())
+    ledger = state.ledger(FLEET)
+    names = [f"s{number}" for number in range(700)]
     for seconds in (0, 1, 2):
-        keep(store, *(decision(seconds, name) for name in names))
-    store.set_retention(KEEP)
-
-    def left() -> int:
-        return sum(count(store, name) for name in ("s0", "s350", "s699"))
-
-    keep(store, decision(PAST + 60))
-    after_one = left()
-    keep(store, decision(PAST + 75))
-    keep(store, decision(PAST + 90))
-    assert 0 < after_one < 9
-    assert left() == 0
+        keep(ledger, *(decision(seconds, name, events=[event()]) for name in names))
+    state.follow(DETAIL, [scaler(name) for name in names])
+    left = []
+    for cycle in range(4):
+        keep(ledger, decision(20 * HOUR + 15 * cycle))
+        left.append(count_rows(ledger, "event"))
+    assert left == [700, 0, 0, 0]  # at least 1,000, and all of one cycle
 
 
 def test_nothing_is_looked_for_in_every_cycle(opener: Opener) -> None:
     """A look a minute is enough when there is nothing to do."""
-    store = opener.store(KEEP)
-    keep(store, decision(0))
-    keep(store, decision(PAST - 10))
-    keep(store, decision(PAST + 10))
-    assert count(store) == 3
-    keep(store, decision(PAST + 50))
-    assert count(store) == 3
-    keep(store, decision(PAST + 71))
-    assert count(store) == 4
+    ledger = opener.ledger(kept_for(retention=timedelta(hours=1)))
+    keep(ledger, decision(0, events=[event()]))
+    events = []
+    for seconds in (HOUR - 10, HOUR + 10, HOUR + 40, HOUR + 60):
+        keep(ledger, decision(seconds))
+        events.append(count_rows(ledger, "event"))
+    assert events == [1, 1, 1, 0]
 
 
-def test_an_autoscaler_that_left_is_remembered_for_the_retention(opener: Opener) -> None:
-    """Taken out of the file by mistake and put back: its windows are as they were."""
-    store = opener.store(KEEP)
-    keep(store, decision(0, "left"), decision(0, "stays"))
-    remembered = store.recall([scaler("left")])
-    opener.close()
-    store = opener.store(KEEP)
-    keep(store, decision(PAST - 10, "stays"))
-    assert store.recall([scaler("left")]) == remembered
+def test_a_clock_that_was_set_back_does_not_put_it_off_for_ever(opener: Opener) -> None:
+    """The next look is due a minute later by either clock."""
+    ledger = opener.ledger(kept_for(retention=timedelta(hours=1)))
+    keep(ledger, decision(0, events=[event()]))
+    keep(ledger, decision(1000 * HOUR, "other"))
+    keep(ledger, decision(0, events=[event()]))
+    keep(ledger, decision(2 * HOUR))
+    assert count_rows(ledger, "event") == 0
 
 
-def test_an_autoscaler_that_left_is_forgotten_after_the_retention(opener: Opener) -> None:
-    """All of it: its row, its recommendations and scale events, what was seen of its target."""
-    store = opener.store(KEEP)
-    keep(store, decision(0, "left", "left-asg"), decision(0, "stays"))
-    targets = [scaler("left", "left-asg").target, scaler("stays").target]
-    store.sightings(Sighting).save({target: {"i-0": Sighting(at(0), None, at(0))} for target in targets})
-    opener.close()
-    store = opener.store(KEEP)
-    keep(store, decision(PAST + 10, "stays"))
-    assert "left" not in store.latest()
-    opener.close()
-    store = opener.store(KEEP)
-    assert store.recall([scaler("left", "left-asg")]) == {"left": History()}
-    assert set(store.sightings(Sighting).load(targets)) == {scaler("stays").target}
-    assert opener.archive().latest().keys() == {"stays"}
+def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Freed space goes back to the disk, but for a little that is used again at once."""
+    monkeypatch.setattr("autoscaler.record.housekeeping._PAGES_KEPT_FREE", 8)
+    ledger = sqlite_opener.ledger(kept_for())
+    for cycle in range(24):
+        keep(ledger, *(decision(900 * cycle, f"s{k}") for k in range(20)), seen=noise(cycle))
+    sqlite_opener.close()  # which writes the log into the file
+    file = sqlite_opener.folder / "state.db"
+    before = file.stat().st_size
+    ledger = sqlite_opener.ledger(kept_for(detail=timedelta(hours=1)))
+    for cycle in range(24, 30):
+        keep(ledger, *(decision(900 * cycle, f"s{k}") for k in range(20)))
+    sqlite_opener.close()
+    assert file.stat().st_size < before / 2
 
 
-def test_one_that_is_still_configured_is_not_forgotten_by_another_lane(opener: Opener) -> None:
-    """After a long standstill one lane's first cycle ends before another's."""
-    store = opener.store(KEEP)
-    keep(store, decision(0, "slow"), decision(0, "fast"))
-    opener.close()
-    store = opener.store(KEEP)
-    remembered = store.recall([scaler("slow")])
-    keep(store, decision(PAST + 10, "fast"))
-    assert store.recall([scaler("slow")]) == remembered
-    keep(store, decision(PAST + 20, "slow"))
-    opener.close()
-    assert len(opener.store(KEEP).decisions("slow")) == 1
+def test_defaults_are_those_of_the_configuration() -> None:
+    assert Retention() == Retention(timedelta(days=2), timedelta(days=30), 5 * 10**9)

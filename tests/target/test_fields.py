@@ -62,7 +62,7 @@ def test_a_key_without_a_value_is_left_out() -> None:
 
 @pytest.mark.parametrize("value", ["101y", "9000y", timedelta(days=36_501)])
 def test_a_duration_is_one_that_dates_can_take(value: Any) -> None:
-    """Now minus nine thousand years is no date: every cycle would fail."""
+    """Now minus nine thousand years is not a date: every cycle would fail."""
     with pytest.raises(ValidationError, match=r"too long a duration; write at most 36500d \(100 years\)"):
         Section.model_validate({"gracePeriod": value})
     longest = Section.model_validate({"gracePeriod": "100y"}).grace_period

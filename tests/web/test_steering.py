@@ -86,7 +86,7 @@ def test_what_has_expired_does_not_come_back(served: Served) -> None:
         ("pause", {"for": "2 hours"}, 400, "for"),
         ("pause", {"for": 7200}, 400, "for"),
         ("pause", {"foor": "2h"}, 400, "known: by, direction, for, reason, until"),
-        ("pause", {"until": "2020-01-01T00:00:00Z"}, 409, "is past"),
+        ("pause", {"until": "2020-01-01T00:00:00Z"}, 409, "is in the past"),
         ("pause", {"reason": "a\nb"}, 400, "reason"),
         ("override", {}, 409, "neither minimum nor maximum"),
         ("override", {"minimum": 11}, 409, "leaves no size"),

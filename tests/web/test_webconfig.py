@@ -65,7 +65,7 @@ def test_headers_may_be_set(tmp_path: Path) -> None:
         ('http_server_config: {headers: {X-Frame-Options: "a\\nb"}}', "X-Frame-Options"),
         ("rate_limit: {burst: 20}", "rate_limit: is not supported here; remove it"),
         ("basic_auth_users: {ann: [x]}", "expected a text, found a list"),
-        ("- a", "the file is no mapping"),
+        ("- a", "the file is not a mapping"),
         ("a: [", "web.yaml:"),
     ],
 )  # fmt: skip - a line a mistake
@@ -76,7 +76,7 @@ def test_each_mistake_is_told_with_its_place(tmp_path: Path, text: str, told: st
 
 
 def test_a_password_that_is_not_hashed_is_refused_and_not_shown(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no bcrypt hash") as raised:
+    with pytest.raises(ConfigError, match="is not a valid bcrypt hash") as raised:
         load_web_config(written(tmp_path, "basic_auth_users: {ann: hunter2}"))
     assert "hunter2" not in str(raised.value)
 

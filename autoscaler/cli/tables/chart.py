@@ -84,18 +84,19 @@ def _size(point: Point) -> int | None:
 
 def _sizes_title(history: HistoryDocument, known: Sequence[int]) -> str:
     last = history.points[-1]
-    told = f"{known[0]} -> {known[-1]}, {min(known)} to {max(known)}" if known else UNKNOWN
+    text = f"{known[0]} -> {known[-1]}, {min(known)} to {max(known)}" if known else UNKNOWN
     bounds = f"bounds {last.minimum} to {last.maximum}"
-    return f"replicas: {told}; {bounds}; {history.decisions} decisions" + (" (dry run)" if last.dry_run else "")
+    return f"replicas: {text}; {bounds}; {history.decisions} decisions" + (" (dry run)" if last.dry_run else "")
 
 
 def _metric_title(last: PointMetric, values: Sequence[tuple[datetime, float | None]]) -> str:
     known = [value for _, value in values if value is not None]
     unit = "%" if last.target_type is TargetType.UTILIZATION else ""
     failed = len(values) - len(known)
-    told = f"{_number(min(known))}{unit} to {_number(max(known))}{unit}" if known else UNKNOWN
+    text = f"{_number(min(known))}{unit} to {_number(max(known))}{unit}" if known else UNKNOWN
     target = "" if last.target is None else f"; target {_number(last.target)}{unit}"
-    return f"{clean(last.name)}: {told}{target}" + (f"; no value in {failed} decisions" if failed else "")
+    average = "" if last.target_type is TargetType.VALUE else " (average)"
+    return f"{clean(last.name)}{average}: {text}{target}" + (f"; no value in {failed} decisions" if failed else "")
 
 
 def _metric(point: Point, name: str) -> PointMetric | None:
@@ -123,14 +124,14 @@ def rows(history: HistoryDocument) -> list[str]:
                 count(point.desired),
                 str(point.minimum),
                 str(point.maximum),
-                ", ".join(_told(metric) for metric in point.metrics),
+                ", ".join(_metric_text(metric) for metric in point.metrics),
             )
             for point in history.points
         ]
     )
 
 
-def _told(metric: PointMetric) -> str:
+def _metric_text(metric: PointMetric) -> str:
     unit = "%" if metric.target_type is TargetType.UTILIZATION else ""
     value = UNKNOWN if metric.value is None else f"{metric.value:g}{unit}"
     return f"{clean(metric.name)}: {value}" + ("" if metric.target is None else f"/{metric.target:g}{unit}")

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
 from autoscaler.documents.detail import Detail
-from autoscaler.documents.metric import Metric
+from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
 from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
@@ -26,9 +26,9 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
         width = max(len(label) for label, _ in pairs if not label.startswith(" ")) + 2
     lines = []
     for label, value in pairs:
-        told = screen.wrap(clean(value), width) if value else [""]
-        lines.append(f"{label.ljust(width - 2)}  {told[0][width:]}".rstrip())
-        lines += told[1:]
+        wrapped = screen.wrap(clean(value), width) if value else [""]
+        lines.append(f"{label.ljust(width - 2)}  {wrapped[0][width:]}".rstrip())
+        lines += wrapped[1:]
         if label.startswith("Max replicas") and detail.spec is not None:
             lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)
     return [*lines, *_conditions(detail.summary.conditions, screen), *_events(detail, now, screen)]
@@ -40,7 +40,7 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Reference:", summary.reference or UNKNOWN
     yield "State:", summary.state.value + (" (dry run)" if summary.dry_run else "")
     if not summary.configured:
-        yield "Configured:", "no; it left the configuration and is still remembered"
+        yield "Configured:", "no; it was removed from the configuration and is still remembered"
     if summary.limited_by:
         yield "Limited by:", summary.limited_by
     if summary.error:
@@ -78,12 +78,13 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
     specs = detail.spec.metrics if detail.spec is not None else ()
     yield _METRICS, "( current / target )" if metrics else NONE
     for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
-        yield f"  {_label(metric, spec)}:", f"{metric.current or UNKNOWN} / {metric.target}"
+        yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}"
 
 
-def _label(metric: Metric, spec: MetricSpecDocument | None) -> str:
+def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:
     average = "target average value" if metric.target_type is TargetType.AVERAGE_VALUE else "target value"
-    share = "  (as a percentage of request)" if metric.target_type is TargetType.UTILIZATION else ""
+    utilization = metric.target_type is TargetType.UTILIZATION
+    share = "  (average, as a percentage of request)" if utilization else "  (average)"
     name = clean(metric.name)
     match metric.type:
         case MetricType.RESOURCE:
@@ -92,7 +93,7 @@ def _label(metric: Metric, spec: MetricSpecDocument | None) -> str:
             container = spec.container if spec is not None else None
             return f"resource {name} of container {clean(container or UNKNOWN)!r} on instances{share}"
         case MetricType.PODS:
-            return f'"{name}" on instances'
+            return f'"{name}" on instances  (average)'
         case MetricType.OBJECT:
             described = spec.described_object if spec is not None else None
             return f'"{name}"' + (f" on {clean(described)}" if described else "") + f" ({average})"

@@ -39,6 +39,6 @@ class EventTable:
         message, reason = clean(event.message), clean(event.reason)
         if self._described:
             return (event.type.value, reason, seen, "dry-run" if event.dry_run else "autoscaler", message)
-        told = f"(dry run) {message}" if event.dry_run else message
+        text = f"(dry run) {message}" if event.dry_run else message
         names = [clean(event.autoscaler)] if self._with_name else []
-        return (seen, event.type.value, reason, *names, told)
+        return (seen, event.type.value, reason, *names, text)

@@ -5,28 +5,30 @@ from datetime import datetime
 
 from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
+from autoscaler.documents.metric import current_decimal, target_decimal
+from autoscaler.model import TargetType
 
 
-def explanation(told: Explanation, now: datetime, screen: Screen) -> list[str]:
+def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:
     """The whole text, in lines: the metrics in a table, then the document's own sentences."""
-    at = told.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
-    head = f"{clean(told.name)} ({clean(told.reference)}), decided {at}, {age(now - told.at)} ago"
+    at = document.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    head = f"{clean(document.name)} ({clean(document.reference)}), decided {at}, {age(now - document.at)} ago"
     lines = [screen.paint(BOLD, head), ""]
-    if told.metrics:
-        lines += [*_metrics(told, screen), ""]
-    for sentence in told.lines:
+    if document.metrics:
+        lines += [*_metrics(document, screen), ""]
+    for sentence in document.lines:
         text = clean(sentence)
         deeper = len(text) - len(text.lstrip())
         lines += screen.wrap(text.strip(), deeper, 2)
-    return [*lines, *_warnings(told, screen)]
+    return [*lines, *_warnings(document, screen)]
 
 
-def _metrics(told: Explanation, screen: Screen) -> Iterator[str]:
+def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
     table = Table(("METRIC", "CURRENT", "TARGET", "RATIO", "ASKS FOR", "SAMPLES"), screen)
-    rows = [_cells(metric) for metric in told.metrics]
+    rows = [_cells(metric) for metric in document.metrics]
     table.fit(rows)
     yield table.header()
-    for metric, row in zip(told.metrics, rows, strict=True):
+    for metric, row in zip(document.metrics, rows, strict=True):
         colour = RED if metric.error is not None else GREEN if metric.wins else ""
         yield from table.row(row, ["", "", "", "", colour, ""])
 
@@ -34,7 +36,14 @@ def _metrics(told: Explanation, screen: Screen) -> Iterator[str]:
 def _cells(metric: ExplainedMetric) -> tuple[str, ...]:
     asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{' (wins)' if metric.wins else ''}"
     ratio = "-" if metric.ratio is None else f"{metric.ratio:.3f}"
-    return (clean(metric.name), metric.current or UNKNOWN, metric.target, ratio, asked, _samples(metric))
+    return (clean(metric.name), _current(metric), target_decimal(metric), ratio, asked, _samples(metric))
+
+
+def _current(metric: ExplainedMetric) -> str:
+    current = current_decimal(metric)
+    if current is None:
+        return UNKNOWN
+    return current if metric.target_type is TargetType.VALUE else f"{current} (avg)"
 
 
 def _samples(metric: ExplainedMetric) -> str:
@@ -51,6 +60,6 @@ def _samples(metric: ExplainedMetric) -> str:
     return ", ".join([*read, *[f"{count} {word}" for count, word in counts if count]])
 
 
-def _warnings(told: Explanation, screen: Screen) -> Iterator[str]:
-    for warning in told.warnings:
+def _warnings(document: Explanation, screen: Screen) -> Iterator[str]:
+    for warning in document.warnings:
         yield from (screen.paint(YELLOW, line) for line in screen.wrap(f"Warning: {clean(warning)}", 0, 2))

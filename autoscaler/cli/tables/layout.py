@@ -135,8 +135,8 @@ class Table:
         if self._screen.width is not None and len(beside) == 1 and _width(beside[0]) > self._screen.width:
             below = self._screen.wrap(last, self._indent + 4)
             return [first.rstrip(), *[self._screen.paint(end, line) for line in below]]
-        told = [self._screen.paint(end, line) for line in (beside[0][start:], *beside[1:])]
-        return [(first + self._gap + told[0]).rstrip(), *told[1:]]
+        wrapped = [self._screen.paint(end, line) for line in (beside[0][start:], *beside[1:])]
+        return [(first + self._gap + wrapped[0]).rstrip(), *wrapped[1:]]
 
 
 def _width(text: str) -> int:

@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.cli.tables.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, age, clean
-from autoscaler.documents.summary import State, Summary
+from autoscaler.documents.summary import AutoscalerState, Summary
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE")
 WIDE_HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "DESIRED", "AGE", "STATE", "WHY")
-_COLOURS: Final[Mapping[State, str]] = {
-    State.FAILING: RED,
-    State.UNKNOWN: YELLOW,
-    State.PAUSED: YELLOW,
-    State.HELD: YELLOW,
-    State.LIMITED: YELLOW,
-    State.DISABLED: YELLOW,
-    State.SCALING: GREEN,
+_COLOURS: Final[Mapping[AutoscalerState, str]] = {
+    AutoscalerState.FAILING: RED,
+    AutoscalerState.UNKNOWN: YELLOW,
+    AutoscalerState.PAUSED: YELLOW,
+    AutoscalerState.HELD: YELLOW,
+    AutoscalerState.LIMITED: YELLOW,
+    AutoscalerState.DISABLED: YELLOW,
+    AutoscalerState.SCALING: GREEN,
 }
 
 
@@ -27,7 +27,7 @@ class Row:
 
     cells: tuple[str, ...]
     """Those of HEADER without the age: two rows with the same cells look the same."""
-    state: State
+    state: AutoscalerState
     first_seen: datetime | None
     wide: tuple[str, ...]
     """Those that the wide table has beside them: all metrics, the size wanted, the state and what it comes from."""

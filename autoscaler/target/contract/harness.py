@@ -11,11 +11,11 @@ import pytest
 from autoscaler.clock import Clock, SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, Hold, Phase, ScaleChange, TargetRef, TargetState
-from autoscaler.target.protocol import Adapter, AdapterContext, SettingsT
+from autoscaler.target.protocol import Adapter, AdapterContext, AdapterMemory, ForgetfulMemory, SettingsT
 
 
 class RecordingLogger:
-    """A `Logger` that keeps (level, event, keys) in `lines`, for tests of what is said and what must not be."""
+    """A `Logger` that keeps (level, event, keys) in `lines`, for tests of what is logged and what must not be."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, dict[str, Any]]] = []
@@ -46,11 +46,22 @@ def make_context(
     dry_targets: frozenset[TargetRef] = frozenset(),
     clock: Clock | None = None,
     logger: RecordingLogger | None = None,
+    memory: AdapterMemory | None = None,
 ) -> AdapterContext[SettingsT]:
-    """What the daemon would hand the adapter, on the machine's own clock; the folder is created."""
+    """What the daemon would hand the adapter, on the machine's own clock; the folder is created.
+
+    `memory`: hand the same one to two adapters, and the second is what a restart makes of the first.
+    """
     state_dir.mkdir(parents=True, exist_ok=True)
     return AdapterContext(
-        name, settings, clock or SystemClock(), logger or RecordingLogger(), state_dir, dry_run, dry_targets
+        name,
+        settings,
+        clock or SystemClock(),
+        logger or RecordingLogger(),
+        state_dir,
+        dry_run,
+        dry_targets,
+        memory or ForgetfulMemory(),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a session is told about its peer."""
+"""How large an answer may be, and how TLS is spoken to a peer."""
 
 from dataclasses import dataclass
 from pathlib import Path

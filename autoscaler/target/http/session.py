@@ -86,7 +86,7 @@ class Transport(HTTPAdapter):
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
         """The same through a proxy, called by HTTPAdapter."""
         if proxy.lower().startswith("socks"):
-            raise Unreachable("a SOCKS proxy of the environment is in the way; only HTTP proxies are supported")
+            raise Unreachable("the environment sets a SOCKS proxy; only HTTP proxies are supported")
         manager = super().proxy_manager_for(proxy, **options, **self._names)
         manager.pool_classes_by_scheme = self._pools
         return manager

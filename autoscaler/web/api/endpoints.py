@@ -21,6 +21,7 @@ from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
     DEFAULT_HISTORY,
     AllEventParameters,
+    ChangeBody,
     EventParameters,
     ExplainParameters,
     HistoryParameters,
@@ -29,9 +30,8 @@ from autoscaler.web.api.parameters import (
     OverrideBody,
     PauseBody,
     ResumeBody,
-    Steered,
 )
-from autoscaler.web.api.steer import Helm
+from autoscaler.web.api.steering import SteeringChanges
 from autoscaler.web.sources import Sources
 
 PREFIX: Final = "/api/v1"
@@ -47,7 +47,7 @@ class BuildInfo(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EndpointRequest:
     """One request, as its endpoint's function gets it."""
 
     name: str
@@ -72,7 +72,7 @@ class Endpoint:
     summary: str
     answer: type[Document]
     """What the envelope's `data` holds."""
-    run: Callable[[Asked], Document]
+    run: Callable[[EndpointRequest], Document]
     """Does it, on a thread of the pool."""
     query: type[BaseModel] = Nothing
     body: type[BaseModel] | None = None
@@ -93,7 +93,7 @@ class Api:
 
     def __init__(self, sources: Sources, logger: Logger) -> None:
         self._sources = sources
-        self._helm = Helm(sources, logger)
+        self._steering = SteeringChanges(sources, logger)
 
     @cached_property
     def endpoints(self) -> Sequence[Endpoint]:
@@ -170,42 +170,42 @@ class Api:
             Endpoint("GET", "/status/buildinfo", "getBuildInfo", "Which program answers.", BuildInfo, self._build_info),
         )  # fmt: skip - a table
 
-    def _list(self, asked: Asked) -> Document:
-        query: ListParameters = asked.query
+    def _list(self, request: EndpointRequest) -> Document:
+        query: ListParameters = request.query
         now = self._sources.clock.now()
         return self._sources.library().page(now, query.offset, query.limit, query.name)
 
-    def _detail(self, asked: Asked) -> Document:
-        return self._sources.library().autoscaler(asked.name, self._sources.clock.now())
+    def _detail(self, request: EndpointRequest) -> Document:
+        return self._sources.library().autoscaler(request.name, self._sources.clock.now())
 
-    def _explain(self, asked: Asked) -> Document:
-        query: ExplainParameters = asked.query
-        return self._sources.library().explanation(asked.name, query.at)
+    def _explain(self, request: EndpointRequest) -> Document:
+        query: ExplainParameters = request.query
+        return self._sources.library().explanation(request.name, query.at)
 
-    def _history(self, asked: Asked) -> Document:
-        query: HistoryParameters = asked.query
+    def _history(self, request: EndpointRequest) -> Document:
+        query: HistoryParameters = request.query
         until = query.until or self._sources.clock.now()
         since = query.since or max(until, _EARLIEST + DEFAULT_HISTORY) - DEFAULT_HISTORY
-        return self._sources.library().history(asked.name, since, until, query.points)
+        return self._sources.library().history(request.name, since, until, query.points)
 
-    def _events_of_one(self, asked: Asked) -> Document:
-        query: EventParameters = asked.query
-        return self._sources.library().events(asked.name, query.since, query.offset, query.limit)
+    def _events_of_one(self, request: EndpointRequest) -> Document:
+        query: EventParameters = request.query
+        return self._sources.library().events(request.name, query.since, query.offset, query.limit)
 
-    def _events(self, asked: Asked) -> Document:
-        query: AllEventParameters = asked.query
+    def _events(self, request: EndpointRequest) -> Document:
+        query: AllEventParameters = request.query
         return self._sources.library().events(query.name, query.since, query.offset, query.limit)
 
-    def _pause(self, asked: Asked) -> Document:
-        return self._helm.pause(asked.name, asked.body, _who(asked))
+    def _pause(self, request: EndpointRequest) -> Document:
+        return self._steering.pause(request.name, request.body, _who(request))
 
-    def _resume(self, asked: Asked) -> Document:
-        return self._helm.resume(asked.name, asked.body, _who(asked))
+    def _resume(self, request: EndpointRequest) -> Document:
+        return self._steering.resume(request.name, request.body, _who(request))
 
-    def _override(self, asked: Asked) -> Document:
-        return self._helm.override(asked.name, asked.body, _who(asked))
+    def _override(self, request: EndpointRequest) -> Document:
+        return self._steering.override(request.name, request.body, _who(request))
 
-    def _build_info(self, asked: Asked) -> Document:  # noqa: ARG002 - every endpoint's signature
+    def _build_info(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return BuildInfo(
             version=version("prometheus-autoscaler"),
             python_version=platform.python_version(),
@@ -213,7 +213,7 @@ class Api:
         )
 
 
-def _who(asked: Asked) -> str:
+def _who(request: EndpointRequest) -> str:
     """The user who has logged in, else whom the body names."""
-    body: Steered = asked.body
-    return asked.user or body.by
+    body: ChangeBody = request.body
+    return request.user or body.by

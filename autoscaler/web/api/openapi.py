@@ -16,8 +16,8 @@ _MEANINGS: Final = {
     ErrorType.UNAUTHORIZED: "Credentials are missing or wrong.",
     ErrorType.FORBIDDEN: "The request comes from where it may not.",
     ErrorType.NOT_FOUND: "There is no such autoscaler, or no decision at that time.",
-    ErrorType.CONFLICT: "It does not go with the autoscaler's configuration, or with the time.",
-    ErrorType.UNSUPPORTED: "The body is no JSON.",
+    ErrorType.CONFLICT: "It contradicts the autoscaler's configuration, or the time.",
+    ErrorType.UNSUPPORTED: "The body is not JSON.",
     ErrorType.INTERNAL: "A bug.",
     ErrorType.UNAVAILABLE: "The state cannot be read or written now.",
 }
@@ -57,7 +57,7 @@ def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any
         "info": {
             "title": "prometheus-autoscaler",
             "version": version("prometheus-autoscaler"),
-            "description": "What autoscalers do and why, and how to steer them. See docs/http.md.",
+            "description": "What autoscalers do and why; pauses and overrides. See docs/http.md.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,

@@ -25,12 +25,12 @@ def parse_time(text: Any) -> datetime:
     if isinstance(text, str) and _UNIX.fullmatch(text):
         return datetime.fromtimestamp(float(text), UTC)
     if not isinstance(text, str) or not _RFC3339.fullmatch(text):
-        raise ValueError(f"{str(text)[:64]!r} is no time; {_TIME_FORM}")
+        raise ValueError(f"{str(text)[:64]!r} is not a valid time; {_TIME_FORM}")
     try:
         at = text.upper().replace(":60", ":59")  # a leap second counts as the one before
         return datetime.fromisoformat(at).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text[:64]!r} is no time; {_TIME_FORM}") from None
+        raise ValueError(f"{text[:64]!r} is not a valid time; {_TIME_FORM}") from None
 
 
 _TIME_SCHEMA: Final = {"type": "string", "format": "date-time"}
@@ -110,7 +110,7 @@ class AllEventParameters(EventParameters):
     """Of this autoscaler alone."""
 
 
-class Steered(Parameters):
+class ChangeBody(Parameters):
     """Who asks, why, and for how long."""
 
     reason: Plain = ""
@@ -118,7 +118,7 @@ class Steered(Parameters):
     """Who asks for it. A user who has logged in is recorded by that name instead."""
 
 
-class Limited(Steered):
+class TemporaryChangeBody(ChangeBody):
     """Something that may end by itself."""
 
     span: Annotated[str, Field(pattern=_SPAN)] | None = Field(default=None, alias="for", examples=["2h", "1d12h"])
@@ -134,20 +134,20 @@ class Limited(Steered):
         return min(ends, default=None)
 
 
-class PauseBody(Limited):
+class PauseBody(TemporaryChangeBody):
     """Write no size in a direction. Decisions are still made and shown."""
 
     direction: Direction = Direction.BOTH
 
 
-class OverrideBody(Limited):
+class OverrideBody(TemporaryChangeBody):
     """Other bounds for a time; what is left out stays as it is configured."""
 
     minimum: Minimum | None = None
     maximum: Maximum | None = None
 
 
-class ResumeBody(Steered):
+class ResumeBody(ChangeBody):
     """Back to what is configured."""
 
     pause: Annotated[bool, Field(strict=True)] = True

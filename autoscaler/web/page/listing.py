@@ -7,21 +7,21 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from autoscaler.documents.summary import State
+from autoscaler.documents.summary import AutoscalerState
 from autoscaler.documents.summary import state as state_of
 from autoscaler.model import Autoscaler, Decision, Steering
 
 PAGE_ROWS: Final = 100
 URGENCY: Final = (
-    State.FAILING,
-    State.HELD,
-    State.LIMITED,
-    State.PAUSED,
-    State.DISABLED,
-    State.SCALING,
-    State.STABILIZING,
-    State.UNKNOWN,
-    State.STEADY,
+    AutoscalerState.FAILING,
+    AutoscalerState.HELD,
+    AutoscalerState.LIMITED,
+    AutoscalerState.PAUSED,
+    AutoscalerState.DISABLED,
+    AutoscalerState.SCALING,
+    AutoscalerState.STABILIZING,
+    AutoscalerState.UNKNOWN,
+    AutoscalerState.STEADY,
 )
 """States in the order in which an operator wants to hear of them."""
 
@@ -39,23 +39,23 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListQuery:
     """What the address asks for; whatever it does not understand stands for everything."""
 
     text: str = ""
     """Part of a name or a target."""
-    state: State | None = None
+    state: AutoscalerState | None = None
     adapter: str = ""
     order: Order = Order.NAME
     page: int = 1
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> "Wanted":
+    def of(cls, query: Mapping[str, str]) -> "ListQuery":
         """From the address's parameters."""
         page = query.get("page", "")
         return cls(
             text=query.get("q", "").strip()[:253],
-            state=_one(State, query.get("state"), None),
+            state=_one(AutoscalerState, query.get("state"), None),
             adapter=query.get("adapter", "")[:253],
             order=_one(Order, query.get("sort"), Order.NAME),
             page=int(page) if page.isascii() and page.isdigit() and 0 < len(page) < 6 else 1,
@@ -90,7 +90,7 @@ class Entry:
     scaler: Autoscaler | None
     decision: Decision | None
     steering: Steering
-    state: State
+    state: AutoscalerState
 
     @property
     def target(self) -> str:
@@ -121,7 +121,7 @@ class Entry:
 class Listing:
     """One page of the list, and what the filters offer."""
 
-    wanted: Wanted
+    wanted: ListQuery
     entries: Sequence[Entry]
     """Those of the page."""
     found: int
@@ -129,7 +129,7 @@ class Listing:
     total: int
     """Without a filter."""
     pages: int
-    states: Mapping[State, int]
+    states: Mapping[AutoscalerState, int]
     """How many are in each state, the most urgent state first."""
     adapters: Sequence[str]
 
@@ -158,7 +158,7 @@ def entries(
     return found
 
 
-def listing(known: Sequence[Entry], wanted: Wanted) -> Listing:
+def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
     """The page that is asked for, or the last one there is."""
     counted = Counter(entry.state for entry in known)
     found = sorted((entry for entry in known if _fits(entry, wanted)), key=_KEYS[wanted.order])
@@ -175,7 +175,7 @@ def listing(known: Sequence[Entry], wanted: Wanted) -> Listing:
     )
 
 
-def _fits(entry: Entry, wanted: Wanted) -> bool:
+def _fits(entry: Entry, wanted: ListQuery) -> bool:
     text = wanted.text.lower()
     return (
         (wanted.state is None or entry.state is wanted.state)

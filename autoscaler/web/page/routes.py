@@ -24,7 +24,7 @@ from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.web.api.parameters import parse_time
 from autoscaler.web.page import drawing, words
-from autoscaler.web.page.listing import Order, Wanted, entries, listing
+from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
 
 _HERE: Final = Path(__file__).parent
@@ -99,9 +99,11 @@ class _Page:
                 return self._failed(str(error), now, 404)
             except StateError as error:
                 return self._failed(str(error), now, 503)
-            except Exception as error:  # noqa: BLE001 - a bug costs its own request alone, and is told
+            except Exception as error:  # noqa: BLE001 - a bug only fails its own request, and is logged
                 self._logger.error("request_failed", path=request.url.path[:200], error=named(error))  # noqa: TRY400 - see `named`
-                return self._failed("The request met a bug; see the daemon's log and please report it.", now, 500)
+                return self._failed(
+                    "The request failed because of a bug; see the daemon's log, and please report it.", now, 500
+                )
             return HTMLResponse(text)
 
         return handle
@@ -111,7 +113,7 @@ class _Page:
         scalers = {scaler.name: scaler for scaler in self._sources.settings().autoscalers}
         steering = {name: given.at(now) for name, given in self._sources.state.archive.steering().items()}
         found = listing(
-            entries(scalers, self._sources.state.archive.latest(), steering), Wanted.of(request.query_params)
+            entries(scalers, self._sources.state.archive.latest(), steering), ListQuery.of(request.query_params)
         )
         rows = [
             summary(each.name, each.scaler, each.decision, each.steering, configured=each.scaler is not None)
@@ -120,7 +122,7 @@ class _Page:
         return self._render("overview.html", now, listing=found, rows=rows, orders=Order, cuts=self._cuts())
 
     def autoscaler(self, request: Request, now: datetime) -> str:
-        """One autoscaler with its charts, a decision explained, and the means to steer it."""
+        """One autoscaler: its charts, why it decided so, and the forms that pause and override it."""
         name: str = request.path_params["name"]
         library = self._sources.library()
         shown = request.query_params.get("range", "")
@@ -136,7 +138,7 @@ class _Page:
             range=shown,
             range_seconds=round(RANGES[shown].total_seconds()),
             history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
-            explained=_explained(library, name, request.query_params.get("at", "")),
+            view=_explanation_view(library, name, request.query_params.get("at", "")),
             user=request.scope.get("user"),
             cuts=self._cuts(),
         )
@@ -153,22 +155,22 @@ class _Page:
 
 
 @dataclass(frozen=True, slots=True)
-class _Explained:
-    """A decision of the past, or why there is none to show."""
+class _ExplanationView:
+    """The decision to explain, or why there is none."""
 
-    asked: datetime | None
+    at: datetime | None
     """None: the last one."""
     explanation: Explanation | None
     problem: str
 
 
-def _explained(library: Library, name: str, at: str) -> _Explained:
+def _explanation_view(library: Library, name: str, at: str) -> _ExplanationView:
     asked = None
     try:
         asked = _time(at) if at else None
-        return _Explained(asked, library.explanation(name, asked), "")
+        return _ExplanationView(asked, library.explanation(name, asked), "")
     except (NoDecision, ValueError) as error:
-        return _Explained(asked, None, str(error))
+        return _ExplanationView(asked, None, str(error))
 
 
 def _time(text: str) -> datetime:

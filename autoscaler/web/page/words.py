@@ -4,21 +4,21 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.documents.metric import Metric
-from autoscaler.documents.summary import ConditionDocument, PauseDocument, State
+from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
+from autoscaler.documents.summary import AutoscalerState, ConditionDocument, PauseDocument
 from autoscaler.model import ConditionType, Direction
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_decimal, format_duration
 
-MEANINGS: Final[Mapping[State, str]] = {
-    State.FAILING: "A metric, the target or a write failed",
-    State.HELD: "It wants another size, and the target keeps it from it",
-    State.LIMITED: "Bounds or policies keep it from the size that the metrics ask for",
-    State.PAUSED: "An operator has paused it",
-    State.DISABLED: "Somebody set the target's size to 0, which switches scaling off",
-    State.SCALING: "It has just changed the size",
-    State.STABILIZING: "A stabilization window keeps the size for a while",
-    State.UNKNOWN: "There is no decision yet",
-    State.STEADY: "The size fits the metrics",
+MEANINGS: Final[Mapping[AutoscalerState, str]] = {
+    AutoscalerState.FAILING: "A metric, the target or a write failed",
+    AutoscalerState.HELD: "It wants another size, but an operation at the target is in the way",
+    AutoscalerState.LIMITED: "Bounds or policies keep it from the size that the metrics ask for",
+    AutoscalerState.PAUSED: "An operator has paused it",
+    AutoscalerState.DISABLED: "Somebody set the target's size to 0, which switches scaling off",
+    AutoscalerState.SCALING: "It has just changed the size",
+    AutoscalerState.STABILIZING: "A stabilization window keeps the size for a while",
+    AutoscalerState.UNKNOWN: "There is no decision yet",
+    AutoscalerState.STEADY: "The size fits the metrics",
 }
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
@@ -44,7 +44,7 @@ def about(given: timedelta) -> str:
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """How long ago, or until when. Something can have happened while the page was made: that is no future."""
+    """How long ago, or in how long. What happened while the page was being made is "0 s ago", not in the future."""
     return f"{about(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {about(at - now)}"
 
 
@@ -73,16 +73,24 @@ def number(given: float | None) -> str:
     return "" if given is None else f"{given:.4g}" if abs(given) < 1000 else f"{given:,.0f}"
 
 
-def value(metric: Metric) -> str:
-    """A metric's current value: thousandths as decimals, else as kubectl writes it."""
-    if metric.current is None or metric.value is None:
-        return "unknown"
-    return number(metric.value) if metric.current.endswith("m") else metric.current
+def value(metric: MetricDocument) -> str:
+    """A metric's current value, for reading: `63%`, `8.33`."""
+    return current_decimal(metric) or "unknown"
 
 
-def goal(metric: Metric) -> str:
+def goal(metric: MetricDocument) -> str:
     """A metric's target, written the same way."""
-    return number(metric.target_value) if metric.target.endswith("m") else metric.target
+    return target_decimal(metric)
+
+
+def average(metric: MetricDocument) -> str:
+    """What kind of average the value is: `average utilization`, `average`, or nothing."""
+    return average_words(metric.target_type)
+
+
+def decimal(quantity: str) -> str:
+    """A quantity of kubectl's for reading: `37500m` is 37.5, `60%` stays."""
+    return format_decimal(int(quantity[:-1])) if quantity.endswith("m") else quantity
 
 
 def paused(pause: PauseDocument) -> str:
@@ -107,6 +115,8 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "number": number,
     "value": value,
     "goal": goal,
+    "average": average,
+    "decimal": decimal,
     "paused": paused,
     "bearing": bearing,
 }

@@ -15,6 +15,7 @@ from botocore.loaders import create_loader
 from adapters.aws_asg import AwsAsg
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetState
+from autoscaler.target import AdapterMemory, ForgetfulMemory
 from autoscaler.target.contract import RecordingLogger, make_context
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
@@ -82,14 +83,16 @@ def mixed(*overrides: dict[str, Any]) -> dict[str, Any]:
     return {"LaunchTemplate": template}
 
 
-class Connection:
+class LiveAdapter:
     """An adapter and the words that tests use."""
 
-    def __init__(self, folder: Path, world: World, **settings: object) -> None:
+    def __init__(self, folder: Path, world: World, memory: AdapterMemory, **settings: object) -> None:
         self.logger = RecordingLogger()
         self._clock = Clock(world)
         self.adapter = AwsAsg(
-            make_context(AwsAsg.Settings.model_validate(settings), folder, clock=self._clock, logger=self.logger)
+            make_context(
+                AwsAsg.Settings.model_validate(settings), folder, clock=self._clock, logger=self.logger, memory=memory
+            )
         )
 
     def call(self, seconds: float = 10) -> Call:
@@ -123,7 +126,7 @@ class Connection:
             return error
 
 
-Connect = Callable[..., Connection]
+Connect = Callable[..., LiveAdapter]
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -159,7 +162,7 @@ def world(server: AwsServer) -> World:
 
 @pytest.fixture
 def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
-    """Builds connections with the settings given; of the environment they see our keys alone."""
+    """Builds connections with the settings given, on one memory; of the environment they see our keys alone."""
     for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
@@ -167,10 +170,11 @@ def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    made: list[Connection] = []
+    made: list[LiveAdapter] = []
+    memory = ForgetfulMemory()
 
-    def build(**settings: object) -> Connection:
-        made.append(Connection(tmp_path / "state", world, **{"region": REGION, **settings}))
+    def build(**settings: object) -> LiveAdapter:
+        made.append(LiveAdapter(tmp_path / "state", world, memory, **{"region": REGION, **settings}))
         return made[-1]
 
     yield build
@@ -179,6 +183,6 @@ def connect(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.fixture
-def connection(connect: Connect, cloud: Cloud) -> Connection:
+def connection(connect: Connect, cloud: Cloud) -> LiveAdapter:
     """With settings by default."""
     return connect(endpointUrl=cloud.server.url)

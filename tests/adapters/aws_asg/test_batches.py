@@ -5,13 +5,13 @@ import pytest
 from adapters.aws_asg.settings import AwsSettings
 from autoscaler.errors import TargetNotFound
 from autoscaler.model import TargetRef, TargetState, Written
-from tests.adapters.aws_asg.conftest import Cloud, Connection
+from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
 
 pytestmark = pytest.mark.slow
 _MANY = 1000
 
 
-def test_1000_quiet_groups_cost_at_most_20_describe_calls_a_cycle(cloud: Cloud, connection: Connection) -> None:
+def test_1000_quiet_groups_cost_at_most_20_describe_calls_a_cycle(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS throttles by account and region: what we spend here, deployments and consoles lack."""
     names = [f"quiet-{number:04}" for number in range(_MANY)]
     cloud.server.create_many(names)
@@ -26,7 +26,7 @@ def test_1000_quiet_groups_cost_at_most_20_describe_calls_a_cycle(cloud: Cloud, 
     assert cloud.server.count() == _MANY / 100
 
 
-def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: Connection) -> None:
+def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: LiveAdapter) -> None:
     """More than the fifty names that a call takes unless told otherwise."""
     names = [f"page-{number:03}" for number in range(120)]
     cloud.server.create_many(names)
@@ -42,7 +42,7 @@ def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: Con
     assert cloud.server.count("DescribePolicies") == 2
 
 
-def test_lists_with_many_pages_are_read_over_several_cycles(cloud: Cloud, connection: Connection) -> None:
+def test_lists_with_many_pages_are_read_over_several_cycles(cloud: Cloud, connection: LiveAdapter) -> None:
     """An account with thousands of policies costs four calls a cycle, and no warning is lost."""
     cloud.create("crowded", 0)
     cloud.autoscaling.put_scaling_policy(
@@ -58,7 +58,7 @@ def test_lists_with_many_pages_are_read_over_several_cycles(cloud: Cloud, connec
     assert found == [0, 600, 600]
 
 
-def test_what_ec2_says_of_an_instance_is_asked_for_once(cloud: Cloud, connection: Connection) -> None:
+def test_what_ec2_says_of_an_instance_is_asked_for_once(cloud: Cloud, connection: LiveAdapter) -> None:
     """And again only while it starts, when addresses come."""
     cloud.create("known", 2)
     first = connection.state("known")
@@ -71,7 +71,7 @@ def test_what_ec2_says_of_an_instance_is_asked_for_once(cloud: Cloud, connection
     assert cloud.server.count("DescribeInstances$") == 3
 
 
-def test_instances_carry_what_labels_call_them(cloud: Cloud, connection: Connection) -> None:
+def test_instances_carry_what_labels_call_them(cloud: Cloud, connection: LiveAdapter) -> None:
     """Ids, addresses and names, as ec2_sd_configs and exporters write them; launch times for the readiness rules."""
     cloud.create("labels", 1)
     (one,) = connection.state("labels").instances
@@ -81,7 +81,7 @@ def test_instances_carry_what_labels_call_them(cloud: Cloud, connection: Connect
     assert one.started_at == machine["LaunchTime"]
 
 
-def test_refreshes_are_asked_for_just_before_a_write(cloud: Cloud, connection: Connection) -> None:
+def test_refreshes_are_asked_for_just_before_a_write(cloud: Cloud, connection: LiveAdapter) -> None:
     """One group a call: a quiet group never asks."""
     cloud.create("asked", 2)
     state = connection.state("asked")
@@ -90,7 +90,7 @@ def test_refreshes_are_asked_for_just_before_a_write(cloud: Cloud, connection: C
     assert cloud.server.count("DescribeInstanceRefreshes") == 1
 
 
-def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, connection: Connection) -> None:
+def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, connection: LiveAdapter) -> None:
     """Twenty groups that launch at once: their activities are read some each cycle, each in its turn."""
     cloud.world.launch_seconds = 3600
     names = [f"launching-{number:02}" for number in range(20)]
@@ -107,7 +107,7 @@ def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, conne
     assert sorted(asked) == names
 
 
-def test_a_group_that_does_not_exist_is_not_found(cloud: Cloud, connection: Connection) -> None:
+def test_a_group_that_does_not_exist_is_not_found(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS leaves it out of the answer."""
     found = connection.look("nobody")
     assert isinstance(found, TargetNotFound)

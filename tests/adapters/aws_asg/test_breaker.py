@@ -3,7 +3,7 @@
 import pytest
 
 from autoscaler.model import Held, Hold, Written
-from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection
+from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 
 pytestmark = pytest.mark.slow
 _WHY = "We currently do not have sufficient m5.large capacity in the Availability Zone you requested."
@@ -17,7 +17,7 @@ def _failing(cloud: Cloud, name: str) -> None:
     cloud.set(name, 2)
 
 
-def test_launches_that_keep_failing_hold_scale_out_and_say_why(cloud: Cloud, connection: Connection) -> None:
+def test_launches_that_keep_failing_hold_scale_out_and_say_why(cloud: Cloud, connection: LiveAdapter) -> None:
     """Desired would else climb to its maximum, and all of it start at once when the cause is gone."""
     cloud.create("other", 1)
     _failing(cloud, "failing")
@@ -31,7 +31,7 @@ def test_launches_that_keep_failing_hold_scale_out_and_say_why(cloud: Cloud, con
     assert connection.state("other").hold == Hold()
 
 
-def test_scale_in_passes_while_launches_fail(cloud: Cloud, connection: Connection) -> None:
+def test_scale_in_passes_while_launches_fail(cloud: Cloud, connection: LiveAdapter) -> None:
     """Less is always possible."""
     _failing(cloud, "less")
     cloud.world.advance(30)
@@ -57,7 +57,7 @@ def test_it_tries_again_after_a_while_and_one_try_only(cloud: Cloud, connect: Co
     assert cloud.desired("again") == 3
 
 
-def test_one_success_closes_the_circuit(cloud: Cloud, connection: Connection) -> None:
+def test_one_success_closes_the_circuit(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS goes on trying to launch what is missing; when it succeeds, growth is free again."""
     _failing(cloud, "well")
     cloud.world.advance(30)
@@ -68,15 +68,15 @@ def test_one_success_closes_the_circuit(cloud: Cloud, connection: Connection) ->
     assert connection.state("well").hold == Hold()
 
 
-def test_a_failed_launch_now_and_then_holds_nothing(cloud: Cloud, connection: Connection) -> None:
-    """Two of three are no habit."""
+def test_a_failed_launch_now_and_then_holds_nothing(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Two of three are not a habit."""
     _failing(cloud, "rare")
     cloud.world.advance(10)
     connection.state("rare")
     assert connection.state("rare").hold == Hold()
 
 
-def test_failures_before_the_group_was_whole_are_forgotten(cloud: Cloud, connection: Connection) -> None:
+def test_failures_before_the_group_was_whole_are_forgotten(cloud: Cloud, connection: LiveAdapter) -> None:
     """Yesterday's outage holds nothing today."""
     _failing(cloud, "past")
     cloud.world.advance(30)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from adapters.aws_asg import transport
-from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from adapters.aws_asg import http_client
+from autoscaler.errors import StateError, TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.model import Conflict, TargetRef, TargetState, Written
-from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection
+from autoscaler.target import ForgetfulMemory
+from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 from tests.servers.faults import Fault
 from tests.servers.ports import free_port
 from tests.servers.scripted import Wire, scripted
@@ -57,7 +58,7 @@ _FAULTS = {
 
 
 @pytest.fixture
-def at_one(cloud: Cloud, connection: Connection) -> Iterator[TargetState]:
+def at_one(cloud: Cloud, connection: LiveAdapter) -> Iterator[TargetState]:
     """The state of a group `faulty` at size 1; it must have that size afterwards too."""
     cloud.create("faulty", 1)
     yield connection.state("faulty")
@@ -71,7 +72,7 @@ def _copy(fault: Fault, pattern: str) -> Fault:
 
 @pytest.mark.parametrize("name", [name for name in _FAULTS if name != "bad gateway"])
 def test_observe_reports_a_fault_as_what_it_is(
-    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
     """An outage must never look like no instances, and a refusal of credentials not like an outage."""
     fault, expected, said = _FAULTS[name]
@@ -83,7 +84,7 @@ def test_observe_reports_a_fault_as_what_it_is(
 
 @pytest.mark.parametrize("name", _FAULTS)
 def test_scale_reports_a_fault_of_the_last_look_as_what_it_is(
-    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
     """Where the last look before the write fails, nothing is written."""
     fault, expected, _ = _FAULTS[name]
@@ -95,7 +96,7 @@ def test_scale_reports_a_fault_of_the_last_look_as_what_it_is(
 
 @pytest.mark.parametrize("name", [name for name in _FAULTS if not name.startswith("another")])
 def test_a_write_that_fails_is_reported_as_what_it_is(
-    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
     """The look went well and the write did not. Nothing that failed is believed to be written."""
     fault, expected, _ = _FAULTS[name]
@@ -105,7 +106,7 @@ def test_a_write_that_fails_is_reported_as_what_it_is(
     assert connection.state("faulty").replicas == 1
 
 
-def test_a_refusal_of_the_size_is_refused(cloud: Cloud, connection: Connection, at_one: TargetState) -> None:
+def test_a_refusal_of_the_size_is_refused(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
     """Above MaxSize: trying again cannot help."""
     refused = connection.scale("faulty", at_one, 11)
     assert isinstance(refused, TargetRefused)
@@ -113,7 +114,7 @@ def test_a_refusal_of_the_size_is_refused(cloud: Cloud, connection: Connection, 
 
 
 def test_what_cannot_be_asked_before_a_scale_in_is_not_known_to_be_harmless(
-    cloud: Cloud, connection: Connection, at_one: TargetState
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
     """Whether an instance refresh is under way."""
     cloud.server.refuse("DescribeInstanceRefreshes", "AccessDenied", status=403)
@@ -122,7 +123,7 @@ def test_what_cannot_be_asked_before_a_scale_in_is_not_known_to_be_harmless(
 
 @pytest.mark.parametrize("action", ["DescribePolicies", "DescribeScheduledActions", "DescribeScalingActivities"])
 def test_a_question_that_no_size_depends_on_may_fail(
-    cloud: Cloud, connection: Connection, at_one: TargetState, action: str
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, action: str
 ) -> None:
     """It is logged, once; scaling goes on."""
     cloud.world.launch_seconds = 3600
@@ -138,7 +139,7 @@ def test_a_question_that_no_size_depends_on_may_fail(
 
 
 def test_a_question_that_no_size_depends_on_takes_only_half_of_the_time(
-    cloud: Cloud, connection: Connection, at_one: TargetState
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
     """Else a list of policies that hangs would cost all groups their cycle."""
     cloud.world.advance(600)
@@ -149,7 +150,7 @@ def test_a_question_that_no_size_depends_on_takes_only_half_of_the_time(
     assert [type(state) for state in found.values()] == [TargetState]
 
 
-def test_half_of_a_batch_failing_leaves_the_other_half(cloud: Cloud, connection: Connection) -> None:
+def test_half_of_a_batch_failing_leaves_the_other_half(cloud: Cloud, connection: LiveAdapter) -> None:
     """The second hundred of groups is refused, the first is read."""
     names = [f"batch-{number:03}" for number in range(150)]
     cloud.server.create_many(names)
@@ -163,7 +164,7 @@ def test_half_of_a_batch_failing_leaves_the_other_half(cloud: Cloud, connection:
 
 
 def test_ec2_failing_concerns_the_groups_with_instances_that_are_not_known(
-    cloud: Cloud, connection: Connection, at_one: TargetState
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
     """Without addresses no sample finds its instance, and all would look idle."""
     cloud.create("new", 1)
@@ -190,7 +191,7 @@ _SLOW = {
 
 @pytest.mark.parametrize("name", _SLOW)
 def test_a_slow_server_is_left_at_the_deadline(
-    cloud: Cloud, connection: Connection, at_one: TargetState, name: str
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
     """Each byte of a trickle comes in time, and the whole never does."""
     cloud.server.faults.faults.append(_copy(_SLOW[name], "Describe"))
@@ -225,7 +226,7 @@ def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None
 
 def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not asked for again within the call: the next one would be as long."""
-    monkeypatch.setattr(transport, "LARGEST_ANSWER", 2**16)
+    monkeypatch.setattr(http_client, "LARGEST_ANSWER", 2**16)
 
     def endless(wire: Wire) -> None:
         wire.read()
@@ -241,7 +242,7 @@ def test_an_answer_without_end_is_unavailable(connect: Connect, monkeypatch: pyt
 
 
 def test_a_write_without_an_answer_is_of_unknown_outcome(
-    cloud: Cloud, connection: Connection, at_one: TargetState
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState
 ) -> None:
     """The message says so, it is not sent again, and the next observation shows which."""
     cloud.server.faults.faults.append(Fault("SetDesiredCapacity", delay_seconds=60))
@@ -252,7 +253,7 @@ def test_a_write_without_an_answer_is_of_unknown_outcome(
     assert connection.state("faulty").replicas == 1
 
 
-def test_a_hiccup_is_tried_again_within_the_call(cloud: Cloud, connection: Connection, at_one: TargetState) -> None:
+def test_a_hiccup_is_tried_again_within_the_call(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
     """A read that fails once, and a write that is throttled once."""
     cloud.server.refuse("DescribeAutoScalingGroups", "InternalFailure", status=500, times=1)
     cloud.server.refuse("SetDesiredCapacity", "Throttling", "Rate exceeded", times=1)
@@ -260,7 +261,7 @@ def test_a_hiccup_is_tried_again_within_the_call(cloud: Cloud, connection: Conne
     assert connection.scale("faulty", connection.state("faulty"), 1) == Written(1)
 
 
-def test_the_connection_works_again_after_a_fault(cloud: Cloud, connection: Connection, at_one: TargetState) -> None:
+def test_the_connection_works_again_after_a_fault(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
     """A reply that was left half way must not be read as the next one's beginning."""
     cloud.server.faults.faults.append(_copy(_SLOW["trickling"], "Describe"))
     assert isinstance(connection.look("faulty", 0.5), TargetError)
@@ -268,7 +269,7 @@ def test_the_connection_works_again_after_a_fault(cloud: Cloud, connection: Conn
     assert connection.state("faulty").replicas == 1
 
 
-def test_a_target_deleted_between_observe_and_scale_is_not_found(cloud: Cloud, connection: Connection) -> None:
+def test_a_target_deleted_between_observe_and_scale_is_not_found(cloud: Cloud, connection: LiveAdapter) -> None:
     """Nothing brings it back by accident."""
     cloud.create("deleted", 1)
     seen = connection.state("deleted")
@@ -277,7 +278,7 @@ def test_a_target_deleted_between_observe_and_scale_is_not_found(cloud: Cloud, c
     assert isinstance(connection.look("deleted"), TargetNotFound)
 
 
-def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(cloud: Cloud, connection: Connection) -> None:
+def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(cloud: Cloud, connection: LiveAdapter) -> None:
     """After the last look, before the write."""
     cloud.create("vanished", 1)
     seen = connection.state("vanished")
@@ -289,7 +290,7 @@ def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(cloud: Cloud, 
     assert isinstance(connection.scale("vanished", seen, 3), TargetNotFound)
 
 
-def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connection: Connection) -> None:
+def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connection: LiveAdapter) -> None:
     """Theirs stays, and the next cycle decides from it."""
     cloud.create("outside", 1)
     seen = connection.state("outside")
@@ -300,16 +301,16 @@ def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connecti
     assert connection.scale("outside", again, 2) == Written(2)
 
 
-def test_a_state_folder_that_cannot_be_written_stops_the_write(
-    cloud: Cloud, connection: Connection, at_one: TargetState, monkeypatch: pytest.MonkeyPatch
+def test_a_memory_that_cannot_be_written_stops_the_write(
+    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write that is not remembered would be doubled where reads lag."""
 
     def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise StateError("state.db: the disk is full")
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr(ForgetfulMemory, "save", full)
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, TargetUnavailable)
-    assert "No space left" in str(outcome)
+    assert "the disk is full" in str(outcome)
     assert cloud.server.count("SetDesiredCapacity") == 0

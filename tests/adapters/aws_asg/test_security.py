@@ -14,7 +14,7 @@ from werkzeug.serving import make_server
 
 from autoscaler.errors import AdapterError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import Held, TargetState, Written
-from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect, Connection, mixed
+from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect, LiveAdapter, mixed
 from tests.servers.certificates import Authority, Pair
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ def _least_policy() -> set[str]:
     return allowed
 
 
-def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connection: Connection) -> None:
+def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connection: LiveAdapter) -> None:
     """And all of it is: a permission that nothing needs has no place in a least policy."""
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
     policy = mixed({"InstanceRequirements": requirements})
@@ -49,7 +49,7 @@ def test_nothing_outside_the_documented_policy_is_called(cloud: Cloud, connectio
     assert called == _least_policy()
 
 
-def test_credentials_come_from_the_environment(cloud: Cloud, connection: Connection) -> None:
+def test_credentials_come_from_the_environment(cloud: Cloud, connection: LiveAdapter) -> None:
     """boto3's chain."""
     cloud.create("ours", 1)
     connection.state("ours")
@@ -173,7 +173,7 @@ def _empty_region(pair: Pair) -> Iterator[str]:
     thread.join()
 
 
-def test_a_machine_that_may_reach_sts_alone_says_what_is_missing(cloud: Cloud, connection: Connection) -> None:
+def test_a_machine_that_may_reach_sts_alone_says_what_is_missing(cloud: Cloud, connection: LiveAdapter) -> None:
     """The message names the operation, so that it can be found in the policy."""
     cloud.create("denied", 1)
     cloud.server.refuse("DescribeAutoScalingGroups", "AccessDenied", "User is not authorized to perform it", 403)

@@ -46,7 +46,7 @@ def test_all_keys_are_taken_as_they_are_written() -> None:
         ({"region": "Ireland"}, "pattern"),
         ({"roleArn": "autoscaler"}, "pattern"),
         ({"externalId": "customer-7"}, "roleArn"),
-        ({"endpointUrl": "127.0.0.1:5000"}, "no URL"),
+        ({"endpointUrl": "127.0.0.1:5000"}, "is not a valid endpoint URL"),
         ({"endpointUrl": "http://me:secret@host"}, "without credentials"),
         ({"onInstanceRefresh": "wait"}, "holdScaleIn"),
         ({"circuitBreaker": {"failures": 0}}, "greater than or equal to 1"),

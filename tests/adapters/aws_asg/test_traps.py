@@ -1,6 +1,8 @@
 """What is easily got wrong about Auto Scaling groups, each under the name of its trap."""
 
+import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -9,13 +11,13 @@ import pytest
 from adapters.aws_asg.lifecycle import LIFECYCLE
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Conflict, Held, Hold, Phase, Unchanged, Written
-from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection
+from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
 from tests.servers.faults import Fault
 
 pytestmark = pytest.mark.slow
 
 
-def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, connection: Connection) -> None:
+def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, connection: LiveAdapter) -> None:
     """While four of five start, a decision from one would take the other four back."""
     cloud.create("base", 1)
     cloud.world.launch_seconds = 60
@@ -25,7 +27,7 @@ def test_the_base_is_desired_capacity_never_the_running_count(cloud: Cloud, conn
     assert (state.replicas, state.status_replicas, len(running)) == (5, 5, 1)
 
 
-def test_suspended_launch_holds_scale_out_alone(cloud: Cloud, connection: Connection) -> None:
+def test_suspended_launch_holds_scale_out_alone(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS takes the new size and launches nothing, and all of it on the day of the resumption."""
     cloud.create("no-launch", 2)
     cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-launch", ScalingProcesses=["Launch"])
@@ -37,7 +39,7 @@ def test_suspended_launch_holds_scale_out_alone(cloud: Cloud, connection: Connec
     assert connection.scale("no-launch", state, 1) == Written(1)
 
 
-def test_suspended_terminate_holds_scale_in_alone(cloud: Cloud, connection: Connection) -> None:
+def test_suspended_terminate_holds_scale_in_alone(cloud: Cloud, connection: LiveAdapter) -> None:
     """With a reason of its own."""
     cloud.create("no-end", 2)
     cloud.autoscaling.suspend_processes(AutoScalingGroupName="no-end", ScalingProcesses=["Terminate"])
@@ -49,7 +51,7 @@ def test_suspended_terminate_holds_scale_in_alone(cloud: Cloud, connection: Conn
     assert connection.scale("no-end", state, 3) == Written(3)
 
 
-def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connection: Connection) -> None:
+def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connection: LiveAdapter) -> None:
     """The last look before the write sees it."""
     cloud.create("late", 1)
     state = connection.state("late")
@@ -60,7 +62,7 @@ def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connectio
     assert cloud.desired("late") == 1
 
 
-def test_an_instance_refresh_holds_scale_in_and_lets_scale_out_pass(cloud: Cloud, connection: Connection) -> None:
+def test_an_instance_refresh_holds_scale_in_and_lets_scale_out_pass(cloud: Cloud, connection: LiveAdapter) -> None:
     """It may last for hours, in which load must be met; a scale-in could end what is just replaced."""
     cloud.create("refresh", 2)
     state = connection.state("refresh")
@@ -72,7 +74,7 @@ def test_an_instance_refresh_holds_scale_in_and_lets_scale_out_pass(cloud: Cloud
     assert connection.scale("refresh", state, 3) == Written(3)
 
 
-def test_a_refresh_that_has_ended_holds_no_more(cloud: Cloud, connection: Connection) -> None:
+def test_a_refresh_that_has_ended_holds_no_more(cloud: Cloud, connection: LiveAdapter) -> None:
     """What was found once is asked again."""
     cloud.create("ended", 2)
     cloud.autoscaling.start_instance_refresh(AutoScalingGroupName="ended")
@@ -98,14 +100,14 @@ def test_what_a_refresh_holds_is_a_setting(
     assert isinstance(connection.scale("chosen", connection.state("chosen"), size), Held) is held
 
 
-def test_the_groups_own_min_and_max_are_its_limits(cloud: Cloud, connection: Connection) -> None:
+def test_the_groups_own_min_and_max_are_its_limits(cloud: Cloud, connection: LiveAdapter) -> None:
     """They narrow the autoscaler's bounds, and the message says whose they are."""
     cloud.create("limits", 3, least=2, most=4)
     limits = connection.state("limits").limits
     assert (limits.minimum, limits.maximum, limits.source) == (2, 4, "the group's MinSize and MaxSize")
 
 
-def test_a_size_outside_the_limits_is_refused_with_aws_own_words(cloud: Cloud, connection: Connection) -> None:
+def test_a_size_outside_the_limits_is_refused_with_aws_own_words(cloud: Cloud, connection: LiveAdapter) -> None:
     """They may have been narrowed since."""
     cloud.create("narrow", 2, most=4)
     state = connection.state("narrow")
@@ -122,7 +124,7 @@ def test_all_of_lifecycle_state_has_a_meaning() -> None:
     assert set(client.meta.service_model.shape_for("LifecycleState").enum) == LIFECYCLE.keys()
 
 
-def test_an_unknown_lifecycle_state_is_not_ready_and_logged_once(cloud: Cloud, connection: Connection) -> None:
+def test_an_unknown_lifecycle_state_is_not_ready_and_logged_once(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS adds states; what is unknown must not be taken for serving."""
     cloud.create("future", 1)
     name = _put(cloud, "future", "Teleporting")
@@ -133,7 +135,7 @@ def test_an_unknown_lifecycle_state_is_not_ready_and_logged_once(cloud: Cloud, c
     assert [keys["state"] for keys in lines] == ["Teleporting"]
 
 
-def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, connection: Connection) -> None:
+def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, connection: LiveAdapter) -> None:
     """Pending, Pending:Wait, InService: three looks at one launch."""
     cloud.create("hooked", 0)
     cloud.autoscaling.put_lifecycle_hook(
@@ -160,7 +162,7 @@ def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, con
     assert (one.phase, one.ready, one.detail) == (Phase.RUNNING, True, "")
 
 
-def test_terminating_is_deleting_and_counts_no_more(cloud: Cloud, connection: Connection) -> None:
+def test_terminating_is_deleting_and_counts_no_more(cloud: Cloud, connection: LiveAdapter) -> None:
     """Its samples are ignored, as a terminating pod's are."""
     cloud.create("leaving", 2)
     cloud.world.terminate_seconds = 3600
@@ -170,7 +172,7 @@ def test_terminating_is_deleting_and_counts_no_more(cloud: Cloud, connection: Co
     assert (state.replicas, state.status_replicas) == (1, 1)
 
 
-def test_an_unhealthy_instance_is_not_ready(cloud: Cloud, connection: Connection) -> None:
+def test_an_unhealthy_instance_is_not_ready(cloud: Cloud, connection: LiveAdapter) -> None:
     """In service, and about to be replaced."""
     cloud.create("sick", 1)
     cloud.autoscaling.set_instance_health(InstanceId=cloud.ids("sick")[0], HealthStatus="Unhealthy")
@@ -178,7 +180,7 @@ def test_an_unhealthy_instance_is_not_ready(cloud: Cloud, connection: Connection
     assert (one.phase, one.ready) == (Phase.RUNNING, False)
 
 
-def test_standby_is_outside(cloud: Cloud, connection: Connection) -> None:
+def test_standby_is_outside(cloud: Cloud, connection: LiveAdapter) -> None:
     """It is in the group's list, and not in its capacity."""
     cloud.create("aside", 2)
     aside = cloud.ids("aside")[0]
@@ -191,7 +193,7 @@ def test_standby_is_outside(cloud: Cloud, connection: Connection) -> None:
     assert (state.replicas, state.status_replicas) == (1, 1)
 
 
-def test_the_warm_pool_is_outside(cloud: Cloud, connection: Connection) -> None:
+def test_the_warm_pool_is_outside(cloud: Cloud, connection: LiveAdapter) -> None:
     """What waits there, stopped, neither counts nor serves; a scale-out takes it from there."""
     cloud.create("warm", 1, most=3)
     cloud.autoscaling.put_warm_pool(AutoScalingGroupName="warm", MinSize=1)
@@ -203,7 +205,7 @@ def test_the_warm_pool_is_outside(cloud: Cloud, connection: Connection) -> None:
     assert {one.name for one in connection.state("warm").instances} & {one["InstanceId"] for one in pool}
 
 
-def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud, connection: Connection) -> None:
+def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud, connection: LiveAdapter) -> None:
     """Wherever AWS may list them."""
     cloud.create("listed", 1)
     name = _put(cloud, "listed", "Warmed:Running")
@@ -211,7 +213,7 @@ def test_warmed_instances_that_are_listed_in_the_group_are_outside(cloud: Cloud,
 
 
 def test_there_is_no_compare_and_set_so_a_last_look_sees_what_somebody_else_did(
-    cloud: Cloud, connection: Connection
+    cloud: Cloud, connection: LiveAdapter
 ) -> None:
     """Theirs stays."""
     cloud.create("theirs", 1)
@@ -223,7 +225,7 @@ def test_there_is_no_compare_and_set_so_a_last_look_sees_what_somebody_else_did(
     assert cloud.desired("theirs") == 4
 
 
-def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, connection: Connection) -> None:
+def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, connection: LiveAdapter) -> None:
     """The documented limit of a back end without compare-and-set: it is this small, and no larger."""
     cloud.create("gap", 1)
     state = connection.state("gap")
@@ -233,7 +235,7 @@ def test_the_gap_between_the_last_look_and_the_write_is_lost(cloud: Cloud, conne
     assert cloud.desired("gap") == 2
 
 
-def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cloud, connection: Connection) -> None:
+def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cloud, connection: LiveAdapter) -> None:
     """Else a cycle after each scale-out would decide from the old size, and do it again."""
     cloud.create("lag", 1)
     cloud.world.advance(600)
@@ -251,7 +253,7 @@ def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cl
     assert connection.state("lag").replicas == 1
 
 
-def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Cloud, connection: Connection) -> None:
+def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Cloud, connection: LiveAdapter) -> None:
     """Neither what was nor what was written."""
     cloud.create("third", 1)
     assert connection.scale("third", connection.state("third"), 3) == Written(3)
@@ -259,7 +261,7 @@ def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Clou
     assert connection.state("third").replicas == 7
 
 
-def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, connection: Connection) -> None:
+def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, connection: LiveAdapter) -> None:
     """Somebody set it back before any read showed it: after a minute AWS is believed."""
     cloud.create("back", 1)
     cloud.world.advance(600)
@@ -270,8 +272,8 @@ def test_reads_lag_writes_and_a_size_that_never_shows_times_out(cloud: Cloud, co
     assert connection.state("back").replicas == 1
 
 
-def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud, connection: Connection) -> None:
-    """The size before the first is no third value; a second that is refused leaves the first believed."""
+def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud, connection: LiveAdapter) -> None:
+    """The size before the first is not a third value; a second that is refused leaves the first believed."""
     cloud.create("row", 1, most=5)
     cloud.world.advance(600)
     state = connection.state("row")
@@ -284,8 +286,8 @@ def test_reads_lag_writes_and_two_writes_in_a_row_are_both_believed(cloud: Cloud
     assert connection.state("row").replicas == 5
 
 
-def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, connection: Connection) -> None:
-    """The size just written is kept in the state folder."""
+def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:
+    """The size just written is kept in the adapter's memory."""
     cloud.create("restart", 1)
     cloud.world.advance(600)
     state = connection.state("restart")
@@ -294,8 +296,22 @@ def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, c
     assert connect(endpointUrl=cloud.server.url).state("restart").replicas == 3
 
 
+def test_a_write_that_0_1_0_remembered_in_a_file_is_believed(
+    cloud: Cloud, connect: Connect, connection: LiveAdapter, tmp_path: Path
+) -> None:
+    """An upgrade is a restart, too; from then on the adapter's memory has it."""
+    cloud.create("upgraded", 1)
+    at = connection.call().now.isoformat()
+    write = {"change": "one", "passed": [1], "size": 3, "at": at, "ended": []}
+    file = tmp_path / "state" / "writes.json"
+    file.write_text(json.dumps({"upgraded": write}))
+    for _ in range(2):
+        assert connect(endpointUrl=cloud.server.url).state("upgraded").replicas == 3
+        assert not file.exists()
+
+
 def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(
-    cloud: Cloud, connect: Connect, connection: Connection
+    cloud: Cloud, connect: Connect, connection: LiveAdapter
 ) -> None:
     """HPA has windows of its own; who wants AWS's as well says honorCooldown."""
     cloud.create("cool", 1, DefaultCooldown=300)
@@ -311,7 +327,7 @@ def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(
 
 
 def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers(
-    cloud: Cloud, connection: Connection
+    cloud: Cloud, connection: LiveAdapter
 ) -> None:
     """They and we would undo each other's sizes."""
     cloud.create("two", 1)
@@ -329,7 +345,7 @@ def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers
     assert connection.state("one").warnings == ()
 
 
-def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Cloud, connection: Connection) -> None:
+def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Cloud, connection: LiveAdapter) -> None:
     """A warning that is wrong teaches to overlook the right ones."""
     cloud.create("idle", 1)
     forecast = {
@@ -351,7 +367,7 @@ def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Clo
     assert connection.state("idle").warnings == ()
 
 
-def test_other_autoscalers_are_looked_for_every_ten_minutes(cloud: Cloud, connection: Connection) -> None:
+def test_other_autoscalers_are_looked_for_every_ten_minutes(cloud: Cloud, connection: LiveAdapter) -> None:
     """Not every cycle, and not only at the start."""
     cloud.create("later", 1)
     cloud.world.advance(0)

@@ -6,14 +6,14 @@ import pytest
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Conflict, Held, Unchanged, Written
-from tests.adapters.aws_asg.conftest import Cloud, Connect, Connection, mixed
+from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter, mixed
 from tests.servers.faults import Fault
 
 pytestmark = pytest.mark.slow
 _END = "TerminateInstanceInAutoScalingGroup"
 
 
-def test_the_named_are_ended_with_decrement_and_no_size_is_set(cloud: Cloud, connection: Connection) -> None:
+def test_the_named_are_ended_with_decrement_and_no_size_is_set(cloud: Cloud, connection: LiveAdapter) -> None:
     """Setting the size besides would end as many again, of AWS's choice."""
     cloud.create("named", 4)
     ids = cloud.ids("named")
@@ -26,14 +26,14 @@ def test_the_named_are_ended_with_decrement_and_no_size_is_set(cloud: Cloud, con
     assert cloud.server.count(_END) == 2
 
 
-def test_without_names_aws_own_termination_policy_chooses(cloud: Cloud, connection: Connection) -> None:
+def test_without_names_aws_own_termination_policy_chooses(cloud: Cloud, connection: LiveAdapter) -> None:
     """The default."""
     cloud.create("unnamed", 3)
     assert connection.scale("unnamed", connection.state("unnamed"), 1) == Written(1)
     assert cloud.server.count(_END) == 0
 
 
-def test_the_protected_are_never_ended(cloud: Cloud, connection: Connection) -> None:
+def test_the_protected_are_never_ended(cloud: Cloud, connection: LiveAdapter) -> None:
     """TerminateInstance would do it; the operator said not to. The next in rank goes instead."""
     cloud.create("kept", 3)
     ids = cloud.ids("kept")
@@ -44,7 +44,7 @@ def test_the_protected_are_never_ended(cloud: Cloud, connection: Connection) -> 
     assert cloud.ids("kept") == ids[:1]
 
 
-def test_protection_since_the_observation_counts(cloud: Cloud, connection: Connection) -> None:
+def test_protection_since_the_observation_counts(cloud: Cloud, connection: LiveAdapter) -> None:
     """A worker that protects itself for a long job just now. Where nobody may go, nothing is written."""
     cloud.create("busy", 2)
     state, ids = connection.state("busy"), cloud.ids("busy")
@@ -55,7 +55,7 @@ def test_protection_since_the_observation_counts(cloud: Cloud, connection: Conne
     assert cloud.desired("busy") == 2
 
 
-def test_one_decision_never_ends_twice(cloud: Cloud, connect: Connect, connection: Connection) -> None:
+def test_one_decision_never_ends_twice(cloud: Cloud, connect: Connect, connection: LiveAdapter) -> None:
     """Not while reads lag, where the group still looks as it did, and not after a restart."""
     cloud.create("once", 4)
     cloud.world.advance(600)
@@ -69,7 +69,7 @@ def test_one_decision_never_ends_twice(cloud: Cloud, connect: Connect, connectio
     assert cloud.server.count(_END) == 1
 
 
-def test_an_instance_that_was_ended_is_not_ended_again_while_reads_lag(cloud: Cloud, connection: Connection) -> None:
+def test_an_instance_that_was_ended_is_not_ended_again_while_reads_lag(cloud: Cloud, connection: LiveAdapter) -> None:
     """It still shows as in service; ending it twice would take two off the size for one that goes."""
     cloud.create("stale", 4)
     state, ids = connection.state("stale"), cloud.ids("stale")
@@ -83,7 +83,7 @@ def test_an_instance_that_was_ended_is_not_ended_again_while_reads_lag(cloud: Cl
     assert ended == ids[:2]
 
 
-def test_an_answer_that_is_lost_is_not_asked_for_again(cloud: Cloud, connection: Connection) -> None:
+def test_an_answer_that_is_lost_is_not_asked_for_again(cloud: Cloud, connection: LiveAdapter) -> None:
     """It may have been done: whoever tried again might end a second instance."""
     cloud.create("lost", 3)
     state, ids = connection.state("lost"), cloud.ids("lost")
@@ -96,7 +96,7 @@ def test_an_answer_that_is_lost_is_not_asked_for_again(cloud: Cloud, connection:
     assert cloud.server.count(_END) == 1
 
 
-def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: Connection) -> None:
+def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: LiveAdapter) -> None:
     """The cooldown counts what was really done, and the next cycle does the rest."""
     cloud.create("half", 4)
     state, ids = connection.state("half"), cloud.ids("half")
@@ -107,7 +107,7 @@ def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: C
     assert [event for _, event, _ in connection.logger.lines] == ["aws_victims_left"]
 
 
-def test_a_group_that_is_busy_is_held(cloud: Cloud, connection: Connection) -> None:
+def test_a_group_that_is_busy_is_held(cloud: Cloud, connection: LiveAdapter) -> None:
     """ScalingActivityInProgress: nothing failed, it is only not the moment."""
     cloud.create("moment", 2)
     state, ids = connection.state("moment"), cloud.ids("moment")
@@ -116,7 +116,7 @@ def test_a_group_that_is_busy_is_held(cloud: Cloud, connection: Connection) -> N
     assert connection.state("moment").replicas == 2
 
 
-def test_the_weights_of_the_named_stay_within_what_is_to_go(cloud: Cloud, connection: Connection) -> None:
+def test_the_weights_of_the_named_stay_within_what_is_to_go(cloud: Cloud, connection: LiveAdapter) -> None:
     """One of weight 4 is not ended for the sake of 3 units."""
     cloud.create(
         "heavy",

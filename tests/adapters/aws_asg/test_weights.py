@@ -4,12 +4,12 @@ import pytest
 
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetState, Written
-from tests.adapters.aws_asg.conftest import Cloud, Connection, mixed
+from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter, mixed
 
 pytestmark = pytest.mark.slow
 
 
-def test_weighted_groups_count_capacity_units(cloud: Cloud, connection: Connection) -> None:
+def test_weighted_groups_count_capacity_units(cloud: Cloud, connection: LiveAdapter) -> None:
     """Sizes are units, an instance counts for its weight, and the last one launched may exceed what was asked for."""
     overrides = mixed(
         {"InstanceType": "m5.large", "WeightedCapacity": "2"}, {"InstanceType": "m5.2xlarge", "WeightedCapacity": "5"}
@@ -26,7 +26,7 @@ def test_weighted_groups_count_capacity_units(cloud: Cloud, connection: Connecti
 
 @pytest.mark.parametrize(("kind", "weight"), [("vcpu", 2), ("memory-mib", 8192), ("units", 1)])
 def test_attribute_based_groups_count_what_their_size_is_measured_in(
-    cloud: Cloud, connection: Connection, kind: str, weight: int
+    cloud: Cloud, connection: LiveAdapter, kind: str, weight: int
 ) -> None:
     """An m5.large has 2 virtual processors and 8 GiB."""
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}
@@ -44,7 +44,7 @@ def test_attribute_based_groups_count_what_their_size_is_measured_in(
     assert cloud.server.count("DescribeInstanceTypes") == (kind != "units")
 
 
-def test_a_weight_that_cannot_be_known_is_an_error_of_its_group_alone(cloud: Cloud, connection: Connection) -> None:
+def test_a_weight_that_cannot_be_known_is_an_error_of_its_group_alone(cloud: Cloud, connection: LiveAdapter) -> None:
     """One instance taken for one unit of memory would look like a group that is nearly empty."""
     cloud.create("plain", 1)
     requirements = {"VCpuCount": {"Min": 1}, "MemoryMiB": {"Min": 1}, "AllowedInstanceTypes": ["m5.large"]}

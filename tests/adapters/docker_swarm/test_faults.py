@@ -105,8 +105,8 @@ def test_a_list_that_is_refused_concerns_all_and_says_why(
         (403, TargetForbidden, "nothing was changed"),
         (404, TargetNotFound, "nothing was changed"),
         (429, TargetUnavailable, "nothing was changed"),
-        (500, TargetUnavailable, "not known"),
-        (502, TargetUnavailable, "not known"),
+        (500, TargetUnavailable, "unknown until the next cycle"),
+        (502, TargetUnavailable, "unknown until the next cycle"),
     ],
 )
 def test_a_write_that_is_refused_says_whether_anything_changed(
@@ -156,7 +156,7 @@ def test_json_that_is_no_list_of_services_is_unavailable(front: Faults, swarm: D
 
 @pytest.mark.parametrize("answer", [{}, [], "1.41", {"ApiVersion": None}])
 def test_an_engine_without_a_version_is_unavailable(front: Faults, swarm: DockerSwarm, answer: Any) -> None:
-    """The first call is the likeliest to meet something that is no engine."""
+    """The first call is the likeliest to meet something that is not an engine."""
     front.faults.insert(0, says("/version", answer))
     assert type(failing(swarm)) is TargetUnavailable
 
@@ -228,7 +228,7 @@ def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, s
     """The write is not known to have failed, and the next one finds it done."""
     front.faults.insert(0, Fault("POST", delay_seconds=30))
     error = failing_write(swarm, 1)
-    assert "no answer within the cycle's deadline; whether the size was set is not known" in str(error)
+    assert "no answer within the cycle's deadline; whether the size was set is unknown" in str(error)
     front.faults[0] = says("/services/web$", service(size=3))
     assert swarm.scale(ref("web"), change(3, 2), call()) == Unchanged()
 
@@ -302,7 +302,7 @@ def test_a_write_whose_connection_is_cut_is_not_known_to_have_failed(front: Faul
     with scripted(cut) as server:
         error = failing_write(connect(f"tcp://127.0.0.1:{server.port}"))
     assert type(error) is TargetUnavailable
-    assert "closed the connection without an answer; whether the size was set is not known" in str(error)
+    assert "closed the connection without an answer; whether the size was set is unknown" in str(error)
 
 
 def test_a_connection_that_is_refused_names_the_host(connect: Connect) -> None:

@@ -9,30 +9,30 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.docker_swarm import DockerSwarm
-from adapters.docker_swarm.settings import Endpoint, SwarmSettings, Tls, Transport, resolve
+from adapters.docker_swarm.settings import Endpoint, Scheme, SwarmSettings, TlsFiles, resolve
 from autoscaler.errors import AdapterError
 from autoscaler.target import load
 from tests.adapters.docker_swarm.build import adapter, ref
 
 TLS_ENVIRONMENT = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/certs"}
-ENVIRONMENT_TLS = Tls(Path("/certs/ca.pem"), Path("/certs/cert.pem"), Path("/certs/key.pem"))
+ENVIRONMENT_TLS = TlsFiles(Path("/certs/ca.pem"), Path("/certs/cert.pem"), Path("/certs/key.pem"))
 FILE_TLS = {"caFile": "ca.pem", "certFile": "cert.pem", "keyFile": "key.pem"}
 
 
 @pytest.mark.parametrize(
     ("section", "environment", "expected"),
     [
-        ({}, {}, Endpoint(Transport.UNIX, "/var/run/docker.sock")),
-        ({}, {"DOCKER_HOST": ""}, Endpoint(Transport.UNIX, "/var/run/docker.sock")),
-        ({}, {"DOCKER_HOST": "unix:///run/a.sock"}, Endpoint(Transport.UNIX, "/run/a.sock")),
-        ({"host": "unix:///run/b.sock"}, {"DOCKER_HOST": "tcp://c"}, Endpoint(Transport.UNIX, "/run/b.sock")),
-        ({"host": "tcp://a"}, {}, Endpoint(Transport.TCP, "a", 2375)),
-        ({"host": "tcp://[::1]:99"}, {}, Endpoint(Transport.TCP, "::1", 99)),
-        ({"host": "tcp://a"}, TLS_ENVIRONMENT, Endpoint(Transport.TCP, "a", 2376, tls=ENVIRONMENT_TLS)),
-        ({"host": "tcp://a"}, TLS_ENVIRONMENT | {"DOCKER_TLS_VERIFY": ""}, Endpoint(Transport.TCP, "a", 2375)),
-        ({"host": "unix:///s"}, TLS_ENVIRONMENT, Endpoint(Transport.UNIX, "/s")),
-        ({"host": "ssh://me@a:22022"}, TLS_ENVIRONMENT, Endpoint(Transport.SSH, "a", 22022, "me")),
-        ({"host": "ssh://a"}, {}, Endpoint(Transport.SSH, "a")),
+        ({}, {}, Endpoint(Scheme.UNIX, "/var/run/docker.sock")),
+        ({}, {"DOCKER_HOST": ""}, Endpoint(Scheme.UNIX, "/var/run/docker.sock")),
+        ({}, {"DOCKER_HOST": "unix:///run/a.sock"}, Endpoint(Scheme.UNIX, "/run/a.sock")),
+        ({"host": "unix:///run/b.sock"}, {"DOCKER_HOST": "tcp://c"}, Endpoint(Scheme.UNIX, "/run/b.sock")),
+        ({"host": "tcp://a"}, {}, Endpoint(Scheme.TCP, "a", 2375)),
+        ({"host": "tcp://[::1]:99"}, {}, Endpoint(Scheme.TCP, "::1", 99)),
+        ({"host": "tcp://a"}, TLS_ENVIRONMENT, Endpoint(Scheme.TCP, "a", 2376, tls=ENVIRONMENT_TLS)),
+        ({"host": "tcp://a"}, TLS_ENVIRONMENT | {"DOCKER_TLS_VERIFY": ""}, Endpoint(Scheme.TCP, "a", 2375)),
+        ({"host": "unix:///s"}, TLS_ENVIRONMENT, Endpoint(Scheme.UNIX, "/s")),
+        ({"host": "ssh://me@a:22022"}, TLS_ENVIRONMENT, Endpoint(Scheme.SSH, "a", 22022, "me")),
+        ({"host": "ssh://a"}, {}, Endpoint(Scheme.SSH, "a")),
     ],
 )
 def test_the_file_goes_before_the_environment_and_both_before_the_default(
@@ -46,21 +46,21 @@ def test_the_files_certificates_go_before_the_environments(tmp_path: Path) -> No
     """Paths are relative to the configuration file."""
     section = {"host": "tcp://a", "tls": FILE_TLS}
     settings = SwarmSettings.model_validate(section, context={"folder": tmp_path})
-    tls = Tls(tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem")
-    assert resolve(settings, TLS_ENVIRONMENT) == Endpoint(Transport.TCP, "a", 2376, tls=tls)
+    tls = TlsFiles(tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem")
+    assert resolve(settings, TLS_ENVIRONMENT) == Endpoint(Scheme.TCP, "a", 2376, tls=tls)
 
 
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ({"host": "a:2375"}, "no engine's address; write unix:///var/run/docker.sock, tcp"),
-        ({"host": "tcp://"}, "no engine's address"),
-        ({"host": "tcp://a:port"}, "no engine's address"),
-        ({"host": "tcp://a/path"}, "no engine's address"),
-        ({"host": "tcp://me@a"}, "no engine's address"),
-        ({"host": "ssh://-oProxyCommand=x"}, "no engine's address"),
+        ({"host": "a:2375"}, "is not a valid engine address; write unix:///var/run/docker.sock, tcp"),
+        ({"host": "tcp://"}, "is not a valid engine address"),
+        ({"host": "tcp://a:port"}, "is not a valid engine address"),
+        ({"host": "tcp://a/path"}, "is not a valid engine address"),
+        ({"host": "tcp://me@a"}, "is not a valid engine address"),
+        ({"host": "ssh://-oProxyCommand=x"}, "is not a valid engine address"),
         ({"host": "unix://docker.sock"}, "no absolute path"),
-        ({"host": "fd://"}, "no engine's address"),
+        ({"host": "fd://"}, "is not a valid engine address"),
         ({"host": "unix:///s", "tls": {}}, "tls is only for a tcp:// host"),
         ({"host": "tcp://a", "tls": {"certFile": "c"}}, "certFile and keyFile belong together"),
         ({"hosts": "tcp://a"}, "Extra inputs"),
@@ -88,7 +88,7 @@ def test_a_secret_file_that_is_absent_stops_the_start(tmp_path: Path) -> None:
 def test_a_wrong_docker_host_names_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stands in no file: the message must say where it comes from."""
     monkeypatch.setenv("DOCKER_HOST", "fd://")
-    with pytest.raises(AdapterError, match="DOCKER_HOST: 'fd://' is no engine's address"):
+    with pytest.raises(AdapterError, match="DOCKER_HOST: 'fd://' is not a valid engine address"):
         adapter(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_names_that_no_service_can_have(name: str) -> None:
     """Known offline, so `check` says it."""
     problem = DockerSwarm.target_problem(ref(name), SwarmSettings())
     assert problem is not None
-    assert problem.startswith(f"name: {name!r} is no service's name")
+    assert problem.startswith(f"name: {name!r} is not a valid service name")
 
 
 def test_the_type_is_installed() -> None:

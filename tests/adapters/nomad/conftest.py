@@ -22,7 +22,7 @@ def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
         yield server
 
 
-class Connection:
+class LiveAdapter:
     """An adapter and the calls that the daemon would make."""
 
     def __init__(self, state: Path, **settings: object) -> None:
@@ -63,7 +63,7 @@ class Connection:
             return error
 
 
-Connect = Callable[..., Connection]
+Connect = Callable[..., LiveAdapter]
 
 
 @pytest.fixture
@@ -72,10 +72,10 @@ def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect
     for variable in ("ADDR", "REGION", "NAMESPACE", "TOKEN", "CACERT", "CLIENT_CERT", "CLIENT_KEY", "SKIP_VERIFY"):
         monkeypatch.delenv(f"NOMAD_{variable}", raising=False)
     monkeypatch.delenv("NOMAD_TLS_SERVER_NAME", raising=False)
-    made: list[Connection] = []
+    made: list[LiveAdapter] = []
 
-    def build(**settings: object) -> Connection:
-        made.append(Connection(tmp_path / "state", **settings))
+    def build(**settings: object) -> LiveAdapter:
+        made.append(LiveAdapter(tmp_path / "state", **settings))
         return made[-1]
 
     yield build
@@ -91,12 +91,12 @@ def proxy(nomad: NomadServer) -> Iterator[Faults]:
 
 
 @pytest.fixture
-def direct(connect: Connect, nomad: NomadServer) -> Connection:
+def direct(connect: Connect, nomad: NomadServer) -> LiveAdapter:
     """A connection to the agent."""
     return connect(address=nomad.url)
 
 
 @pytest.fixture
-def proxied(connect: Connect, proxy: Faults) -> Connection:
+def proxied(connect: Connect, proxy: Faults) -> LiveAdapter:
     """A connection to the agent through the proxy."""
     return connect(address=proxy.url)

@@ -9,14 +9,14 @@ from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, TargetNotScalable, TargetRefused, TargetUnavailable
 from autoscaler.model import Decision, Held, HoldReason, Outcome, Proposed, Status, Written
 from autoscaler.target import Announces
-from tests.adapters.nomad.conftest import Connect, Connection
+from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, running_faults
 from tests.servers.nomad import NomadServer, service
 
 pytestmark = pytest.mark.slow
 
 
-def _decision(connection: Connection, name: str, outcome: Outcome | None) -> Decision:
+def _decision(connection: LiveAdapter, name: str, outcome: Outcome | None) -> Decision:
     return Decision(
         name="web",
         target=connection.ref(name),
@@ -34,7 +34,7 @@ def _decision(connection: Connection, name: str, outcome: Outcome | None) -> Dec
     )
 
 
-def _announce(connection: Connection, name: str, outcome: Outcome | None) -> None:
+def _announce(connection: LiveAdapter, name: str, outcome: Outcome | None) -> None:
     decision = _decision(connection, name, outcome)
     connection.adapter.announce(decision.target, decision, connection.call())
 
@@ -45,12 +45,12 @@ def _events(nomad: NomadServer, job: str) -> list[dict[str, Any]]:
     return list(found or ())
 
 
-def test_the_adapter_announces(direct: Connection) -> None:
+def test_the_adapter_announces(direct: LiveAdapter) -> None:
     """The house asks for the protocol, not for the method."""
     assert isinstance(direct.adapter, Announces)
 
 
-def test_a_failed_write_is_recorded_without_a_count(direct: Connection, nomad: NomadServer) -> None:
+def test_a_failed_write_is_recorded_without_a_count(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad refuses an event that has both a count and the error flag."""
     nomad.register(service("failure"))
     before = direct.state("failure/work")
@@ -61,7 +61,7 @@ def test_a_failed_write_is_recorded_without_a_count(direct: Connection, nomad: N
     assert direct.state("failure/work").revision == before.revision
 
 
-def test_a_failure_is_recorded_once_per_change_of_state(direct: Connection, nomad: NomadServer) -> None:
+def test_a_failure_is_recorded_once_per_change_of_state(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad keeps 20 events a group: the same failure every 15 s would push out everything else in 5 minutes."""
     nomad.register(service("lasting"))
     for attempt in range(3):
@@ -76,15 +76,15 @@ def test_a_failure_is_recorded_once_per_change_of_state(direct: Connection, noma
 
 @pytest.mark.parametrize("outcome", [None, Held(HoldReason("DeploymentActive", "wait")), TargetNotScalable("system")])
 def test_what_is_no_failed_write_leaves_no_event(
-    direct: Connection, nomad: NomadServer, outcome: Outcome | None
+    direct: LiveAdapter, nomad: NomadServer, outcome: Outcome | None
 ) -> None:
-    """A hold is no failure, and what cannot be scaled has no events."""
+    """A hold is not a failure, and what cannot be scaled has no events."""
     nomad.register(service("silent"))
     _announce(direct, "silent/work", outcome)
     assert _events(nomad, "silent") == []
 
 
-def test_a_dry_run_leaves_no_event(direct: Connection, nomad: NomadServer) -> None:
+def test_a_dry_run_leaves_no_event(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A dry run changes nothing, not even a history."""
     nomad.register(service("dry"))
     _announce(direct, "dry/work", Proposed(3))

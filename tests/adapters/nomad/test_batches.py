@@ -4,7 +4,7 @@ import pytest
 
 from autoscaler.errors import TargetError
 from autoscaler.model import TargetRef
-from tests.adapters.nomad.conftest import Connection
+from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, service
 
@@ -12,12 +12,12 @@ pytestmark = pytest.mark.slow
 _NOWHERE = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
 
 
-def _failed(connection: Connection, targets: list[TargetRef]) -> bool:
+def _failed(connection: LiveAdapter, targets: list[TargetRef]) -> bool:
     """Whether some were not read in time: the next look goes on where this one ended."""
     return any(isinstance(one, TargetError) for one in connection.adapter.observe(targets, connection.call()).values())
 
 
-def _sizes(connection: Connection, targets: list[TargetRef]) -> list[int]:
+def _sizes(connection: LiveAdapter, targets: list[TargetRef]) -> list[int]:
     answer = connection.adapter.observe(targets, connection.call(60))
     states = [answer[target] for target in targets]
     failed = [state for state in states if isinstance(state, TargetError)]
@@ -26,7 +26,7 @@ def _sizes(connection: Connection, targets: list[TargetRef]) -> list[int]:
 
 
 def test_a_thousand_quiet_groups_cost_at_most_five_requests(
-    proxied: Connection, proxy: Faults, nomad: NomadServer
+    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
     """The bill must not grow with the number of groups; one that moved costs one request more."""
     jobs = [service(f"quiet-{number}", Constraints=_NOWHERE) for number in range(1000)]
@@ -44,7 +44,7 @@ def test_a_thousand_quiet_groups_cost_at_most_five_requests(
 
 
 def test_an_allocation_is_read_in_full_once_and_when_it_changes(
-    proxied: Connection, proxy: Faults, nomad: NomadServer
+    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
     """What the list lacks is kept: three requests when nothing moved."""
     nomad.register(service("kept", count=2))
@@ -60,9 +60,9 @@ def test_an_allocation_is_read_in_full_once_and_when_it_changes(
 
 
 def test_an_allocation_collected_since_it_was_listed_is_gone(
-    proxied: Connection, proxy: Faults, nomad: NomadServer
+    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """Its long form answers 404, which is no failure of the target."""
+    """Its long form answers 404, which is not a failure of the target."""
     nomad.register(service("gone"))
     nomad.wait(lambda: nomad.allocations("gone"), "allocation")
     proxy.faults.append(Fault("/v1/allocation/", 404, "alloc not found"))
@@ -70,7 +70,7 @@ def test_an_allocation_collected_since_it_was_listed_is_gone(
     assert (state.replicas, state.instances) == (1, ())
 
 
-def test_many_new_allocations_are_read_in_one_list(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+def test_many_new_allocations_are_read_in_one_list(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
     """A daemon that starts on a full cluster must not ask for each allocation by itself."""
     nomad.register(service("crowd", count=30))
     nomad.wait(lambda: len(nomad.allocations("crowd")) == 30, "allocations")
@@ -83,7 +83,7 @@ def test_many_new_allocations_are_read_in_one_list(proxied: Connection, proxy: F
 
 
 def test_lists_are_read_page_after_page(
-    proxied: Connection, proxy: Faults, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch
+    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cluster may have more jobs than one reply should carry."""
     monkeypatch.setattr("adapters.nomad.client.PER_PAGE", 2)
@@ -94,14 +94,14 @@ def test_lists_are_read_page_after_page(
     assert proxy.count("/v1/jobs.*next_token=") == 2
 
 
-def test_few_jobs_are_picked_by_the_server(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+def test_few_jobs_are_picked_by_the_server(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
     """Whoever scales one job of a large cluster is not sent the others."""
     nomad.register(service("picked"))
     proxied.state("picked/work")
     assert proxy.count("filter=.*picked") == proxy.count("/v1/(jobs|deployments|allocations)")
 
 
-def test_an_id_that_a_filter_cannot_quote_is_found(proxied: Connection, nomad: NomadServer) -> None:
+def test_an_id_that_a_filter_cannot_quote_is_found(proxied: LiveAdapter, nomad: NomadServer) -> None:
     """The filter language has no escapes; then the list is chosen from here."""
     nomad.register(service('od"d'))
     assert proxied.state('od"d/work').replicas == 1

@@ -13,7 +13,7 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.model import Conflict, TargetState, Written
-from tests.adapters.nomad.conftest import Connect, Connection
+from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, service
 from tests.servers.ports import free_port
@@ -38,7 +38,7 @@ _REFUSALS = ("unauthorized", "forbidden", "throttled", "broken", "bad gateway")
 
 
 @pytest.fixture
-def at_one(proxied: Connection, proxy: Faults, nomad: NomadServer) -> Iterator[TargetState]:
+def at_one(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> Iterator[TargetState]:
     """The state of a job `faulty` at count 1; it must have that count afterwards too."""
     nomad.register(service("faulty"))
     seen = proxied.state("faulty/work")
@@ -50,7 +50,7 @@ def at_one(proxied: Connection, proxy: Faults, nomad: NomadServer) -> Iterator[T
 
 @pytest.mark.parametrize("name", _FAULTS)
 def test_observe_reports_a_fault_as_what_it_is(
-    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
     """An outage must never look like no instances, and a refusal of credentials not like an outage."""
     fault, expected, said = _FAULTS[name]
@@ -62,7 +62,7 @@ def test_observe_reports_a_fault_as_what_it_is(
 
 @pytest.mark.parametrize("name", _FAULTS)
 def test_scale_reports_a_fault_as_what_it_is(
-    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
     """Where the last look before the write fails, nothing is written."""
     fault, expected, said = _FAULTS[name]
@@ -75,7 +75,7 @@ def test_scale_reports_a_fault_as_what_it_is(
 
 @pytest.mark.parametrize("name", [*_REFUSALS, "not JSON", "empty entries"])
 def test_a_write_that_fails_is_reported_as_what_it_is(
-    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
     """The look went well and the write did not."""
     fault, expected, said = _FAULTS[name]
@@ -87,7 +87,7 @@ def test_a_write_that_fails_is_reported_as_what_it_is(
 
 @pytest.mark.parametrize("listed", ["jobs", "deployments", "allocations"])
 def test_a_list_that_fails_is_not_an_empty_one(
-    proxied: Connection, proxy: Faults, at_one: TargetState, listed: str
+    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, listed: str
 ) -> None:
     """Without deployments there would be no hold, without allocations no instances."""
     proxy.faults.append(Fault(f"/v1/{listed}", 500, "lost"))
@@ -95,7 +95,7 @@ def test_a_list_that_fails_is_not_an_empty_one(
 
 
 def test_half_of_a_batch_failing_leaves_the_other_half(
-    proxied: Connection, proxy: Faults, at_one: TargetState, nomad: NomadServer
+    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, nomad: NomadServer
 ) -> None:
     """One job whose description cannot be read fails alone, and is read the next time."""
     nomad.register(service("half"))
@@ -125,7 +125,7 @@ _SLOW = {
 
 @pytest.mark.parametrize("name", _SLOW)
 def test_a_slow_server_is_left_at_the_deadline(
-    proxied: Connection, proxy: Faults, at_one: TargetState, name: str
+    proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
     """Each byte of a trickle comes in time, and the whole never does."""
     proxy.faults.append(_SLOW[name])
@@ -165,7 +165,7 @@ def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None
 
 
 def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
-    proxied: Connection, proxy: Faults, nomad: NomadServer
+    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
     """A daemon that starts on a large cluster gets there, some jobs each cycle; those read do not wait."""
     names = [f"queue-{number}" for number in range(8)]
@@ -185,7 +185,7 @@ def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
 
 
 def test_a_write_without_an_answer_is_of_unknown_outcome(
-    proxied: Connection, proxy: Faults, at_one: TargetState
+    proxied: LiveAdapter, proxy: Faults, at_one: TargetState
 ) -> None:
     """The message says so; the next observation shows which."""
     proxy.faults.append(Fault("POST", delay_seconds=60))
@@ -194,7 +194,7 @@ def test_a_write_without_an_answer_is_of_unknown_outcome(
     assert "unknown" in str(outcome)
 
 
-def test_the_connection_works_again_after_a_fault(proxied: Connection, proxy: Faults, at_one: TargetState) -> None:
+def test_the_connection_works_again_after_a_fault(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:
     """A reply that was left half way must not be read as the next one's beginning."""
     proxy.faults.append(_SLOW["trickling"])
     target = proxied.ref("faulty/work")
@@ -203,7 +203,7 @@ def test_the_connection_works_again_after_a_fault(proxied: Connection, proxy: Fa
     assert proxied.state("faulty/work").replicas == 1
 
 
-def test_a_target_deleted_between_observe_and_scale_is_not_found(direct: Connection, nomad: NomadServer) -> None:
+def test_a_target_deleted_between_observe_and_scale_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nothing brings it back by accident."""
     nomad.register(service("deleted"))
     seen = direct.state("deleted/work")
@@ -213,7 +213,7 @@ def test_a_target_deleted_between_observe_and_scale_is_not_found(direct: Connect
 
 
 def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(
-    proxied: Connection, proxy: Faults, nomad: NomadServer
+    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
     """After the last look, before the write."""
     nomad.register(service("vanished"))
@@ -222,7 +222,7 @@ def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(
     assert isinstance(proxied.scale("vanished/work", seen, 3), TargetNotFound)
 
 
-def test_an_outside_change_between_observe_and_scale_wins(direct: Connection, nomad: NomadServer) -> None:
+def test_an_outside_change_between_observe_and_scale_wins(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Theirs stays, and the next cycle decides from it."""
     nomad.register(service("outside"))
     seen = direct.state("outside/work")
@@ -233,13 +233,13 @@ def test_an_outside_change_between_observe_and_scale_wins(direct: Connection, no
     assert direct.scale("outside/work", again, 2) == Written(2)
 
 
-def test_http_409_is_a_conflict(proxied: Connection, proxy: Faults, at_one: TargetState) -> None:
+def test_http_409_is_a_conflict(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:
     """What a gateway in front of Nomad may make of it."""
     proxy.faults.append(Fault("POST", 409, "changed meanwhile"))
     assert isinstance(proxied.scale("faulty/work", at_one, 3), Conflict)
 
 
-def test_another_refusal_of_a_write_is_refused(proxied: Connection, proxy: Faults, at_one: TargetState) -> None:
+def test_another_refusal_of_a_write_is_refused(proxied: LiveAdapter, proxy: Faults, at_one: TargetState) -> None:
     """A cluster-wide limit on counts comes as HTTP 500, and a retry cannot help."""
     said = "total count was greater than configured job_max_count: 9 > 8"
     proxy.faults.append(Fault("POST", 500, said))

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from autoscaler.model import Hold, Phase
-from tests.adapters.nomad.conftest import Connection
+from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.nomad import NomadServer, deployed, service
 
 pytestmark = pytest.mark.slow
 _MIB = 2**20
 
 
-def test_an_allocation_is_known_by_everything_a_label_may_say(direct: Connection, nomad: NomadServer) -> None:
+def test_an_allocation_is_known_by_everything_a_label_may_say(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad's metrics say alloc_id, service discovery an address, people the short id."""
     nomad.register(service("named", group={"Networks": [{"DynamicPorts": [{"Label": "http"}]}]}))
     state = direct.wait_for("named/work", lambda seen: seen.status_replicas == 1, "to have an allocation")
@@ -32,7 +32,7 @@ def test_an_allocation_is_known_by_everything_a_label_may_say(direct: Connection
     }
 
 
-def test_reservations_are_those_of_what_lasts(direct: Connection, nomad: NomadServer) -> None:
+def test_reservations_are_those_of_what_lasts(direct: LiveAdapter, nomad: NomadServer) -> None:
     """MHz and bytes, in thousandths; a prestart task has ended when the load comes, a sidecar has not."""
     job = service("reserved")
     (main,) = job["TaskGroups"][0]["Tasks"]
@@ -53,7 +53,7 @@ def test_reservations_are_those_of_what_lasts(direct: Connection, nomad: NomadSe
     assert instance.requests == {"cpu": 40_000, "memory": 20 * _MIB * 1000}
 
 
-def test_running_without_a_deployment_knows_no_health(direct: Connection, nomad: NomadServer) -> None:
+def test_running_without_a_deployment_knows_no_health(direct: LiveAdapter, nomad: NomadServer) -> None:
     """None, which counts as ready: nobody will ever say more."""
     before = datetime.now(UTC)
     nomad.register(service("plain"))
@@ -64,7 +64,7 @@ def test_running_without_a_deployment_knows_no_health(direct: Connection, nomad:
     assert before - timedelta(seconds=1) <= instance.started_at <= datetime.now(UTC)
 
 
-def test_what_a_deployment_has_not_judged_yet_is_not_ready(direct: Connection, nomad: NomadServer) -> None:
+def test_what_a_deployment_has_not_judged_yet_is_not_ready(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Its `min_healthy_time` is Nomad's readiness probe; afterwards the verdict's time is the transition."""
     nomad.register(service("judged", Update=deployed(MinHealthyTime=2 * 10**9)))
     waiting = direct.wait_for("judged/work", lambda seen: any(i.phase is Phase.RUNNING for i in seen.instances), "up")
@@ -78,7 +78,7 @@ def test_what_a_deployment_has_not_judged_yet_is_not_ready(direct: Connection, n
     assert instance.ready_transition >= instance.started_at + timedelta(seconds=2)
 
 
-def test_what_ran_before_a_deployment_stays_ready_in_it(direct: Connection, nomad: NomadServer) -> None:
+def test_what_ran_before_a_deployment_stays_ready_in_it(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A new count takes every allocation into a new deployment; the old ones carry the load meanwhile."""
     nomad.register(service("veteran", Update=deployed()))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/veteran/deployments"), "deployment")
@@ -89,7 +89,7 @@ def test_what_ran_before_a_deployment_stays_ready_in_it(direct: Connection, noma
     assert [one.ready for one in state.instances if one.name != first] == [False]
 
 
-def test_an_allocation_that_is_told_to_stop_is_deleting(direct: Connection, nomad: NomadServer) -> None:
+def test_an_allocation_that_is_told_to_stop_is_deleting(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Its samples are those of a worker that leaves, and it does not count any more."""
     stubborn = {"KillTimeout": 5 * 10**9}
     nomad.register(service("leaving", count=2, command="trap '' INT TERM; sleep 1000 & wait; wait", task=stubborn))
@@ -100,7 +100,7 @@ def test_an_allocation_that_is_told_to_stop_is_deleting(direct: Connection, noma
     direct.wait_for("leaving/work", lambda seen: len(seen.instances) == 1, "to be rid of it")
 
 
-def test_a_failed_allocation_says_why_until_it_is_replaced(direct: Connection, nomad: NomadServer) -> None:
+def test_a_failed_allocation_says_why_until_it_is_replaced(direct: LiveAdapter, nomad: NomadServer) -> None:
     """It exists and does nothing, as a failed pod."""
     never = {"ReschedulePolicy": {"Attempts": 0, "Unlimited": False, "Interval": 10**9}}
     nomad.register(service("failing", command="exit 3", group=never))
@@ -110,7 +110,7 @@ def test_a_failed_allocation_says_why_until_it_is_replaced(direct: Connection, n
     assert "task main: " in instance.detail
 
 
-def test_what_cannot_start_is_pending_and_says_why(direct: Connection, nomad: NomadServer) -> None:
+def test_what_cannot_start_is_pending_and_says_why(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A task that restarts with a delay is pending meanwhile."""
     task = {"RestartPolicy": {"Attempts": 100, "Mode": "delay", "Interval": 3600 * 10**9, "Delay": 60 * 10**9}}
     nomad.register(service("waiting", command="exit 1", task=task))
@@ -121,7 +121,7 @@ def test_what_cannot_start_is_pending_and_says_why(direct: Connection, nomad: No
     nomad.purge("waiting")
 
 
-def test_allocations_that_ended_well_are_gone(direct: Connection, nomad: NomadServer) -> None:
+def test_allocations_that_ended_well_are_gone(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad lists them until they are collected."""
     nomad.register(service("ended", count=2))
     direct.wait_for("ended/work", lambda seen: seen.status_replicas == 2, "up")

@@ -11,7 +11,7 @@ import pytest
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetState, Written
 from autoscaler.target.contract import AdapterContract
-from tests.adapters.nomad.conftest import Connect, Connection
+from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.adapters.nomad.test_contract import NomadHarness, prepare
 from tests.servers.nomad import NomadServer, running_nomad, service
 
@@ -180,6 +180,6 @@ def test_the_environment_is_enough(
     for variable, value in secured.server.environment.items():
         if variable != "NOMAD_TOKEN":
             monkeypatch.setenv(variable, value)
-    connection: Connection = connect()
+    connection: LiveAdapter = connect()
     seen = connection.state("safe/work")
     assert connection.scale("safe/work", seen, seen.replicas + 1) == Written(seen.replicas + 1)

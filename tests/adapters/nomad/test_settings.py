@@ -90,7 +90,7 @@ def test_the_file_goes_before_the_environment(tmp_path: Path) -> None:
         ({"address": "http://nomad.example:0"}, "port"),
         ({"address": "http://nomad.example/?region=a"}, "write it as http://127.0.0.1:4646"),
         ({"address": "http://me:secret@nomad.example"}, "use tokenFile"),
-        ({"namespace": "*"}, "no single namespace"),
+        ({"namespace": "*"}, "is not a single namespace"),
         ({"tls": {"certFile": "cert.pem"}}, "go together"),
         ({"adress": "http://a"}, "adress"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetRefused
 from autoscaler.model import Conflict, Held, Hold, Limits, Unchanged, Written
-from tests.adapters.nomad.conftest import Connection
+from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, deployed, service
 
@@ -23,7 +23,7 @@ def _scaling(minimum: int, maximum: int, **further: Any) -> dict[str, Any]:
     return {"Scaling": {"Min": minimum, "Max": maximum, "Enabled": True, **further}}
 
 
-def test_an_active_deployment_holds_both_directions(direct: Connection, nomad: NomadServer) -> None:
+def test_an_active_deployment_holds_both_directions(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Every count change of such a job makes a deployment, and Nomad refuses the next one until it has ended."""
     nomad.register(service("hold", Update=deployed(MinHealthyTime=3 * 10**9)))
     state = direct.wait_for("hold/work", lambda seen: seen.hold != Hold(), "to be held")
@@ -37,7 +37,7 @@ def test_an_active_deployment_holds_both_directions(direct: Connection, nomad: N
 
 
 def test_scaling_blocked_due_to_an_active_deployment_is_held(
-    proxied: Connection, proxy: Faults, nomad: NomadServer
+    proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
     """A deployment that begins between the look and the write: no failure, no cooldown."""
     nomad.register(service("blocked"))
@@ -54,7 +54,7 @@ def test_scaling_blocked_due_to_an_active_deployment_is_held(
     nomad.purge("blocked")
 
 
-def test_max_parallel_zero_makes_no_deployment(direct: Connection, nomad: NomadServer) -> None:
+def test_max_parallel_zero_makes_no_deployment(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Such a job can be scaled again at once."""
     nomad.register(service("free"))
     for size in (2, 1):
@@ -62,7 +62,7 @@ def test_max_parallel_zero_makes_no_deployment(direct: Connection, nomad: NomadS
     assert direct.state("free/work").hold == Hold()
 
 
-def test_a_conflicting_job_modify_index_is_a_conflict(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+def test_a_conflicting_job_modify_index_is_a_conflict(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
     """Nomad answers HTTP 500; somebody scaled between our re-read and our write, and theirs stays."""
     nomad.register(service("race"))
     seen = proxied.state("race/work")
@@ -72,7 +72,7 @@ def test_a_conflicting_job_modify_index_is_a_conflict(proxied: Connection, proxy
     assert proxied.state("race/work").replicas == 2
 
 
-def test_without_a_revision_the_last_look_guards_the_write(direct: Connection, nomad: NomadServer) -> None:
+def test_without_a_revision_the_last_look_guards_the_write(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A decision from before a restart knows the size it saw and nothing else."""
     nomad.register(service("unguarded"))
     seen = replace(direct.state("unguarded/work"), revision=None)
@@ -80,7 +80,7 @@ def test_without_a_revision_the_last_look_guards_the_write(direct: Connection, n
     assert isinstance(direct.scale("unguarded/work", seen, 3), Conflict)
 
 
-def test_the_same_count_again_is_not_written(proxied: Connection, proxy: Faults, nomad: NomadServer) -> None:
+def test_the_same_count_again_is_not_written(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
     """Nomad would accept it and move the index, which looks like a change to everybody who watches."""
     nomad.register(service("same"))
     before = _index(nomad, "same")
@@ -89,7 +89,7 @@ def test_the_same_count_again_is_not_written(proxied: Connection, proxy: Faults,
     assert proxy.count("POST") == 0
 
 
-def test_the_scaling_min_and_max_are_the_targets_limits(direct: Connection, nomad: NomadServer) -> None:
+def test_the_scaling_min_and_max_are_the_targets_limits(direct: LiveAdapter, nomad: NomadServer) -> None:
     """They narrow the autoscaler's bounds, so that no refused write is tried."""
     nomad.register(service("bounded", group=_scaling(1, 8)))
     limits = direct.state("bounded/work").limits
@@ -101,7 +101,7 @@ def test_the_scaling_min_and_max_are_the_targets_limits(direct: Connection, noma
 
 @pytest.mark.parametrize(("size", "number"), [(9, "9 > 8"), (0, "0 < 1")])
 def test_a_count_outside_the_scaling_min_and_max_is_refused(
-    direct: Connection, nomad: NomadServer, size: int, number: str
+    direct: LiveAdapter, nomad: NomadServer, size: int, number: str
 ) -> None:
     """Limits that were narrowed since the look: the refusal carries both numbers."""
     nomad.register(service("refusing", group=_scaling(1, 8)))
@@ -111,7 +111,7 @@ def test_a_count_outside_the_scaling_min_and_max_is_refused(
     assert direct.state("refusing/work").replicas == 1
 
 
-def test_a_group_that_does_not_exist_is_not_found(direct: Connection, nomad: NomadServer) -> None:
+def test_a_group_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The message names the groups that there are."""
     nomad.register(service("grouped"))
     found = direct.look("grouped/wrok")
@@ -119,7 +119,7 @@ def test_a_group_that_does_not_exist_is_not_found(direct: Connection, nomad: Nom
     assert "work" in str(found)
 
 
-def test_a_stopped_job_is_not_scalable(direct: Connection, nomad: NomadServer) -> None:
+def test_a_stopped_job_is_not_scalable(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad accepts a new count for it with 200, and nothing ever starts."""
     nomad.register(service("stopped"))
     seen = direct.state("stopped/work")
@@ -140,7 +140,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_jobs_without_a_count_to_set_are_not_scalable(direct: Connection, nomad: NomadServer, kind: str) -> None:
+def test_jobs_without_a_count_to_set_are_not_scalable(direct: LiveAdapter, nomad: NomadServer, kind: str) -> None:
     """They fail alone, with the reason; another job on the same connection does not notice."""
     name = f"kind-{kind}"
     job = service(name, command="exit 0", **_KINDS[kind])
@@ -155,7 +155,7 @@ def test_jobs_without_a_count_to_set_are_not_scalable(direct: Connection, nomad:
     assert not isinstance(answer[targets[1]], TargetError)
 
 
-def test_a_region_that_does_not_exist_is_not_found(direct: Connection, nomad: NomadServer) -> None:
+def test_a_region_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad answers HTTP 500 "No path to region"; a retry cannot help, and the other regions go on."""
     nomad.register(service("regional"))
     here, nowhere = direct.ref("regional/work", region="global"), direct.ref("regional/work", region="nowhere")
@@ -165,7 +165,7 @@ def test_a_region_that_does_not_exist_is_not_found(direct: Connection, nomad: No
     assert not isinstance(answer[here], TargetError)
 
 
-def test_the_same_job_in_two_namespaces_is_two_targets(direct: Connection, nomad: NomadServer) -> None:
+def test_the_same_job_in_two_namespaces_is_two_targets(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A request without its namespace would silently scale the job of `default`."""
     nomad.ask("POST", "/v1/namespace/other", {"Name": "other"})
     nomad.register(service("twin"))
@@ -178,7 +178,7 @@ def test_the_same_job_in_two_namespaces_is_two_targets(direct: Connection, nomad
     assert direct.state("twin/work").replicas == 1
 
 
-def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: Connection, nomad: NomadServer) -> None:
+def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Two autoscalers on one group undo each other's work."""
     nomad.register(service("policy", group=_scaling(1, 8, Policy={"cooldown": "1m"})))
     assert any("two autoscalers" in warning for warning in direct.state("policy/work").warnings)
@@ -186,7 +186,7 @@ def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: Connection, nomad: 
     assert not any("policy" in warning for warning in direct.state("no-policy/work").warnings)
 
 
-def test_a_job_whose_id_holds_a_slash_is_found(direct: Connection, nomad: NomadServer) -> None:
+def test_a_job_whose_id_holds_a_slash_is_found(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The name is split at the last slash, and the id is quoted in paths."""
     nomad.register(service("team/web"))
     seen = direct.state("team/web/work")
@@ -194,7 +194,7 @@ def test_a_job_whose_id_holds_a_slash_is_found(direct: Connection, nomad: NomadS
     assert direct.state("team/web/work").replicas == 2
 
 
-def test_canaries_do_not_count(direct: Connection, nomad: NomadServer) -> None:
+def test_canaries_do_not_count(direct: LiveAdapter, nomad: NomadServer) -> None:
     """They run beside the count until they are promoted."""
     nomad.register(service("canary", Update=deployed(Canary=1)))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/canary/deployments"), "deployment")
@@ -206,7 +206,7 @@ def test_canaries_do_not_count(direct: Connection, nomad: NomadServer) -> None:
     assert state.hold.scale_out is not None
 
 
-def test_unhealthy_is_not_ready(direct: Connection, nomad: NomadServer) -> None:
+def test_unhealthy_is_not_ready(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A deployment's verdict on an allocation that runs, with the time it was given."""
     failing = deployed(HealthyDeadline=10**9, ProgressDeadline=2 * 10**9, MinHealthyTime=9 * 10**8)
     task = {"RestartPolicy": {"Attempts": 100, "Mode": "delay", "Interval": 3600 * 10**9, "Delay": 10**8}}
@@ -220,7 +220,7 @@ def test_unhealthy_is_not_ready(direct: Connection, nomad: NomadServer) -> None:
     nomad.purge("sick")
 
 
-def test_a_collected_deployment_is_none(direct: Connection, nomad: NomadServer) -> None:
+def test_a_collected_deployment_is_none(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Garbage collection removes what has ended; it must look neither like a hold nor like an error."""
     nomad.register(service("collected", Update=deployed()))
     nomad.wait(lambda: nomad.ask("GET", "/v1/job/collected/deployments"), "deployment")
@@ -229,7 +229,7 @@ def test_a_collected_deployment_is_none(direct: Connection, nomad: NomadServer) 
     assert direct.state("collected/work").hold == Hold()
 
 
-def test_a_deployment_of_a_purged_job_holds_nobody(direct: Connection, nomad: NomadServer) -> None:
+def test_a_deployment_of_a_purged_job_holds_nobody(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The same id registered anew is another job."""
     nomad.register(service("reborn", Update=deployed(MinHealthyTime=60 * 10**9)))
     nomad.wait(lambda: nomad.deploying("reborn"), "deployment")
@@ -238,8 +238,8 @@ def test_a_deployment_of_a_purged_job_holds_nobody(direct: Connection, nomad: No
     assert direct.state("reborn/work").hold == Hold()
 
 
-def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: Connection, nomad: NomadServer) -> None:
-    """The first write moves the job's index; to the second that is no outside change."""
+def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: LiveAdapter, nomad: NomadServer) -> None:
+    """The first write moves the job's index; to the second that is not an outside change."""
     job = service("pair")
     job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
     nomad.register(job)
@@ -247,7 +247,7 @@ def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: Connection, nomad
     assert [direct.scale(name, state, 2) for name, state in seen.items()] == [Written(2), Written(2)]
 
 
-def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: Connection, nomad: NomadServer) -> None:
+def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: LiveAdapter, nomad: NomadServer) -> None:
     """What we did not write ourselves we look at first."""
     job = service("siblings")
     job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
@@ -258,7 +258,7 @@ def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: Connection, 
     assert direct.state("siblings/work").replicas == 1
 
 
-def test_the_reason_is_kept_with_the_scaling_event(direct: Connection, nomad: NomadServer) -> None:
+def test_the_reason_is_kept_with_the_scaling_event(direct: LiveAdapter, nomad: NomadServer) -> None:
     """`nomad job scaling-events` and the web UI then say why."""
     nomad.register(service("told"))
     assert direct.scale("told/work", direct.state("told/work"), 2) == Written(2)
@@ -266,7 +266,7 @@ def test_the_reason_is_kept_with_the_scaling_event(direct: Connection, nomad: No
     assert (event["Count"], event["Message"], event["Error"]) == (2, "cpu 90% against 60%", False)
 
 
-def test_what_finds_no_place_is_a_warning(direct: Connection, nomad: NomadServer) -> None:
+def test_what_finds_no_place_is_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A count that the cluster cannot hold should not stay a riddle."""
     nowhere = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
     nomad.register(service("homeless", count=2, Constraints=nowhere))

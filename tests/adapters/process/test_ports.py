@@ -50,7 +50,7 @@ def test_a_size_above_the_number_of_ports_is_refused_and_a_limit_of_the_target(b
     harness = build(ports=free_ports(2))
     state = harness.settle(1)
     assert state.limits.maximum == 2
-    with pytest.raises(TargetRefused, match="3 workers need as many ports, and there are 2; widen"):
+    with pytest.raises(TargetRefused, match="3 workers need as many ports, but there are only 2; widen"):
         harness.adapter.scale(harness.target, harness.change(state, 3), harness.call())
 
 

@@ -74,7 +74,7 @@ def test_workers_survive_the_daemons_sigkill(build: Build, tmp_path: Path) -> No
 
 
 def test_an_adopted_worker_is_replaced_when_it_dies(build: Build, tmp_path: Path) -> None:
-    """It is no child of ours any more: it is known by its identity alone."""
+    """It is not our child any more: it is known by its identity alone."""
     with _daemon(tmp_path) as daemon:
         daemon.kill()
     harness = build()

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autoscaler.documents.summary import State
+from autoscaler.documents.summary import AutoscalerState
 from autoscaler.model import Decision, Steering
-from autoscaler.web.page.listing import PAGE_ROWS, Entry, Order, Wanted, entries, listing
+from autoscaler.web.page.listing import PAGE_ROWS, Entry, ListQuery, Order, entries, listing
 from tests.decisions import cpu, decision
 
 
@@ -19,7 +19,7 @@ def names(found: Sequence[Entry]) -> list[str]:
 
 def test_nothing_asked_for_is_everything_by_name() -> None:
     """The plain address shows the plain list."""
-    found = listing(known(decision("b"), decision("a")), Wanted.of({}))
+    found = listing(known(decision("b"), decision("a")), ListQuery.of({}))
 
     assert names(found.entries) == ["a", "b"]
     assert (found.found, found.total, found.pages) == (2, 2, 1)
@@ -29,13 +29,13 @@ def test_what_an_address_cannot_mean_is_passed_over() -> None:
     """Addresses are typed and mangled; a list is a better answer than an error."""
     odd = {"state": "happy", "sort": "colour", "page": "-3"}
 
-    assert Wanted.of(odd) == Wanted()
-    assert Wanted.of({"page": "٣"}) == Wanted()
+    assert ListQuery.of(odd) == ListQuery()
+    assert ListQuery.of({"page": "٣"}) == ListQuery()
 
 
 def test_text_is_looked_for_in_names_and_targets_whatever_the_case() -> None:
     """People remember either, and neither's capitals."""
-    found = listing(known(decision("web"), decision("jobs")), Wanted.of({"q": " WEB-as "}))
+    found = listing(known(decision("web"), decision("jobs")), ListQuery.of({"q": " WEB-as "}))
 
     assert names(found.entries) == ["web"]
 
@@ -44,17 +44,17 @@ def test_a_state_is_counted_in_the_whole_list() -> None:
     """The filter that is on must not hide how many fail elsewhere."""
     failing = decision("a", error="no answer")
 
-    found = listing(known(failing, decision("b")), Wanted.of({"state": "steady"}))
+    found = listing(known(failing, decision("b")), ListQuery.of({"state": "steady"}))
 
     assert names(found.entries) == ["b"]
-    assert found.states == {State.FAILING: 1, State.STEADY: 1}
+    assert found.states == {AutoscalerState.FAILING: 1, AutoscalerState.STEADY: 1}
 
 
 def test_the_highest_load_comes_first_and_unknown_load_last() -> None:
     """Who is about to be in trouble."""
     made = [decision("a", metrics=(cpu(None),)), *[_loaded(name, ratio) for name, ratio in (("b", 0.5), ("c", 1.5))]]
 
-    found = listing(known(*made), Wanted(order=Order.LOAD))
+    found = listing(known(*made), ListQuery(order=Order.LOAD))
 
     assert names(found.entries) == ["c", "b", "a"]
 
@@ -63,7 +63,7 @@ def test_pages_hold_a_hundred_and_the_last_one_the_rest() -> None:
     """A page past the end is the last: the list may have shrunk since the link was made."""
     many = known(*[decision(f"n{number:03}") for number in range(PAGE_ROWS + 5)])
 
-    found = listing(many, Wanted.of({"page": "99"}))
+    found = listing(many, ListQuery.of({"page": "99"}))
 
     assert len(found.entries) == 5
     assert (found.wanted.page, found.pages, found.first) == (2, 2, PAGE_ROWS + 1)
@@ -71,7 +71,7 @@ def test_pages_hold_a_hundred_and_the_last_one_the_rest() -> None:
 
 def test_a_link_keeps_the_filter_and_begins_at_the_first_page() -> None:
     """Another order of what is shown, not of everything."""
-    wanted = Wanted(text="a&b", state=State.FAILING, page=3)
+    wanted = ListQuery(text="a&b", state=AutoscalerState.FAILING, page=3)
 
     assert wanted.address(order=Order.LOAD) == "/?q=a%26b&state=failing&sort=load"
     assert wanted.address(page=4) == "/?q=a%26b&state=failing&page=4"

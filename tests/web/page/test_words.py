@@ -20,7 +20,7 @@ def test_an_age_is_as_exact_as_it_needs_to_be(seconds: int, text: str) -> None:
 
 
 def test_what_is_to_come_is_in_so_long() -> None:
-    """A pause that ends is no pause that ended."""
+    """A pause that ends is not a pause that ended."""
     assert words.ago(NOW + timedelta(hours=2), NOW) == "in 2h"
     assert words.ago(NOW - timedelta(seconds=5), NOW) == "5s ago"
     assert words.ago(NOW + timedelta(milliseconds=80), NOW) == "0s ago"

@@ -1,5 +1,5 @@
 // The charts of one autoscaler: its size within its bounds, and each metric against its target. A moment chosen in one
-// of them (a click; or arrow keys and Enter) is explained below.
+// of them (a click; or arrow keys and Enter) is shown below.
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
 import {refresh} from "/static/live.js";
@@ -91,12 +91,12 @@ function options(drawing, width, near) {
     legend: {markers: {width: 0, fill: (plot, at) => drawing.series[at - 1].stroke()}},
     hooks: {
       draw: [(plot) => drawMarks(plot, drawing.stepped)],
-      setCursor: [(plot) => { near.textContent = told(plot); }],
+      setCursor: [(plot) => { near.textContent = momentText(plot); }],
     },
   };
 }
 
-// Events and the decision that is explained
+// Marks: events, and the decision shown below
 
 function marks() {
   return known.events.flatMap((event) => [...new Set([event.first, event.last])].map((at) => ({time: unix(at), event})));
@@ -129,7 +129,7 @@ function drawMarks(plot, withEvents) {
   ctx.restore();
 }
 
-function told(plot) {
+function momentText(plot) {
   const {left, idx} = plot.cursor;
   if (idx == null || left < 0) return "";
   const found = marks().filter(({time}) => Math.abs(plot.valToPos(time, "x") - left) < NEAR_PX).map(({event}) => event);

@@ -1,12 +1,12 @@
 // Keeps the page fresh: asks for it again, and puts the parts that have changed in the place of the old ones.
-// Parts: elements with an id and `data-live`. What changed in an element with `data-said` is told to screen readers.
+// Parts: elements with an id and `data-live`. Screen readers announce what changed in an element with `data-announce`.
 
 const EVERY_MS = 5000;
 const TYPED_MS = 250;
 
 const button = document.getElementById("refreshing");
 const fresh = document.getElementById("fresh");
-const said = document.getElementById("said");
+const announcement = document.getElementById("announcement");
 let asked = 0;
 
 export async function refresh() {
@@ -22,7 +22,7 @@ export async function refresh() {
     if (mine !== asked || fresh.classList.contains("stale")) return;
     fresh.classList.add("stale");
     fresh.textContent += `; no answer since (${error.message})`;
-    said.textContent = "The daemon does not answer; what is shown is old.";
+    announcement.textContent = "The daemon does not answer; what is shown is old.";
   }
 }
 
@@ -32,18 +32,18 @@ function show(document_) {
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = document_.getElementById(old.id);
     if (!next || old.innerHTML === next.innerHTML || isSelected(old)) continue;
-    const before = toSay(old);
+    const before = announced(old);
     old.replaceChildren(...document.adoptNode(next).childNodes);
-    toSay(old).filter((text) => !before.includes(text)).forEach((text) => news.push(text));
+    announced(old).filter((text) => !before.includes(text)).forEach((text) => news.push(text));
   }
   fresh.classList.remove("stale");
-  if (news.length > 0) said.textContent = news.join(". ");
+  if (news.length > 0) announcement.textContent = news.join(". ");
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({preventScroll: true});
 }
 
-function toSay(part) {
-  const speaking = part.matches("[data-said]") ? [part] : [...part.querySelectorAll("[data-said]")];
-  return speaking.map((each) => each.textContent.replace(/\(.*? ago\)/g, "").replace(/\s+/g, " ").trim());
+function announced(part) {
+  const elements = part.matches("[data-announce]") ? [part] : [...part.querySelectorAll("[data-announce]")];
+  return elements.map((each) => each.textContent.replace(/\(.*? ago\)/g, "").replace(/\s+/g, " ").trim());
 }
 
 function isSelected(part) { // somebody is about to copy it

@@ -8,11 +8,11 @@ from autoscaler.documents.summary import SteeringDocument, steering_document
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, MetricType, Override, Pause, Steering
 from autoscaler.web.api.answers import ErrorType, RequestError
-from autoscaler.web.api.parameters import Limited, OverrideBody, PauseBody, ResumeBody
+from autoscaler.web.api.parameters import OverrideBody, PauseBody, ResumeBody, TemporaryChangeBody
 from autoscaler.web.sources import Sources
 
 
-class Helm:
+class SteeringChanges:
     """Changes steering; any number of threads at once. Every method raises RequestError and StateError."""
 
     def __init__(self, sources: Sources, logger: Logger) -> None:
@@ -90,10 +90,10 @@ class Helm:
         return steering_document(steering)
 
 
-def _end(body: Limited, now: datetime) -> datetime | None:
+def _end(body: TemporaryChangeBody, now: datetime) -> datetime | None:
     end = body.end(now)
     if end is not None and end <= now:
-        raise RequestError(ErrorType.CONFLICT, f"until {end.isoformat()} is past; give a later time")
+        raise RequestError(ErrorType.CONFLICT, f"the end, {end.isoformat()}, is in the past; give a later time")
     return end
 
 
@@ -110,7 +110,7 @@ def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
     waking = any(metric.type in (MetricType.OBJECT, MetricType.EXTERNAL) for metric in scaler.metrics)
     if minimum == 0 and not waking:
         raise RequestError(
-            ErrorType.CONFLICT, "a minimum of 0 needs an Object or External metric to wake it again; give 1 or more"
+            ErrorType.CONFLICT, "a minimum of 0 needs an Object or External metric to scale out again; give 1 or more"
         )
 
 

@@ -1,4 +1,4 @@
-"""botocore's HTTP client on the house's bounded connections (`autoscaler.target.http`).
+"""botocore's HTTP client on bounded connections (`autoscaler.target.http`).
 
 botocore's time-outs are fixed for a client's life and bound each wait for bytes: what trickles is waited for as long
 as it likes. Requests reach this client by botocore's event `before-send`. What is bounded is what comes over the wire:
@@ -27,7 +27,7 @@ _ENOUGH_SECONDS: Final = 60
 """The library's own time-out, never reached: cycles are shorter."""
 
 
-class Transport:
+class HttpClient:
     """Sends what botocore has prepared and signed."""
 
     def __init__(self, verify: str | bool, left: Left) -> None:

@@ -11,21 +11,21 @@ import tempfile
 from contextlib import AbstractContextManager
 from typing import IO, Final
 
-from adapters.docker_swarm.settings import Endpoint, Transport
+from adapters.docker_swarm.settings import Endpoint, Scheme
 from autoscaler.target import TargetForbidden, TargetUnavailable
 from autoscaler.target.http.connection import Dial
 
 _SSH_ENDS_WITHIN_SECONDS: Final = 1.0
 
 
-class Line(AbstractContextManager["Line"]):
-    """The way to an engine for one adapter call; the ssh clients that it started end with it."""
+class Dialer(AbstractContextManager["Dialer"]):
+    """Opens sockets to an engine during one adapter call; the ssh clients that it started end with the call."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._ssh: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
-        ways: dict[Transport, Dial] = {Transport.UNIX: self._connect_unix, Transport.SSH: self._start_ssh}
-        self.dial: Final[Dial | None] = ways.get(endpoint.transport)
+        ways: dict[Scheme, Dial] = {Scheme.UNIX: self._connect_unix, Scheme.SSH: self._start_ssh}
+        self.dial: Final[Dial | None] = ways.get(endpoint.scheme)
         """Connects; None: the endpoint is a host and a port. Raises TargetError for what an operator must mend."""
 
     def __exit__(self, *_: object) -> None:
@@ -33,8 +33,8 @@ class Line(AbstractContextManager["Line"]):
             _end(process)
             errors.close()
 
-    def said(self) -> str:
-        """What the ssh client said on its error output so far, for the message of a failure."""
+    def ssh_errors(self) -> str:
+        """What the ssh clients have written on their error output so far, for the message of a failure."""
         texts = (os.pread(errors.fileno(), 1000, 0).decode(errors="replace") for _, errors in self._ssh)
         return "; ".join(" ".join(text.split()) for text in texts if text)
 
@@ -47,7 +47,7 @@ class Line(AbstractContextManager["Line"]):
             connection.close()
             if isinstance(error, PermissionError):
                 raise TargetForbidden(
-                    f"{self._endpoint}: permission denied; let the daemon's user into the socket's group "
+                    f"{self._endpoint}: permission denied; add the daemon's user to the socket's group "
                     "(systemd/autoscaler.service.d/docker.conf does it)"
                 ) from None
             if isinstance(error, FileNotFoundError):

@@ -4,7 +4,7 @@ import {refresh} from "/static/live.js";
 
 const NAME = "autoscaler.by"; // whom to record, kept in this browser
 const name = document.getElementById("charts").dataset.name;
-const said = document.getElementById("answer");
+const result = document.getElementById("answer");
 const DONE = {pause: "Paused.", override: "The bounds are overridden.", resume: "Taken back."};
 
 async function send(action, body) {
@@ -13,8 +13,8 @@ async function send(action, body) {
     headers: {"Content-Type": "application/json"},
     body: JSON.stringify(body),
   });
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(told.error);
+  const reply = await answer.json();
+  if (!answer.ok) throw new Error(reply.error);
 }
 
 async function act(action, body, button) {
@@ -26,8 +26,8 @@ async function act(action, body, button) {
     problem = error.message;
   }
   button.disabled = false;
-  said.classList.toggle("problem", problem !== "");
-  said.textContent = problem ? `Not done: ${problem}` : DONE[action];
+  result.classList.toggle("problem", problem !== "");
+  result.textContent = problem ? `Not done: ${problem}` : DONE[action];
   await refresh();
   return problem === "";
 }
@@ -59,5 +59,5 @@ document.getElementById("steering")?.addEventListener("click", async (event) => 
   if (!what) return;
   const by = localStorage.getItem(NAME);
   const body = {pause: what === "pause", override: what === "override", ...(by && {by})};
-  if (await act("resume", body, event.target)) document.querySelector("#steer summary").focus(); // the button is gone
+  if (await act("resume", body, event.target)) document.querySelector("#pause-override summary").focus(); // the button is gone
 });

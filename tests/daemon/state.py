@@ -1,0 +1,43 @@
+"""What a daemon's state holds, read beside it."""
+
+import itertools
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from autoscaler.decide import remember
+from autoscaler.record import Archive, Record
+
+
+def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    """Of the database of the daemon whose files are in `folder`."""
+    address = f"{(folder / 'state' / 'state.db').as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def epochs(folder: Path, connection: str) -> set[int]:
+    """At which the slots of an adapter connection are."""
+    found = rows(folder, "SELECT connection, epoch FROM slot")
+    return {epoch for name, epoch in found if name == connection}
+
+
+def records(folder: Path, name: str) -> list[Record]:
+    """Every recorded cycle of an autoscaler."""
+    with Archive.open_archive(None, folder / "state") as archive:
+        return list(archive.records(name))
+
+
+def assert_unbroken(recorded: list[Record]) -> None:
+    """Each cycle decided from what the one before left, and none came back from the past."""
+    for before, after in itertools.pairwise(recorded):
+        assert before.history is not None
+        assert after.history is not None
+        assert after.decision.now > before.decision.now
+        left = remember(before.scaler, before.history, before.decision)
+        assert (after.history.recommendations, after.history.scale_ups, after.history.at) == (
+            left.recommendations,
+            left.scale_ups,
+            left.at,
+        )

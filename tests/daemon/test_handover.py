@@ -1,0 +1,181 @@
+"""A reload hands lanes over between two cycles: nothing is lost, written twice or recorded late."""
+
+import signal
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import requests
+
+from autoscaler.model import History, Intent, ScaleEvent
+from tests.daemon.hanging import ThirdParty
+from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
+from tests.daemon.state import assert_unbroken, epochs, records
+
+pytestmark = pytest.mark.slow
+
+ON_THIRD = autoscaler("a", "vector(3)", adapter="third")
+
+
+@pytest.fixture
+def third(folder: Path) -> ThirdParty:
+    return ThirdParty(folder)
+
+
+def reload(daemon: RunningDaemon, count: int = 1) -> None:
+    daemon.send(signal.SIGHUP)
+    daemon.wait_for("reloaded", count=count)
+
+
+def unsound(daemon: RunningDaemon) -> list[str]:
+    """Events of the log that speak of a cycle that was disturbed."""
+    bad = ("tick_missed", "cycle_discarded", "cycle_failed", "autoscaler_failed", "adapter_failed")
+    return [line["event"] for line in daemon.log if line["event"] in bad]
+
+
+def written(third: ThirdParty, name: str) -> Sequence[str]:
+    return [size for _, _, size, _ in third.notes("writes", name)]
+
+
+def test_a_section_that_changes_while_its_cycle_hangs_gets_a_new_lane_at_once(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """What hung comes back after the reload, and once overwrote what the new lane had recorded."""
+    config = write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1))
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.wait_for("lane_hung", adapter="third")
+        write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1, label="new"))
+        reload(daemon)
+        daemon.wait_for("decision", autoscaler="a", written=3)
+        assert daemon.events("lane_superseded") == []
+        assert epochs(folder, "third") == {2}
+        third.release(1)
+        daemon.wait_for("cycle_discarded", adapter="third")
+        count = len(daemon.events("decision", autoscaler="a"))
+        daemon.wait_for("decision", autoscaler="a", count=count + 2)
+        assert daemon.stop() == 0
+    ((_, _, stale),) = third.notes("returns", 1)
+    recorded = records(folder, "a")
+    assert stale not in [record.decision.now.isoformat() for record in recorded]
+    assert_unbroken(recorded)
+
+
+def test_a_section_that_changes_waits_for_the_cycle_under_way(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """A write that is under way is answered, recorded, and then the old adapter is closed."""
+    slow = {"times": 1, "seconds": 0.6}
+    config = write_config(folder, prometheus, [ON_THIRD], third.section("scale", **slow))
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
+        write_config(folder, prometheus, [ON_THIRD], third.section("scale", label="new", **slow))
+        reload(daemon)
+        daemon.wait_for("decision", autoscaler="a", count=4)
+        assert daemon.events("cycle_discarded") == []
+        assert len(daemon.events("decision", autoscaler="a", written=3)) == 1
+        assert daemon.stop() == 0
+    assert written(third, "a") == ["3"]
+    assert_unbroken(records(folder, "a"))
+
+
+def test_a_section_that_stays_keeps_its_lane_and_its_epoch(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """However often the file is read again, in the middle of a cycle: a new autoscaler, another query, a new source."""
+    section = third.section("observe", seconds=0.3)
+    scaler = autoscaler("a", "vector(3)", adapter="third", syncPeriod="2s")
+    config = write_config(folder, prometheus, [scaler], section)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.wait_for("decision", autoscaler="a", written=3)
+        before = epochs(folder, "third")
+        for round_ in range(1, 5):
+            hung = len(third.notes("hangs"))
+            daemon.until(lambda hung=hung: len(third.notes("hangs")) > hung, "a cycle under way")  # type: ignore[misc]  # a lambda's default
+            others = [
+                autoscaler(f"more-{number}", "vector(1)", adapter="third", syncPeriod="2s") for number in range(round_)
+            ]
+            write_config(folder, prometheus, [scaler, *others], section)
+            reload(daemon, round_)
+        daemon.wait_for("decision", autoscaler="more-3")
+        assert epochs(folder, "third") == before
+        assert len(third.notes("built")) == 1
+        assert unsound(daemon) == []
+        assert daemon.stop() == 0
+    assert_unbroken(records(folder, "a"))
+
+
+def test_a_source_that_is_renamed_in_the_middle_of_a_cycle_breaks_nothing(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """The cycle under way ends with the sources that it began with; it once ended with KeyError 'default'."""
+    section = third.section("observe", seconds=0.3)
+
+    def of(source: str) -> Path:
+        scaler = autoscaler("a", "vector(3)", adapter="third", syncPeriod="2s")
+        scaler["metrics"][0]["external"]["query"]["prometheus"] = source
+        return write_config(folder, {source: {"url": prometheus, "timeout": "1s"}}, [scaler], section)
+
+    with running_daemon(of("one"), env=third.env) as daemon:
+        daemon.wait_for("decision", autoscaler="a", written=3)
+        for count, source in enumerate(("two", "three", "four", "five"), start=1):
+            hung = len(third.notes("hangs"))
+            daemon.until(lambda hung=hung: len(third.notes("hangs")) > hung, "a cycle under way")  # type: ignore[misc]  # a lambda's default
+            of(source)
+            reload(daemon, count)
+        seen = len(daemon.events("decision", autoscaler="a"))
+        daemon.wait_for("decision", autoscaler="a", count=seen + 2)
+        assert daemon.stop() == 0
+        assert "KeyError" not in str(daemon.log)
+        assert unsound(daemon) == []
+
+
+def test_a_write_that_lands_after_its_lane_is_gone_is_seen_by_the_successor(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """The successor keeps it open until the target shows it, and then counts it, as its policies must."""
+    policies = {"scaleUp": {"policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}]}}
+    scalers = [autoscaler("a", "vector(3)", adapter="third", behavior=policies)]
+    config = write_config(folder, prometheus, scalers, third.section("scale", times=1))
+    with running_daemon(config, env=third.env) as daemon:
+        url = daemon.wait_for("listening")["url"]
+        daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
+        paused = requests.post(f"{url}/api/v1/autoscalers/a/pause", json={"direction": "out"}, timeout=10)
+        assert paused.status_code == 200
+        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("decision", autoscaler="a", current=1, count=2)
+        third.release(1)
+        daemon.wait_for("decision", autoscaler="a", current=3, count=2)
+        assert daemon.stop() == 0
+    began = datetime.fromisoformat(third.notes("hangs", 1)[0][2])
+    assert {history.unfinished for history in histories(folder, current=1)} == {
+        Intent(3, 1, began, scaled_to_zero=False)
+    }
+    after = histories(folder, current=3)[-1]
+    assert (after.unfinished, after.scale_ups) == (None, (ScaleEvent(2, began),))
+    assert written(third, "a") == ["3"]
+
+
+def histories(folder: Path, current: int) -> list[History]:
+    """What was remembered before each cycle that found the target at this size."""
+    found = [record.history for record in records(folder, "a") if record.decision.current == current]
+    return [history for history in found if history is not None]
+
+
+def test_a_reload_while_three_threads_hang_waits_for_one_of_them(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """Each reload leaves one behind; the bound holds for them, too, and the reload itself waits for none."""
+
+    def labelled(number: int) -> Path:
+        section = third.section("scale", times=3, label=str(number))
+        return write_config(folder, prometheus, [ON_THIRD, autoscaler("web", "vector(2)")], section)
+
+    with running_daemon(labelled(0), env=third.env) as daemon:
+        for number in (1, 2, 3):
+            daemon.until(lambda hung=number: third.notes("hangs", hung) != [], "a write that hangs")  # type: ignore[misc]  # a lambda's default
+            labelled(number)
+            reload(daemon, number)
+        daemon.wait_for("lane_waits", adapter="third")
+        count = len(daemon.events("decision", autoscaler="web"))
+        daemon.wait_for("decision", autoscaler="web", count=count + 2)
+        assert daemon.events("decision", autoscaler="a") == []
+        third.release(3)
+        daemon.wait_for("decision", autoscaler="a", written=3)
+        assert daemon.stop() == 0

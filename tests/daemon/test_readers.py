@@ -1,0 +1,79 @@
+"""Whoever reads the state waits for no lane, and no lane for them."""
+
+import itertools
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import requests
+
+from autoscaler.decide import decide
+from autoscaler.model import History, Observation, Observed, TargetRef
+from tests.daemon.hanging import ThirdParty
+from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
+from tests.decide.build import CPU_60, samples, scaler, state
+from tests.documents.lives import open_state
+
+pytestmark = pytest.mark.slow
+
+REMEMBERED = 4_000
+CYCLING = 100
+READ = 5
+
+
+def remember_many(folder: Path) -> None:
+    """A state in which each of so many was decided about once, a minute ago, with ten instances."""
+    one = scaler(CPU_60, minimum=2)
+    scalers = {
+        name: replace(one, name=name, target=TargetRef("old", name))
+        for name in (f"old-{number:04}" for number in range(REMEMBERED))
+    }
+    now = datetime.now(UTC) - timedelta(minutes=1)
+    seen = Observation(state(10), (samples([600] * 10, now),))
+    with open_state(folder) as opened:
+        ledger = opened.ledger("old")
+        ledger.recall(list(scalers.values()))
+        decisions = [decide(each, seen, History(), now) for each in scalers.values()]
+        ledger.record(scalers, Observed(dict.fromkeys(scalers, seen)), decisions)
+
+
+def page(url: str, folder: Path) -> None:
+    answer = requests.get(f"{url}/?q=old-", timeout=60)
+    assert "old-0000" in answer.text
+
+
+def get(url: str, folder: Path) -> None:
+    shown = finished([sys.executable, "-m", "autoscaler", "get", f"--server={url}"], folder / "state")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.count("\n") == REMEMBERED + CYCLING + 1
+
+
+@pytest.mark.parametrize("read", [page, get])
+def test_reading_a_large_state_costs_the_lanes_no_tick(
+    folder: Path, prometheus: str, read: Callable[[str, Path], None]
+) -> None:
+    """The first view once decoded every decision inside the lanes' lock, and all lanes stood still meanwhile."""
+    remember_many(folder / "state")
+    third = ThirdParty(folder)
+    scalers = [autoscaler(f"s{number}", "vector(2)", adapter="third", syncPeriod="2s") for number in range(CYCLING)]
+    config = write_config(folder, prometheus, scalers, third.section())
+    with running_daemon(config, env=third.env) as daemon:
+        url = daemon.wait_for("listening")["url"]
+        daemon.wait_for("decision", autoscaler="s0")
+        for _ in range(READ):
+            read(url, folder)
+        wait_for_cycles(daemon, 3)
+        assert daemon.events("tick_missed") == []
+        assert daemon.events("cycle_failed") == []
+        assert daemon.stop() == 0
+    decided = [datetime.fromisoformat(line["timestamp"]) for line in daemon.events("decision", autoscaler="s0")]
+    longest = max(after - before for before, after in itertools.pairwise(decided))
+    assert longest < timedelta(seconds=6), "ticks were left out"
+
+
+def wait_for_cycles(daemon: RunningDaemon, more: int) -> None:
+    count = len(daemon.events("decision", autoscaler="s0"))
+    daemon.wait_for("decision", autoscaler="s0", count=count + more)

@@ -1,0 +1,128 @@
+"""An adapter that hangs costs its own targets a few periods, and nobody else anything."""
+
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.daemon.hanging import ThirdParty
+from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
+from tests.daemon.state import assert_unbroken, epochs, records, rows
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def third(folder: Path) -> ThirdParty:
+    return ThirdParty(folder)
+
+
+def configured(folder: Path, prometheus: str, third: ThirdParty, where: str, times: int) -> Path:
+    """Two autoscalers on the adapter that hangs, one on another connection; each is to grow from 1 to 3."""
+    scalers = [autoscaler("a", "vector(3)", adapter="third"), autoscaler("b", "vector(3)", adapter="third")]
+    web = autoscaler("web", "vector(3)", syncPeriod="2s")
+    return write_config(folder, prometheus, [*scalers, web], third.section(where, times=times))
+
+
+def superseded(daemon: RunningDaemon) -> float:
+    """What the metric says of the connection."""
+    url = daemon.wait_for("listening")["url"]
+    lines = requests.get(f"{url}/metrics", timeout=10).text.splitlines()
+    (value,) = [
+        line.split()[-1] for line in lines if line.startswith("autoscaler_lanes_superseded_total{") and "third" in line
+    ]
+    return float(value)
+
+
+@pytest.mark.parametrize("where", ["scale", "observe"])
+def test_a_lane_that_hangs_is_superseded_and_its_targets_are_scaled(
+    folder: Path, prometheus: str, third: ThirdParty, where: str
+) -> None:
+    """Three periods past the deadline, with a word in the log and a count; the other connection misses nothing."""
+    config = configured(folder, prometheus, third, where, times=1)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.until(lambda: third.notes("hangs", 1) != [], "a call that hangs")
+        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("decision", autoscaler="a", written=3)
+        daemon.wait_for("decision", autoscaler="b", written=3)
+        assert superseded(daemon) == 1
+        assert third.notes("returns") == []
+        daemon.wait_for("decision", autoscaler="web", count=3)
+        assert daemon.events("tick_missed", adapter="local") == []
+        assert daemon.stop() == 0
+
+
+def test_what_a_superseded_write_answers_is_not_recorded_and_nothing_more_is_written(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """Its own request may still land; the rest of its batch belongs to the successor."""
+    config = configured(folder, prometheus, third, "scale", times=1)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("decision", autoscaler="b", written=3)
+        third.release(1)
+        daemon.wait_for("cycle_discarded", adapter="third")
+        count = len(daemon.events("decision", autoscaler="a"))
+        daemon.wait_for("decision", autoscaler="a", count=count + 2)
+        assert daemon.stop() == 0
+    ((_, _, stale),) = third.notes("returns", 1)
+    assert [note[3] == stale for note in third.notes("writes", "a")] == [False, True]
+    assert [note[3] == stale for note in third.notes("writes", "b")] == [False]
+    for name in ("a", "b"):
+        recorded = records(folder, name)
+        assert stale not in [record.decision.now.isoformat() for record in recorded]
+        assert_unbroken(recorded)
+        assert [record.decision.written for record in recorded].count(3) == 1
+
+
+def test_what_a_superseded_reading_answers_is_not_recorded(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """Nobody waits for it any more."""
+    config = configured(folder, prometheus, third, "observe", times=1)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("decision", autoscaler="a", written=3)
+        third.release(1)
+        daemon.until(lambda: third.notes("returns", 1) != [], "the call's end")
+        count = len(daemon.events("decision", autoscaler="a"))
+        daemon.wait_for("decision", autoscaler="a", count=count + 2, current=3)
+        assert daemon.stop() == 0
+    assert len(third.notes("writes", "a")) == 1
+    assert_unbroken(records(folder, "a"))
+
+
+def test_an_open_write_of_the_successor_outlives_the_old_calls_end(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """The old cycle once deleted it: after a kill -9 nobody would have known of the request under way."""
+    config = configured(folder, prometheus, third, "scale", times=2)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.until(lambda: third.notes("hangs", 2) != [], "the successor's write")
+        open_before = rows(folder, "SELECT * FROM intent")
+        third.release(1)
+        daemon.wait_for("cycle_discarded", adapter="third")
+        assert rows(folder, "SELECT * FROM intent") == open_before
+        third.release(2)
+        daemon.wait_for("decision", autoscaler="b", written=3)
+        assert daemon.stop() == 0
+    assert len(open_before) == 2
+    assert rows(folder, "SELECT * FROM intent") == []
+
+
+def test_of_one_connection_three_threads_are_left_behind_at_most(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """A back end that is gone for good must not fill the process with threads; it goes on when one of them ends."""
+    config = configured(folder, prometheus, third, "scale", times=4)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.wait_for("lane_waits", adapter="third")
+        assert len(daemon.events("lane_superseded", adapter="third")) == 3
+        count = len(daemon.events("decision", autoscaler="web"))
+        daemon.wait_for("decision", autoscaler="web", count=count + 2)
+        assert len(third.notes("hangs")) == 4
+        assert len(daemon.events("lane_waits")) == 1
+        assert epochs(folder, "third") == {4}
+        third.release(2)
+        daemon.wait_for("lane_superseded", adapter="third", count=4)
+        daemon.wait_for("decision", autoscaler="b", written=3)
+        assert superseded(daemon) == 4
+        assert daemon.stop() == 0

@@ -1,0 +1,136 @@
+"""Values of any type of the model, from its annotations alone: a new field is drawn without a word here."""
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum
+from itertools import count
+from types import NoneType, UnionType
+from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+
+from autoscaler import errors
+from autoscaler.errors import MetricError, TargetError
+from autoscaler.model import Decision, Observation
+
+_T = TypeVar("_T")
+
+TEXTS: Final = st.text(st.characters(exclude_categories=()), max_size=4)
+"""Half pairs of surrogates and NUL among them: back ends and JSON answers may bring them."""
+WHOLE: Final = st.integers(-(2**80), 2**80) | st.integers(-3, 300)
+_ZONES: Final = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30)), timezone(-timedelta(hours=8))])
+_TIMES: Final = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=_ZONES)  # noqa: DTZ001 - the zone is drawn
+_PLAIN: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
+    bool: st.booleans(),
+    int: WHOLE,
+    str: TEXTS,
+    float: st.floats(allow_nan=False),  # which does not equal itself
+    datetime: _TIMES,
+    timedelta: st.timedeltas(-timedelta(days=9_000), timedelta(days=9_000)),
+    NoneType: st.none(),
+    MetricError: st.builds(MetricError, TEXTS),
+}
+
+
+def target_errors() -> list[type[TargetError]]:
+    """The whole branch of our own tree."""
+    found = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, TargetError)]
+    assert len(found) > 5
+    return found
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Any value of this type."""
+    if isinstance(kind, NewType):
+        return values(kind.__supertype__)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind is TargetError:
+        return st.one_of([st.builds(each, TEXTS) for each in target_errors()])
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return st.one_of([values(each) for each in arguments])
+    if origin is tuple:
+        if arguments[-1] is Ellipsis:
+            return st.lists(values(arguments[0]), max_size=2).map(tuple)
+        return st.tuples(*map(values, arguments))
+    if origin is frozenset:
+        return st.frozensets(values(arguments[0]), max_size=2)
+    if origin is not None and issubclass(origin, Mapping):
+        return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=2)
+    if issubclass(kind, Enum):
+        return st.sampled_from(kind)
+    hints = get_type_hints(kind)
+    return st.builds(kind, **{each.name: st.deferred(_later(hints[each.name])) for each in dataclasses.fields(kind)})
+
+
+def _later(kind: Any) -> Any:
+    return lambda: values(kind)
+
+
+ALTERNATIVES: Final = 12
+"""At least as many as the largest union here has members."""
+
+
+def full(kind: type[_T], alternative: int = 0) -> _T:
+    """A value in which no field has its default, and no two fields of a type are equal.
+
+    `alternative`: which member of each union, below ALTERNATIVES.
+    """
+    found: _T = _full(kind, alternative, count(11))
+    return found
+
+
+def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
+    if isinstance(kind, NewType):
+        return _full(kind.__supertype__, alternative, numbers)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        members = [each for each in arguments if each is not NoneType]
+        if TargetError in members:
+            members += [each for each in target_errors() if each is not TargetError]
+        assert len(members) <= ALTERNATIVES
+        return _full(members[alternative % len(members)], alternative, numbers)
+    if origin is tuple:
+        given = arguments[:1] * 2 if arguments[-1] is Ellipsis else arguments
+        return tuple([_full(each, alternative, numbers) for each in given])
+    if origin is frozenset:
+        return frozenset({_full(arguments[0], alternative, numbers)})
+    if origin is not None and issubclass(origin, Mapping):
+        return {_full(arguments[0], alternative, numbers): _full(arguments[1], alternative, numbers)}
+    number = next(numbers)
+    plain: dict[Any, Any] = {
+        bool: True,
+        int: number,
+        str: f"text {number}",
+        float: number + 0.5,
+        datetime: datetime(2026, 1, 1, microsecond=number, tzinfo=UTC),
+        timedelta: timedelta(microseconds=number),
+    }
+    if kind in plain:
+        return plain[kind]
+    if issubclass(kind, Exception):
+        return kind(f"error {number}")
+    if issubclass(kind, Enum):
+        return list(kind)[-1]
+    hints = get_type_hints(kind)
+    return kind(
+        **{each.name: _other(each, hints[each.name], alternative, numbers) for each in dataclasses.fields(kind)}
+    )
+
+
+def _other(field: "dataclasses.Field[Any]", kind: Any, alternative: int, numbers: "count[int]") -> Any:
+    value = _full(kind, alternative, numbers)
+    return (not value) if kind is bool and value == field.default else value
+
+
+def comparable(value: Any) -> Any:
+    """Equal for equal values; errors are equal when they are of one class and say the same."""
+    if isinstance(value, Exception):
+        return type(value), str(value)
+    if isinstance(value, Observation):
+        return comparable(value.target), [comparable(reading) for reading in value.readings], value.victims
+    if isinstance(value, Decision):
+        return {each.name: comparable(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    return value

@@ -1,0 +1,139 @@
+"""Bytes that a failing disk has changed: a sentence for the operator, about one autoscaler."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import select, update
+
+from autoscaler.errors import StateError
+from autoscaler.model import History
+from autoscaler.record import Archive, Ledger, schema
+from autoscaler.record.binary import Binary, pack, unpack
+from autoscaler.record.journal import page_of, rows_from
+from autoscaler.record.rows import Row
+from tests.record.conftest import Opener
+from tests.record.samples import decision, keep, scaler
+
+NAMES = ("fine", "hurt", "well")
+ALL = list[Callable[[Archive, str], object]](
+    [
+        lambda archive, name: list(archive.records(name)),
+        lambda archive, name: archive.record_at(name),
+        lambda archive, name: archive.series(name),
+    ]
+)
+"""What reads one autoscaler's cycles."""
+
+
+def id_of(ledger: Ledger, name: str) -> int:
+    with ledger._shared.readers.begin() as connection:
+        query = select(schema.autoscaler.c.id).where(schema.autoscaler.c.name == name)
+        return int(connection.execute(query).scalar_one())
+
+
+def hurt_blocks(ledger: Ledger, body: bytes) -> None:
+    """The blocks of one autoscaler hold this."""
+    owner_id = id_of(ledger, "hurt")
+    with ledger._shared.database.writing() as connection:
+        for table in (schema.detail, schema.series):
+            connection.execute(update(table).where(table.c.autoscaler_id == owner_id).values(body=body))
+
+
+def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:
+    """The rows of one autoscaler in the journal are changed so."""
+    owner_id = id_of(ledger, "hurt")
+    with ledger._shared.database.writing() as connection:
+        for page in connection.execute(select(schema.journal)).all():
+            rows = {key: change(row) if key == owner_id else row for key, row in rows_from(page.body)}
+            this = update(schema.journal).where(schema.journal.c.number == page.number)
+            connection.execute(this.values(body=page_of(rows)))
+
+
+@pytest.mark.parametrize("read", ALL)
+def test_a_damaged_block_concerns_its_own_autoscaler(
+    opener: Opener, short_blocks: int, read: Callable[[Archive, str], object]
+) -> None:
+    """The pages of the others go on; so does the lane, whose memory stands elsewhere."""
+    ledger = opener.ledger()
+    for cycle in range(short_blocks + 1):
+        keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
+    hurt_blocks(ledger, b"nonsense")
+    archive = opener.archive()
+    assert [bool(read(archive, name)) for name in ("fine", "well")] == [True, True]
+    assert archive.latest().keys() == set(NAMES)
+    if read is not ALL[1]:  # the newest is in no block
+        with pytest.raises(StateError, match=r"autoscaler 'hurt': .*restore a backup"):
+            read(archive, "hurt")
+    assert opener.restart().recall([scaler("hurt")])["hurt"].at == decision(15 * short_blocks).now
+
+
+NONSENSE: dict[str, Callable[[Row], Row]] = {
+    "bytes": lambda row: row._replace(columns=(b"nonsense",) * 6),
+    "another column's bytes": lambda row: row._replace(columns=tuple(reversed(row.columns))),
+    "fewer columns": lambda row: row._replace(columns=row.columns[:3]),
+    "no whole row": lambda row: row._replace(base=row.number - 1),
+    "a specification that is not there": lambda row: row._replace(spec=99),
+    "a time that cannot be": lambda row: row._replace(at=2**62),
+}
+
+
+@pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
+def test_a_damaged_row_concerns_its_own_autoscaler(opener: Opener, change: Callable[[Row], Row]) -> None:
+    """It stands in one page with those of 63 others."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    hurt_pages(ledger, change)
+    archive = opener.archive()
+    for read in ALL:
+        assert [bool(read(archive, name)) for name in ("fine", "well")] == [True, True]
+    with pytest.raises(StateError, match="autoscaler 'hurt': "):
+        list(archive.records("hurt"))
+    assert archive.latest().keys() >= {"fine", "well"}
+
+
+@pytest.mark.parametrize("change", [NONSENSE["bytes"], NONSENSE["no whole row"], NONSENSE["fewer columns"]])
+def test_nothing_is_scaled_on_a_damaged_memory(opener: Opener, change: Callable[[Row], Row]) -> None:
+    """A lane that took it for empty would forget windows and rate limits."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    hurt_pages(ledger, change)
+    with pytest.raises(StateError, match="restore a backup"):
+        opener.restart().recall([scaler("hurt")])
+
+
+def test_a_memory_whose_cycle_is_missing_is_a_state_error(opener: Opener) -> None:
+    """Part of a file that was restored from elsewhere."""
+    ledger = opener.ledger()
+    keep(ledger, decision())
+    with ledger._shared.database.writing() as connection:
+        connection.execute(schema.journal.delete())
+    with pytest.raises(StateError, match="the newest of the recorded cycles are missing; restore a backup"):
+        opener.restart().recall([scaler()])
+
+
+def test_a_value_that_is_not_of_its_type_is_a_state_error() -> None:
+    with pytest.raises(StateError, match=r"cannot be read.*restore a backup"):
+        Binary[History](History).load(b"\x90")
+
+
+def test_no_changed_byte_of_a_block_goes_unnoticed() -> None:
+    """It would be shown as what was decided."""
+    chance = random.Random(1)
+    data = bytes(chance.randrange(256) for _ in range(400))
+    packed, noticed = pack(data), 0
+    for place in range(len(packed)):
+        changed = bytearray(packed)
+        changed[place] ^= 1 << chance.randrange(8)
+        try:
+            assert unpack(bytes(changed)) == data  # a bit of the head that means nothing
+        except StateError:
+            noticed += 1
+    assert noticed > 400
+
+
+def test_a_length_that_was_changed_does_not_take_all_memory() -> None:
+    """Four bytes of a frame's head can claim terabytes."""
+    head = b"\x28\xb5\x2f\xfd\xe0" + (2**50).to_bytes(8, "little")
+    with pytest.raises(StateError, match="cannot be unpacked"):
+        unpack(head + b"\x01\x00\x00")

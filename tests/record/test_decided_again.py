@@ -1,0 +1,366 @@
+"""Every recorded cycle can be decided again, bit for bit, from the state alone."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.errors import MetricError, StateError, TargetNotFound, TargetUnavailable
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Conflict,
+    Decision,
+    Direction,
+    Held,
+    History,
+    Hold,
+    HoldReason,
+    Instance,
+    InstanceReading,
+    Limits,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Observed,
+    Outcome,
+    Override,
+    Pause,
+    Phase,
+    PolicyType,
+    Proposed,
+    Query,
+    Reading,
+    Sample,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    Steering,
+    TargetRef,
+    TargetState,
+    TargetType,
+    Unchanged,
+    ValueReading,
+    Written,
+)
+from autoscaler.record import Archive, Ledger, Record
+from tests.record.conftest import Opener, kept_for
+from tests.record.samples import FLEET, START, at, count_rows, scaler
+
+SHORT: Final = timedelta(seconds=15)
+LONG: Final = timedelta(seconds=60)
+
+
+def decided_again(record: Record) -> Decision:
+    """From the record alone."""
+    assert record.observation is not None
+    assert record.history is not None
+    made = decide(record.scaler, record.observation, record.history, record.decision.now)
+    return conclude(made, record.decision.outcome)
+
+
+def comparable(decision: Decision) -> Any:
+    """Errors are equal when they are of one class and say the same."""
+    outcome = decision.outcome
+    return replace(decision, outcome=None), (type(outcome), str(outcome))
+
+
+def check(archive: Archive, name: str, made: Sequence[Decision], since: datetime | None = None) -> None:
+    """These decisions, all of them and in order, come out again."""
+    records = list(archive.records(name, since))
+    assert [comparable(record.decision) for record in records] == [comparable(each) for each in made]
+    for record in records:
+        assert comparable(decided_again(record)) == comparable(record.decision)
+
+
+class Fleet:
+    """Autoscalers whose loads, targets and operators do as they like."""
+
+    def __init__(self, opener: Opener, seed: int) -> None:
+        self.opener = opener
+        self.random = random.Random(seed)
+        self.now = START
+        self.scalers = {name: _configured(name) for name in ("a", "b", "c", "d")}
+        self.sizes = dict.fromkeys(self.scalers, 4)
+        self.made: dict[str, list[Decision]] = {name: [] for name in self.scalers}
+        self.away: set[str] = set()
+        self.state = opener.state(kept_for())
+        self.ledger = self.state.ledger(FLEET)
+        self.follow()
+
+    def follow(self) -> None:
+        here = [one for name, one in self.scalers.items() if name not in self.away]
+        self.ledger.follow(here)
+        self.state.follow(kept_for(), here)
+
+    def restart(self) -> None:
+        self.opener.close()
+        self.state = self.opener.state(kept_for())
+        self.ledger = self.state.ledger(FLEET)
+        self.follow()
+
+    def reload(self) -> None:
+        """The file was edited: bounds, rules, periods, who is in it."""
+        name = self.random.choice(list(self.scalers))
+        one = self.scalers[name]
+        match self.random.randrange(5):
+            case 0:
+                one = replace(one, max_replicas=self.random.randint(6, 30))
+            case 1:
+                one = replace(one, sync_period=LONG if one.sync_period == SHORT else SHORT)
+            case 2:
+                one = replace(one, behavior=None if one.behavior else _rules(self.random.randrange(0, 120)))
+            case 3:
+                one = replace(one, dry_run=not one.dry_run)
+            case _:
+                self.away ^= {name}
+        self.scalers[name] = one
+        self.follow()
+
+    def steer(self) -> None:
+        asked = Steering()
+        until = self.random.choice([None, self.now + timedelta(seconds=40)])
+        if self.random.random() < 0.4:
+            asked = replace(asked, pause=Pause(Direction.IN, "ann", "", self.now, until))
+        if self.random.random() < 0.4:
+            asked = replace(asked, override=Override(2, 8, "bob", "sale", self.now, until))
+        self.state.steer(self.random.choice(list(self.scalers)), asked)
+
+    def cycle(self, period: timedelta) -> None:
+        batch = [one for name, one in self.scalers.items() if one.sync_period == period and name not in self.away]
+        if not batch:
+            return None
+        seen = {one.name: self.observe(one) for one in batch}
+        histories = self.ledger.recall(batch)
+        made = [decide(one, seen[one.name], histories[one.name], self.now) for one in batch]
+        self.ledger.intend(made)
+        outcomes = {each.name: self.act(each) for each in made if each.change is not None}
+        concluded = [conclude(each, outcomes.get(each.name)) for each in made]
+        fate = self.random.random()
+        by_name = {one.name: one for one in batch}
+        if fate < 0.03:
+            return self.restart()  # killed between the write and its record
+        if fate < 0.06:
+            with _breaking(self.ledger):
+                self.ledger.record(by_name, Observed(seen), concluded)
+            return None
+        self.ledger.record(by_name, Observed(seen), concluded)
+        for each in concluded:
+            self.made[each.name].append(each)
+        return None
+
+    def act(self, made: Decision) -> Outcome:
+        assert made.change is not None
+        if made.dry_run:
+            return Proposed(made.change.size)
+        outcomes = list[Outcome](
+            [
+                Written(made.change.size),
+                Unchanged(),
+                Conflict("somebody else set it to 9"),
+                Held(HoldReason("InstanceRefresh", "a refresh began")),
+                TargetUnavailable("no answer in time \ud800"),
+                TargetNotFound("it is gone"),
+            ]
+        )
+        outcome = self.random.choices(outcomes, [12, 1, 1, 1, 2, 1])[0]
+        if isinstance(outcome, Written) or (isinstance(outcome, TargetUnavailable) and self.random.random() < 0.5):
+            self.sizes[made.name] = made.change.size
+        return outcome
+
+    def observe(self, one: Autoscaler) -> Observation:
+        if self.random.random() < 0.05:
+            return Observation(TargetUnavailable("throttled"), (MetricError("not asked"),) * len(one.metrics))
+        size, chance = self.sizes[one.name], self.random
+        instances = tuple(
+            Instance(
+                f"{one.name}-{number}",
+                Phase.RUNNING,
+                ready=chance.choice([True, True, True, None, False]),
+                ready_transition=START,
+                started_at=START - timedelta(hours=1),
+            )
+            for number in range(size)
+        )
+        samples = {
+            each.name: Sample(chance.randrange(8_000), self.now - timedelta(microseconds=chance.randrange(10**7)), LONG)
+            for each in instances
+            if chance.random() < 0.95
+        }
+        readings: list[Reading | MetricError] = [
+            InstanceReading(samples, dict.fromkeys(samples, 4_000)),
+            MetricError("no data") if chance.random() < 0.1 else ValueReading((chance.randrange(200_000),)),
+        ]
+        hold = Hold(scale_in=HoldReason("Refresh", "under way")) if chance.random() < 0.05 else Hold()
+        state = TargetState(size, size, instances, Limits(0, 25), hold, revision=str(chance.randrange(3)))
+        return Observation(state, tuple(readings), victims=tuple(samples)[:2])
+
+
+def _configured(name: str) -> Autoscaler:
+    cpu = MetricSpec(MetricType.RESOURCE, "cpu", MetricTarget(TargetType.UTILIZATION, 60), Query("cpu"))
+    queue = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE_VALUE, 15_000), Query("queue"))
+    target = TargetRef(FLEET, f"{name}-asg")
+    period = LONG if name == "d" else SHORT
+    return Autoscaler(name, target, 1, 20, (cpu, queue), _rules(30) if name in "ab" else None, sync_period=period)
+
+
+def _rules(window: int) -> Behavior:
+    policies = (ScalingPolicy(PolicyType.PODS, 3, LONG), ScalingPolicy(PolicyType.PERCENT, 50, SHORT))
+    up = ScalingRules(timedelta(0), SelectPolicy.MAX, policies)
+    return Behavior(up, ScalingRules(timedelta(seconds=window), SelectPolicy.MIN, policies))
+
+
+@contextmanager
+def _breaking(ledger: Ledger) -> Iterator[None]:
+    engine = ledger._shared.database._engine
+
+    def refuse(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("INSERT INTO memory"):
+            raise OperationalError(statement, None, ConnectionResetError("connection lost"))
+
+    event.listen(engine, "before_cursor_execute", refuse)
+    with pytest.raises(StateError):
+        yield
+    event.remove(engine, "before_cursor_execute", refuse)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_life_of_everything_that_may_happen(
+    sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Restarts, failed commits, writes without an outcome, a clock set back, pauses, reloads, two periods at once."""
+    monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", 12)
+    fleet = Fleet(sqlite_opener, seed)
+    for tick in range(160):
+        fleet.now += SHORT
+        chance = fleet.random.random()
+        if chance < 0.04:
+            fleet.restart()
+        elif chance < 0.12:
+            fleet.reload()
+        elif chance < 0.20:
+            fleet.steer()
+        elif chance < 0.22:
+            fleet.now -= timedelta(seconds=fleet.random.randrange(400))
+        fleet.cycle(SHORT)
+        if tick % 4 == 0:
+            fleet.cycle(LONG)
+    archive = fleet.opener.archive()
+    assert sum(map(len, fleet.made.values())) > 200
+    for name, made in fleet.made.items():
+        check(archive, name, made)
+        for each in fleet.random.sample(made, 8):
+            record = archive.record_at(name, each.now)
+            assert record is not None
+            last = [other for other in made if other.now <= each.now][-1]
+            assert comparable(decided_again(record)) == comparable(last)
+
+
+@pytest.mark.slow
+def test_more_than_an_hour_is_packed_and_decided_again(opener: Opener) -> None:
+    """With blocks as long as they are, of autoscalers that leave and stay, on SQLite and PostgreSQL."""
+    fleet = Fleet(opener, 7)
+    while len(fleet.made["a"]) < 260:  # some cycles are never recorded
+        fleet.now += SHORT
+        if len(fleet.made["a"]) == 100:
+            fleet.away = {"b"}
+            fleet.follow()
+        fleet.cycle(SHORT)
+    archive = opener.archive()
+    assert count_rows(fleet.ledger, "detail") == 3
+    assert [bool(fleet.made[name]) for name in "abcd"] == [True, True, True, False]
+    for name, made in fleet.made.items():
+        check(archive, name, made)
+
+
+class Plain:
+    """One autoscaler after another, at rest: the numbers say whose cycle it was."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.histories: dict[str, History] = {}
+        self.made: dict[str, list[Decision]] = {}
+
+    def cycle(self, seconds: float, scalers: Mapping[str, timedelta]) -> None:
+        """These autoscalers, each with its sync period."""
+        batch = [replace(scaler(name, name), sync_period=period) for name, period in scalers.items()]
+        histories = self.ledger.recall(batch)
+        seen = {one.name: Observation(TargetState(5, 5, ()), (MetricError(f"at {seconds}"),)) for one in batch}
+        made = [decide(one, seen[one.name], histories[one.name], at(seconds)) for one in batch]
+        self.ledger.record({one.name: one for one in batch}, Observed(seen), made)
+        for one, each in zip(batch, made, strict=True):
+            assert histories[one.name] == self.histories.get(one.name, History())
+            self.histories[one.name] = remember(one, histories[one.name], each)
+            self.made.setdefault(one.name, []).append(each)
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_the_last_cycle_of_one_that_left_is_decided_again(opener: Opener) -> None:
+    """Its newest row goes along from page to page while others go on."""
+    fleet = Plain(opener.ledger())
+    for cycle in range(3):
+        fleet.cycle(15 * cycle, {"leaves": SHORT, "stays": SHORT})
+    for cycle in range(3, 20):
+        fleet.cycle(15 * cycle, {"stays": SHORT})
+        check(opener.archive(), "leaves", fleet.made["leaves"])
+    last = opener.archive().record_at("leaves")
+    assert last is not None
+    assert decided_again(last) == fleet.made["leaves"][-1]
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_one_that_came_back_goes_on_where_it_was(opener: Opener) -> None:
+    """What is remembered of it stood in a copy meanwhile."""
+    fleet = Plain(opener.ledger())
+    for cycle in range(30):
+        here = {"stays": SHORT} if 3 <= cycle < 12 or 20 <= cycle < 22 else {"leaves": SHORT, "stays": SHORT}
+        fleet.cycle(15 * cycle, here)
+        if cycle == 8:
+            fleet.ledger = opener.restart()
+    for name in ("leaves", "stays"):
+        check(opener.archive(), name, fleet.made[name])
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_cycles_of_several_sync_periods_are_read_in_the_order_of_their_commits(opener: Opener) -> None:
+    """Pages of the period of before stay while there is nobody to fill them."""
+    fleet = Plain(opener.ledger())
+    for cycle in range(24):
+        fleet.cycle(15 * cycle, {"web": LONG if 3 <= cycle < 9 or cycle >= 14 else SHORT})
+    archive = opener.archive()
+    check(archive, "web", fleet.made["web"])
+    assert [row.at for row in archive.series("web")] == sorted(row.at for row in archive.series("web"))
+    for made in fleet.made["web"]:
+        record = archive.record_at("web", made.now)
+        assert record is not None
+        assert decided_again(record) == made
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_one_that_changes_its_period_while_its_page_is_packed(opener: Opener) -> None:
+    """Its newest row is in the pages that are packed, its next one in another period's."""
+    fleet = Plain(opener.ledger())
+    for cycle in range(12):
+        period = SHORT if cycle < 4 else LONG
+        fleet.cycle(15 * cycle, {"stays": SHORT, "web": period})
+    for name in ("web", "stays"):
+        check(opener.archive(), name, fleet.made[name])
+    ledger = opener.restart()
+    assert ledger.recall([scaler("web", "web")])["web"] == fleet.histories["web"]
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_span_holds_no_more_and_no_less_than_was_asked_for(opener: Opener) -> None:
+    fleet = Plain(opener.ledger())
+    for cycle in range(12):
+        fleet.cycle(15 * cycle, {"web": SHORT})
+    for first in range(12):
+        check(opener.archive(), "web", fleet.made["web"][first:], since=at(15 * first))

@@ -1,0 +1,130 @@
+"""A lane that was superseded commits nothing: whose memory it is, is made sure inside each commit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from autoscaler.errors import StaleLedger
+from autoscaler.model import Observed, Sighting, TargetRef
+from autoscaler.record import Ledger, State, schema
+from autoscaler.record.slots import SLOTS
+from tests.record.conftest import Opener
+from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
+
+WEB = TargetRef(FLEET, "web-asg")
+
+LATE: dict[str, Callable[[Ledger], None]] = {
+    "record": lambda ledger: save(ledger, written(rising(15))),
+    "sightings": lambda ledger: ledger.record({}, Observed({}, {WEB: {"i-0": Sighting(at(9), True, at(9))}}), []),
+    "intend": lambda ledger: ledger.intend([rising(15)]),
+    "adapter memory": lambda ledger: ledger.save_adapter_memory(WEB, {"late": True}),
+    "adapter memory, taken back": lambda ledger: ledger.save_adapter_memory(WEB, None),
+}
+"""Everything that commits, by a lane that has hung meanwhile."""
+
+
+def contents(state: State) -> dict[str, list[Any]]:
+    """All that the state holds."""
+    with state._shared.readers.begin() as connection:
+        return {name: list(connection.execute(select(table))) for name, table in schema.metadata.tables.items()}
+
+
+@pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
+def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger], None]) -> None:
+    """A cycle that hung and came back after its lane was replaced must not undo what the successor did."""
+    state = opener.state()
+    stale = state.ledger(FLEET)
+    keep(stale, decision(0))
+    stale.save_adapter_memory(WEB, {"failures": 1})
+    stale.recall([scaler()])
+    keep(state.ledger(FLEET), decision(60, size=20))
+    before = contents(state)
+    with pytest.raises(StaleLedger, match="the lane of adapter 'fleet' was superseded"):
+        commit(stale)
+    assert contents(state) == before
+
+
+def test_a_successors_memory_is_untouched(opener: Opener) -> None:
+    """Seen once: its intent was deleted, a recommendation of 20 overwritten by 15, and `at` went back a minute."""
+    state = opener.state()
+    stale = state.ledger(FLEET)
+    stale.recall([scaler()])
+    successor = state.ledger(FLEET)
+    keep(successor, decision(60, size=20))
+    successor.intend([rising(75)])
+    expected = successor.recall([scaler()])
+    with pytest.raises(StaleLedger):
+        save(stale, decision(0, size=15))
+    assert successor.recall([scaler()]) == expected
+    save(successor, written(rising(75)))
+    assert opener.restart().recall([scaler()])["web"].at == at(75)
+    assert {record.decision.now for record in opener.archive().records("web")} == {at(60), at(75)}
+
+
+def test_a_successor_knows_what_was_recorded_before_it(opener: Opener) -> None:
+    """Also the write that was announced and may still land."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    keep(ledger, decision(0))
+    ledger.intend([rising(15)])
+    assert state.ledger(FLEET).recall([scaler()]) == ledger.recall([scaler()])
+
+
+def test_a_ledger_stays_stale(opener: Opener) -> None:
+    """It reads what the successor wrote, and may not write the next time either."""
+    state = opener.state()
+    stale = state.ledger(FLEET)
+    state.ledger(FLEET)
+    for _ in range(2):
+        with pytest.raises(StaleLedger):
+            keep(stale, decision(0))
+
+
+def test_another_connections_lane_goes_on(opener: Opener) -> None:
+    """One failure, one victim."""
+    state = opener.state()
+    ours, theirs = state.ledger(FLEET), state.ledger("swarm")
+    state.ledger("swarm")
+    keep(ours, decision(0))
+    assert ours.is_current(WEB)
+    assert not theirs.is_current(WEB)
+
+
+def test_a_ledger_is_current_until_the_next_one_of_its_connection(opener: Opener) -> None:
+    """What the actuator asks before each write."""
+    state = opener.state()
+    first = state.ledger(FLEET)
+    assert first.is_current(WEB)
+    second = state.ledger(FLEET)
+    assert (first.is_current(WEB), second.is_current(WEB)) == (False, True)
+
+
+def test_epochs_go_on_after_a_restart(opener: Opener) -> None:
+    """A process that is believed dead, and is not, is fenced off by the one that came after it."""
+    state = opener.state()
+    for _ in range(3):
+        state.ledger(FLEET)
+    opener.close()
+    state = opener.state()
+    state.ledger(FLEET)
+    with state._shared.readers.begin() as connection:
+        rows = connection.execute(select(schema.slot.c.slot, schema.slot.c.epoch)).all()
+    assert sorted((row.slot, row.epoch) for row in rows) == [(slot, 4) for slot in range(SLOTS)]
+
+
+def test_slots_are_fenced_one_by_one(opener: Opener) -> None:
+    """The fleet hands over one slot at a time: what is in the others goes on."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    here, elsewhere = scaler("here", "web"), scaler("elsewhere", "api")  # slots 11 and 151
+    ledger.recall([here, elsewhere])
+    with state._database.writing() as connection:
+        connection.execute(schema.slot.update().where(schema.slot.c.slot == 151).values(epoch=schema.slot.c.epoch + 1))
+    keep(ledger, decision(0, "here", "web"))
+    with pytest.raises(StaleLedger):
+        keep(ledger, decision(0, "elsewhere", "api"))
+    with pytest.raises(StaleLedger):  # one that is stale fails the whole commit
+        keep(ledger, decision(15, "here", "web"), decision(15, "elsewhere", "api"))
+    assert opener.archive().latest() == {"here": decision(0, "here", "web")}

@@ -1,0 +1,127 @@
+"""The fence in READ COMMITTED, where a read would fence nothing: both orders of two processes, forced."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from autoscaler.errors import StaleLedger, StateError
+from autoscaler.record import Ledger, State
+from autoscaler.record.database import Database, locate
+from autoscaler.record.slots import SLOTS, next_epochs
+from tests.record.conftest import Opener, in_threads
+from tests.record.samples import FLEET, at, decision, keep, save, scaler
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def another_process(opener: Opener) -> Iterator[Database]:
+    """Connections that share nothing with the daemon under test but the server."""
+    database = Database(locate(opener.url, opener.folder))
+    yield database
+    database.close()
+
+
+@contextmanager
+def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Transactions stop behind the statement that begins so: set when one is there; to be set to let it go on."""
+    there, go_on = threading.Event(), threading.Event()
+
+    def hold(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith(beginning):
+            there.set()
+            assert go_on.wait(30)
+
+    event.listen(engine, "after_cursor_execute", hold)
+    yield there, go_on
+    event.remove(engine, "after_cursor_execute", hold)
+
+
+def until_blocked(database: Database) -> None:
+    """Come back once a transaction of this test's waits for another's lock."""
+    query = text("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'")
+    while True:
+        with database.writing() as connection:
+            if connection.execute(query).scalar_one():
+                return
+
+
+def begun(opener: Opener) -> tuple[State, Ledger]:
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    keep(ledger, decision(0))
+    ledger.recall([scaler()])
+    return state, ledger
+
+
+def test_the_server_runs_in_read_committed(postgresql_opener: Opener) -> None:
+    """What the fence is made for."""
+    with postgresql_opener.state()._database.writing() as connection:
+        assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
+
+
+def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opener: Opener) -> None:
+    """Else it would read what was remembered before us, and we would write over what it remembers."""
+    state, ledger = begun(postgresql_opener)
+    epochs: list[int] = []
+    with (
+        another_process(postgresql_opener) as other,
+        another_process(postgresql_opener) as onlooker,
+        held_after(state._database._engine, "UPDATE slot") as (fenced, go_on),
+    ):
+
+        def supersede() -> None:
+            with other.writing() as connection:
+                epochs.append(next_epochs(connection, FLEET, range(SLOTS))[0])
+
+        with in_threads([lambda: save(ledger, decision(15))]) as ours:
+            assert fenced.wait(30)
+            with in_threads([supersede]) as theirs:
+                until_blocked(onlooker)
+                assert epochs == []
+                go_on.set()
+    assert (ours, theirs, epochs) == ([], [], [2])
+    assert postgresql_opener.archive().latest()["web"].now == at(15)
+    with pytest.raises(StaleLedger):
+        keep(ledger, decision(30))
+
+
+def test_a_commit_that_begins_inside_a_succession_waits_for_it_and_fails(postgresql_opener: Opener) -> None:
+    """Its epoch still looks the newest to a read: the successor has not committed yet."""
+    state, ledger = begun(postgresql_opener)
+    with another_process(postgresql_opener) as other, another_process(postgresql_opener) as onlooker:
+        with other.writing() as connection:
+            next_epochs(connection, FLEET, range(SLOTS))
+            waiting = in_threads([lambda: save(ledger, decision(15))])
+            raised = waiting.__enter__()
+            until_blocked(onlooker)
+            assert raised == []
+        waiting.__exit__(None, None, None)
+    assert [type(error) for error in raised] == [StaleLedger]
+    assert state.archive.latest()["web"].now == at(0)
+    assert postgresql_opener.archive().latest()["web"].now == at(0)
+
+
+def test_a_transaction_that_another_process_keeps_open_is_not_waited_for_for_ever(postgresql_opener: Opener) -> None:
+    """A bounded lock time: the cycle fails, and the next one tries again."""
+    assert postgresql_opener.url is not None
+    postgresql_opener.url += "?options=-c%20lock_timeout=50ms"
+    _, ledger = begun(postgresql_opener)
+    with another_process(postgresql_opener) as other, other.writing() as connection:
+        next_epochs(connection, FLEET, range(SLOTS))
+        with pytest.raises(StateError, match="lock timeout"):
+            save(ledger, decision(15))
+
+
+def test_waits_are_bounded_by_default(postgresql_opener: Opener) -> None:
+    """PostgreSQL's own defaults are for ever."""
+    with postgresql_opener.state()._database.writing() as connection:
+        limits = [
+            connection.execute(text(f"SHOW {name}")).scalar_one()
+            for name in ("lock_timeout", "idle_in_transaction_session_timeout")
+        ]
+    assert limits == ["5s", "30s"]

@@ -1,0 +1,149 @@
+"""Autoscalers that left the configuration, and when they are forgotten."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+
+from autoscaler.model import History, Observed, Sighting
+from autoscaler.record import Ledger, State, schema
+from tests.record.conftest import Opener, kept_for
+from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler
+
+KEEP = kept_for(retention=timedelta(hours=2))
+PAST = 7200.0
+"""Seconds of the retention."""
+
+
+def ids(ledger: Ledger) -> dict[str, set[int]]:
+    """Table -> whose rows it holds."""
+    with ledger._shared.readers.begin() as connection:
+        return {
+            name: set(connection.execute(select(table.c.autoscaler_id)).scalars())
+            for name, table in schema.metadata.tables.items()
+            if "autoscaler_id" in table.c
+        }
+
+
+def lane(state: State, *names: str) -> Ledger:
+    """One that has just been told of these."""
+    scalers = [scaler(name, name) for name in names]
+    ledger = state.ledger(FLEET)
+    state.follow(KEEP, scalers)
+    ledger.follow(scalers)
+    return ledger
+
+
+def test_one_that_left_is_remembered_for_the_retention(opener: Opener) -> None:
+    """Taken out of the file by mistake and put back: its windows are as they were."""
+    ledger = opener.ledger(KEEP)
+    keep(ledger, decision(0, "left"), decision(0, "stays"))
+    remembered = ledger.recall([scaler("left")])
+    opener.close()
+    ledger = opener.ledger(KEEP)
+    keep(ledger, decision(PAST - 10, "stays"))
+    assert ledger.recall([scaler("left")]) == remembered
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_one_that_left_is_forgotten_after_the_retention(opener: Opener) -> None:
+    """All of it: its rows in every table, what was seen of its target, what the adapter kept of it."""
+    state = opener.state(KEEP)
+    ledger = lane(state, "left", "stays")
+    left, stays = scaler("left", "left"), scaler("stays", "stays")
+    for cycle in range(6):
+        keep(ledger, *(decision(cycle, name, name, events=[event()]) for name in ("left", "stays")))
+    seen = {one.target: {"i-0": Sighting(at(0), None, at(0))} for one in (left, stays)}
+    ledger.record({}, Observed({}, seen), [])
+    for one in (left, stays):
+        ledger.save_adapter_memory(one.target, {"failures": 1})
+    assert {len(owners) for name, owners in ids(ledger).items() if name != "intent"} == {2}
+    ledger = lane(state, "stays")
+    keep(ledger, decision(PAST + 10, "stays", "stays"))
+    assert {len(owners) for name, owners in ids(ledger).items() if name != "intent"} <= {0, 1}
+    assert state.archive.latest().keys() == opener.archive().latest().keys() == {"stays"}
+    assert not opener.archive().knows("left")
+    assert set(opener.restart().sightings([left.target, stays.target])) == {stays.target}
+    assert set(opener.restart().adapter_memory()) == {stays.target}
+    assert opener.restart().recall([left]) == {"left": History()}
+
+
+def test_a_write_that_was_announced_and_never_recorded_is_forgotten_too(opener: Opener) -> None:
+    """The daemon died in an autoscaler's first cycle, and it never came back."""
+    ledger = opener.ledger(KEEP)
+    ledger.recall([scaler("left")])
+    ledger.intend([rising(0, name="left")])
+    opener.close()
+    keep(opener.ledger(KEEP), decision(PAST + 10, "stays"))
+    assert opener.restart().recall([scaler("left")]) == {"left": History()}
+
+
+def test_one_that_is_still_configured_is_never_forgotten(opener: Opener) -> None:
+    """After a long standstill one lane's first cycle ends before another's."""
+    state = opener.state(KEEP)
+    keep(state.ledger("slow"), decision(0, "slow"))
+    keep(state.ledger("fast"), decision(0, "fast"))
+    opener.close()
+    state = opener.state(KEEP)
+    state.follow(KEEP, [scaler("slow"), scaler("fast")])
+    slow, fast = state.ledger("slow"), state.ledger("fast")
+    for minutes in range(5):
+        keep(fast, decision(PAST + 100 * minutes, "fast"))
+    assert slow.recall([scaler("slow")])["slow"].at == at(0)
+    keep(slow, decision(PAST + 1000, "slow"))
+    assert opener.archive().latest().keys() == {"slow", "fast"}
+
+
+def test_one_that_was_forgotten_and_comes_back_is_recorded_anew(opener: Opener) -> None:
+    """What the daemon still held of it in memory belongs to rows that are gone."""
+    state = opener.state(KEEP)
+    ledger = lane(state, "left", "stays")
+    keep(ledger, decision(0, "left", "left"), decision(0, "stays", "stays"))
+    for names in (("stays",), ("left", "stays")):
+        scalers = [scaler(name, name) for name in names]
+        state.follow(KEEP, scalers)
+        ledger.follow(scalers)
+        keep(ledger, *(decision(PAST + 10, name, name) for name in names))
+    assert opener.archive().first_seen() == {"stays": at(0), "left": at(PAST + 10)}
+    assert [record.decision.now for record in opener.archive().records("left")] == [at(PAST + 10)]
+
+
+def test_one_that_a_daemon_never_knew_and_that_was_forgotten_is_recorded_anew(opener: Opener) -> None:
+    """It left before this daemon's start, was forgotten after it, and is put back."""
+    state = opener.state(KEEP)
+    keep(lane(state, "left", "stays"), decision(0, "left", "left"), decision(0, "stays", "stays"))
+    opener.close()
+    state = opener.state(KEEP)
+    ledger = lane(state, "stays")
+    keep(ledger, decision(PAST + 10, "stays", "stays"))
+    both = [scaler("left", "left"), scaler("stays", "stays")]
+    state.follow(KEEP, both)
+    ledger.follow(both)
+    keep(ledger, decision(PAST + 20, "left", "left"))
+    assert opener.restart().recall(both[:1])["left"].at == at(PAST + 20)
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_packing_passes_over_the_rows_of_one_that_was_forgotten(opener: Opener) -> None:
+    """They stand in one page with those of others that go on."""
+    state = opener.state(KEEP)
+    ledger = lane(state, "left", "stays")
+    keep(ledger, decision(0, "left", "left"), decision(0, "stays", "stays"))
+    ledger = lane(state, "stays")
+    for cycle in range(12):
+        keep(ledger, decision(PAST + 10 + cycle, "stays", "stays"))
+    assert len(list(opener.archive().records("stays"))) == 13
+    assert 1 not in ids(ledger)["detail"]
+
+
+def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
+    """The journal may still hold rows of the one that was forgotten: they would be the new one's."""
+    state = opener.state(KEEP)
+    ledger = lane(state, "stays", "left")
+    keep(ledger, decision(0, "stays", "stays"), decision(0, "left", "left"))
+    ledger = lane(state, "stays")
+    keep(ledger, decision(PAST + 10, "stays", "stays"))
+    ledger = lane(state, "stays", "new")
+    ledger.recall([scaler("new", "new")])
+    save(ledger, decision(PAST + 20, "new", "new"))
+    assert [record.decision.now for record in opener.archive().records("new")] == [at(PAST + 20)]

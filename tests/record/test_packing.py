@@ -1,0 +1,141 @@
+"""Rows, pages, blocks and series as bytes, and back."""
+
+from itertools import accumulate, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoscaler.errors import StateError
+from autoscaler.model import TargetType
+from autoscaler.record.binary import differences, running_sums
+from autoscaler.record.evaluation import COLUMNS
+from autoscaler.record.journal import page_of, rows_from
+from autoscaler.record.rows import Row, completed, differing, pack_rows, runs, unpack_rows
+from autoscaler.record.series import Point, pack_points, unpack_points
+from tests.record.conftest import Opener
+from tests.record.samples import decision, keep, observation
+
+quick = settings(max_examples=50, deadline=None)
+TIMES = st.integers(-(2**50), 2**50)
+COLUMN = st.none() | st.binary(max_size=5)
+ROWS = st.builds(
+    Row,
+    st.integers(1, 2**40),
+    TIMES,
+    st.integers(1, 2**40),
+    st.integers(1, 2**40),
+    st.tuples(*[COLUMN] * COLUMNS),
+    COLUMN,
+)
+POINTS = st.lists(
+    st.builds(
+        Point,
+        TIMES.map(lambda millis: millis * 1_000),
+        st.none() | st.integers(0, 2**40),
+        st.none() | st.integers(0, 2**40),
+        st.integers(0, 3),
+        st.integers(3, 5),
+        st.booleans(),
+        st.just((("cpu", TargetType.UTILIZATION, 60), ("half \ud800", TargetType.VALUE, 2**70))),
+        st.tuples(*[st.none() | st.integers(-(2**80), 2**80)] * 2),
+    ),
+    max_size=8,
+)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=6))
+@quick
+def test_rows_come_out_of_a_block_as_they_went_in(rows: list[Row]) -> None:
+    """Times that go back, missing columns, whole rows among others."""
+    assert unpack_rows(pack_rows(rows)) == rows
+
+
+@given(st.dictionaries(st.integers(1, 2**31), ROWS, max_size=6))
+@quick
+def test_rows_come_out_of_a_page_as_they_went_in(rows: dict[int, Row]) -> None:
+    assert dict(rows_from(page_of(rows))) == rows
+
+
+@given(st.dictionaries(st.integers(1, 9), ROWS, max_size=6), st.sets(st.integers(1, 9)))
+@quick
+def test_a_few_autoscalers_rows_are_found_in_a_page(rows: dict[int, Row], ids: set[int]) -> None:
+    assert dict(rows_from(page_of(rows), ids)) == {key: row for key, row in rows.items() if key in ids}
+
+
+@given(POINTS)
+@quick
+def test_points_come_out_of_a_series_as_they_went_in(points: list[Point]) -> None:
+    """Failed metrics, bounds that change, values beyond 64 bits."""
+    assert unpack_points(pack_points(points)) == points
+
+
+@given(st.tuples(*[st.binary(max_size=3)] * COLUMNS), st.tuples(*[st.binary(max_size=3)] * COLUMNS))
+@quick
+def test_a_row_is_completed_by_its_whole_one(columns: tuple[bytes, ...], base: tuple[bytes, ...]) -> None:
+    whole = Row(1, 0, 1, 1, base, b"")
+    assert completed(Row(2, 0, 1, 1, differing(columns, base), None), whole) == columns
+
+
+@given(st.lists(st.integers(-(2**70), 2**70), max_size=6))
+@quick
+def test_differences_add_up_again(values: list[int]) -> None:
+    assert running_sums(differences(values)) == values
+
+
+@given(st.lists(st.integers(1, 3), max_size=10))
+@quick
+def test_rows_are_cut_where_numbers_are_missing(steps: list[int]) -> None:
+    rows = [Row(number, 0, 1, number, (), None) for number in accumulate(steps)]
+    parts = runs(rows)
+    assert [row for part in parts for row in part] == rows
+    assert all(after.number - before.number == 1 for part in parts for before, after in pairwise(part))
+    assert all(one[-1].number + 1 < other[0].number for one, other in pairwise(parts))
+
+
+def test_a_whole_row_that_is_not_whole_is_a_state_error() -> None:
+    """A damaged state must not end in a made-up decision."""
+    part = Row(1, 0, 1, 1, (b"",) * (COLUMNS - 1) + (None,), b"")
+    with pytest.raises(StateError, match="incomplete; restore a backup"):
+        completed(part, part)
+
+
+def test_cycles_that_repeat_take_little_room(sqlite_opener: Opener) -> None:
+    """Most of a target is the same a cycle later: thirty days must fit a small disk."""
+    ledger = sqlite_opener.ledger()
+    for cycle in range(20):
+        keep(ledger, decision(15 * cycle, size=5))
+    rows = sqlite_opener.archive().size().rows
+    with ledger._shared.readers.begin() as connection:
+        sizes = [row[0] for row in connection.exec_driver_sql("SELECT length(body) FROM journal ORDER BY number")]
+    assert rows["journal"] == 20
+    assert sizes[-1] * 3 < sizes[0]
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_page_that_would_grow_too_large_is_packed_early(
+    sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand instances each: an hour of them at once would cost memory and time."""
+    monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", 10_000)
+    monkeypatch.setattr("autoscaler.record.journal.MOST_BYTES", 10_000)
+    ledger = sqlite_opener.ledger()
+    for cycle in range(10):
+        keep(ledger, decision(15 * cycle), seen=observation(replicas=50 + cycle))
+    rows = sqlite_opener.archive().size().rows
+    assert rows["detail"] > 1
+    assert rows["journal"] < 10
+    assert len(list(sqlite_opener.archive().records("web"))) == 10
+
+
+def test_chunks_of_autoscalers_are_packed_in_turns(sqlite_opener: Opener, short_blocks: int) -> None:
+    """All at once would hold up one cycle an hour for all of them."""
+    ledger = sqlite_opener.ledger()
+    names = [f"s{number}" for number in range(200)]  # ids to 200 fall into chunks 0 to 3
+    packed = []
+    for cycle in range(short_blocks + 1):
+        keep(ledger, *(decision(15 * cycle, name) for name in names))
+        packed.append(sqlite_opener.archive().size().rows["detail"])
+    steps = differences(packed)
+    assert max(steps) < 200
+    assert packed[-1] >= 200

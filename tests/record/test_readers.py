@@ -1,0 +1,106 @@
+"""Readers never wait for lanes, nor lanes for readers."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from autoscaler.record import Archive, State
+from tests.record.conftest import Opener, in_threads
+from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler, written
+
+READS: dict[str, Callable[[Archive], object]] = {
+    "latest": lambda archive: archive.latest(),
+    "knows": lambda archive: archive.knows("web"),
+    "record_at": lambda archive: archive.record_at("web"),
+    "records": lambda archive: list(archive.records("web")),
+    "events": lambda archive: archive.events(),
+    "series": lambda archive: archive.series("web"),
+    "first_seen": lambda archive: archive.first_seen(),
+    "steering": lambda archive: archive.steering(),
+    "cuts": lambda archive: archive.cuts(),
+    "size": lambda archive: archive.size(),
+}
+
+
+@pytest.fixture
+def writer(opener: Opener) -> Iterator[State]:
+    """A daemon of which another thread is in the middle of a commit until the test ends."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    keep(ledger, decision(0, events=[event()]))
+    ledger.recall([scaler()])
+    inside, over = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with ledger._commit(range(256)):
+            inside.set()
+            over.wait(60)
+
+    with in_threads([hang]) as raised:
+        assert inside.wait(30)
+        yield state
+        over.set()
+    assert raised == []
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_reader_does_not_wait_for_a_commit(writer: State, opener: Opener, read: Callable[[Archive], object]) -> None:
+    """A page during a cycle, the command line beside a daemon: each returns while the commit is still open."""
+    read(writer.archive)
+    read(opener.archive())
+
+
+def test_a_lane_recalls_while_another_one_commits(opener: Opener) -> None:
+    """One lane's slow disk is not the other's, as long as that one does not write."""
+    state = opener.state()
+    slow, quick = state.ledger("slow"), state.ledger("quick")
+    keep(quick, decision(0))
+    quick.follow([scaler()])  # which lets go of what it holds
+    slow.recall([])
+    with slow._commit(range(256)):
+        assert quick.recall([scaler()])["web"].at == at(0)
+        assert quick.sightings([scaler().target]) == {}
+        assert quick.adapter_memory() == {}
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_commit_does_not_wait_for_a_reader(opener: Opener) -> None:
+    """Somebody pages through two days of records, slowly; also what packs and deletes goes on."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    for cycle in range(6):
+        keep(ledger, decision(15 * cycle))
+    readers = [state.archive.records("web"), opener.archive().records("web")]
+    begun = [next(reader).decision.now for reader in readers]
+    began = time.monotonic()
+    for cycle in range(6, 12):
+        ledger.recall([scaler()])
+        ledger.intend([rising(15 * cycle)])
+        save(ledger, written(rising(15 * cycle)))
+    assert time.monotonic() - began < 4  # a lock would be waited for for five seconds
+    assert begun == [at(0), at(0)]
+    assert [len(list(reader)) for reader in readers] == [5, 5]
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_reader_sees_one_state(opener: Opener) -> None:
+    """Rows move from pages into blocks while it reads: none is missing, and none comes twice."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    stop = threading.Event()
+    seen: list[list[float]] = []
+
+    def read() -> None:
+        archive = opener.archive()
+        while not stop.is_set():
+            seen.append([record.decision.now.timestamp() - at(0).timestamp() for record in archive.records("web")])
+
+    with in_threads([read]) as raised:
+        for cycle in range(60):
+            keep(ledger, decision(15 * cycle))
+        stop.set()
+    assert raised == []
+    assert all(times == [15.0 * cycle for cycle in range(len(times))] for times in seen)
+    assert len(seen) > 1

@@ -1,0 +1,176 @@
+"""What is recorded comes back exactly: a rounded number or another class of error would decide differently."""
+
+from dataclasses import fields, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.model import (
+    Autoscaler,
+    Decision,
+    History,
+    InstanceReading,
+    Observation,
+    Outcome,
+    Sighting,
+    Steering,
+    TargetRef,
+)
+from autoscaler.record.binary import Binary
+from autoscaler.record.entries import target_from, target_text
+from autoscaler.record.evaluation import (
+    DECISION,
+    columns_of,
+    decision_columns,
+    decision_from,
+    observation_from,
+    outline_from,
+)
+from autoscaler.record.times import to_micros
+from tests.record.conftest import Opener
+from tests.record.drawing import ALTERNATIVES, comparable, full, values
+from tests.record.samples import decision, keep, observation
+
+many = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))  # large values take a while
+
+
+def observed_again(seen: Observation, made: Decision) -> Observation:
+    return observation_from(columns_of(seen, made), to_micros(made.now))
+
+
+def made_again(made: Decision) -> Decision:
+    return decision_from(decision_columns(made), to_micros(made.now), made.name, made.target)
+
+
+@given(values(Decision))
+@many
+def test_any_decision_comes_back(made: Decision) -> None:
+    assert comparable(made_again(made)) == comparable(made)
+
+
+@given(values(Observation))
+@many
+def test_any_observation_comes_back(seen: Observation) -> None:
+    """Whatever the times of its samples are, before or after the cycle's own."""
+    assert comparable(observed_again(seen, decision())) == comparable(seen)
+
+
+@pytest.mark.parametrize("kind", [Autoscaler, History, Steering, TargetRef, Sighting])
+def test_any_other_value_comes_back(kind: type[Any]) -> None:
+    """Specifications, whole histories, what operators asked for."""
+    binary = Binary[Any](kind)
+
+    @given(values(kind))
+    @many
+    def comes_back(value: Any) -> None:
+        assert binary.load(binary.dump(value)) == value
+
+    comes_back()
+
+
+@pytest.mark.parametrize("alternative", range(ALTERNATIVES))
+def test_every_field_of_a_decision_is_kept(alternative: int) -> None:
+    """Fails when the model gets a field that the record does not know."""
+    made = full(Decision, alternative)
+    for field in fields(made):
+        assert getattr(made, field.name) != field.default
+    assert comparable(made_again(made)) == comparable(made)
+
+
+@pytest.mark.parametrize("alternative", range(ALTERNATIVES))
+def test_every_field_of_an_observation_is_kept(alternative: int) -> None:
+    """Fails when the model gets a field that the record does not know."""
+    seen = full(Observation, alternative)
+    assert comparable(observed_again(seen, decision())) == comparable(seen)
+
+
+@pytest.mark.parametrize("kind", [Autoscaler, History])
+@pytest.mark.parametrize("alternative", [0, 1])
+def test_every_field_of_what_is_kept_whole_is_kept(kind: type[Any], alternative: int) -> None:
+    """Fails when the model gets a field of a type that cannot be written."""
+    value, binary = full(kind, alternative), Binary[Any](kind)
+    assert binary.load(binary.dump(value)) == value
+
+
+def test_every_field_is_kept_in_a_state(opener: Opener) -> None:
+    """The same through the tables: a specification, what was seen, what was remembered and decided."""
+    spec = full(Autoscaler)
+    spec = replace(spec, target=replace(spec.target, adapter="fleet"))
+    made = replace(full(Decision), name=spec.name, target=spec.target, outcome=None)
+    seen = full(Observation)
+    ledger = opener.ledger()
+    keep(ledger, made, scalers=[spec], seen=seen)
+    expected = ledger.recall([spec])[spec.name]
+    assert opener.restart().recall([spec])[spec.name] == expected
+    (record,) = opener.archive().records(spec.name)
+    assert (record.scaler, record.decision, record.observation) == (spec, made, seen)
+    assert opener.archive().latest() == {spec.name: made}
+
+
+@pytest.mark.parametrize("kind", get_args(Outcome))
+def test_every_outcome_keeps_its_class(kind: type[Any]) -> None:
+    """Written(5) and Proposed(5) look alike and mean opposite things."""
+
+    @given(values(kind))
+    @many
+    def comes_back(outcome: Any) -> None:
+        found = made_again(replace(decision(), outcome=outcome)).outcome
+        assert comparable(found) == comparable(outcome)
+
+    comes_back()
+
+
+def test_an_adapters_own_error_becomes_the_nearest_of_ours() -> None:
+    """A third party's classes may be gone when the history is read; what the catcher should do is not."""
+
+    class Throttled(TargetUnavailable):
+        pass
+
+    class NoSeries(MetricError):
+        pass
+
+    found = observed_again(Observation(Throttled("slow down"), (NoSeries("none"),)), decision())
+    assert comparable(found.target) == (TargetUnavailable, "slow down")
+    assert [comparable(reading) for reading in found.readings] == [(MetricError, "none")]
+    outcome = made_again(replace(decision(), outcome=Throttled("slow down"))).outcome
+    assert comparable(outcome) == (TargetUnavailable, "slow down")
+
+
+def test_a_time_of_another_zone_is_the_same_instant() -> None:
+    """Back ends report local times."""
+    local = datetime(2026, 3, 1, 8, 0, 0, 1, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    seen = observation()
+    (reading,) = seen.readings
+    assert isinstance(reading, InstanceReading)
+    samples = {name: replace(sample, timestamp=local) for name, sample in reading.samples.items()}
+    seen = replace(seen, readings=(replace(reading, samples=samples),))
+    assert observed_again(seen, decision()) == seen
+
+
+@given(values(TargetRef), values(TargetRef))
+@many
+def test_a_target_is_found_by_its_text(one: TargetRef, other: TargetRef) -> None:
+    """Its column is what tells two targets apart."""
+    assert target_from(target_text(one)) == one
+    assert (target_text(one) == target_text(other)) is (one == other)
+
+
+@given(values(Decision))
+@many
+def test_a_charts_outline_is_the_decisions(made: Decision) -> None:
+    """It is read from the same bytes, without the rest."""
+    outline = outline_from(decision_columns(made))
+    assert (outline.current, outline.desired, outline.dry_run) == (made.current, made.desired, made.dry_run)
+    assert outline.metrics == tuple((each.name, each.target.type, each.target.value) for each in made.metrics)
+    assert outline.values == tuple(each.current for each in made.metrics)
+
+
+def test_the_same_cycle_again_is_the_same_bytes() -> None:
+    """What does not change takes no room: a cycle's own time stands beside its columns."""
+    first = columns_of(observation(), decision(0))
+    second = columns_of(observation(), replace(decision(15), conditions=decision(0).conditions))
+    assert first[DECISION] == second[DECISION]
+    assert first[:2] == second[:2]
