@@ -15,7 +15,7 @@ from autoscaler.record.entries import SPEC, remembered_body, target_text
 from autoscaler.record.evaluation import Columns, columns_of
 from autoscaler.record.packing import block, points_of
 from autoscaler.record.recording import change_row
-from autoscaler.record.rows import Row, completed, differing, pack_rows
+from autoscaler.record.rows import Row, differing, pack_rows
 from autoscaler.record.series import pack_points
 from autoscaler.record.slots import slot_of
 from autoscaler.record.times import from_micros, micros_of
@@ -59,7 +59,7 @@ class Taken:
     rows: dict[str, list[Fields]] = field(default_factory=dict)
     """By table."""
     newest: Row | None = None
-    """A copy for the journal, as packing leaves one of what goes on in no page; None: it was never decided about."""
+    """For the journal; None: it was never decided about."""
     period: int = 0
     """Its sync period in microseconds."""
     decisions: int = 0
@@ -105,8 +105,7 @@ def taken_from(connection: Connection, old: OldAutoscaler, since: int) -> Taken:
         return taken  # an intent was all there was of it, or nothing can be read
     rows = _rows(old, cycles, specs, taken)
     taken.decisions = len(rows)
-    newest = rows[-1]
-    taken.newest = newest._replace(base=newest.number, columns=completed(newest, rows[0]))
+    taken.newest = newest = rows[-1]  # whole and without a History: the journal has it as a copy
     taken.period = micros_of(specs[cycles[-1].spec_at].scaler.sync_period)
     memory = {
         "autoscaler_id": old.id,
@@ -125,14 +124,15 @@ def taken_from(connection: Connection, old: OldAutoscaler, since: int) -> Taken:
 
 
 def _rows(old: OldAutoscaler, cycles: Sequence[_Cycle], specs: Mapping[int, _Spec], taken: Taken) -> list[Row]:
-    """The cycles as rows, the first of them whole, and those in which something changed among the changes."""
+    """The cycles as rows, the first and the newest whole, and those in which something changed among the changes."""
     rows = list[Row]()
     base: tuple[int, Columns] | None = None
     before: Decision | None = None
     for cycle in cycles:
         number, spec, made = old.numbers[cycle.at], specs[cycle.spec_at].number, cycle.seen.decision
         columns = columns_of(cycle.seen.observation, made)
-        base = base or (number, columns)
+        if base is None or cycle is cycles[-1]:
+            base = number, columns
         kept = columns if base[0] == number else differing(columns, base[1])
         rows.append(Row(number, cycle.at, spec, base[0], kept, None))
         if changed(before, made):

@@ -125,11 +125,36 @@ def kept_for(detail: timedelta = timedelta(days=2), retention: timedelta = timed
     return Retention(detail, retention, 10**12)
 
 
-@pytest.fixture
-def old(opener: Opener) -> Opener:
+def empty_database(server: str) -> str:
+    """`state.url` of an empty database of its own, whose user may make schemas: a takeover needs one."""
+    name = f"test_{uuid4().hex}"
+    engine = create_engine(
+        f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return f"{server}/{name}"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens a state of schema version 1."""
-    if opener.url is None:
-        plant(opener.folder)
+    folder = tmp_path / "state"
+    if request.param == "sqlite":
+        opener = Opener(None, folder)
+        plant(folder)
     else:
-        plant_tables(opener.url, opener.folder)
-    return opener
+        url = empty_database(request.getfixturevalue("postgresql"))
+        opener = Opener(url, folder)
+        plant_tables(url, folder)
+    yield opener
+    opener.close()
+
+
+@pytest.fixture
+def own_database(postgresql: str, tmp_path: Path) -> Iterator[Opener]:
+    """Opens an empty state on PostgreSQL, in a database of its own."""
+    opener = Opener(empty_database(postgresql), tmp_path / "state")
+    yield opener
+    opener.close()

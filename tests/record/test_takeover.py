@@ -136,18 +136,18 @@ def test_the_old_file_stays_beside_the_new_one(sqlite_opener: Opener) -> None:
     assert {path.name for path in file.parent.iterdir()} == {"state.db", "state.db.v1", "state.db.lock", "given.db"}
 
 
-def test_the_old_tables_stay_in_a_schema_of_their_own(postgresql_opener: Opener) -> None:
+def test_the_old_tables_stay_in_a_schema_of_their_own(own_database: Opener) -> None:
     """To go back to the older version with them."""
-    assert postgresql_opener.url is not None
-    plant_tables(postgresql_opener.url, postgresql_opener.folder)
-    taken = postgresql_opener.state().taken_over
+    assert own_database.url is not None
+    plant_tables(own_database.url, own_database.folder)
+    taken = own_database.state().taken_over
     assert taken is not None
     assert taken.kept == "schema autoscaler_v1"
-    engine = create_engine(postgresql_opener.url.replace("postgresql:", "postgresql+psycopg:"))
+    engine = create_engine(own_database.url.replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect() as connection:
         assert connection.execute(text("SELECT version FROM autoscaler_v1.schema_version")).scalar_one() == 1
         kept = connection.execute(text("SELECT count(*) FROM autoscaler_v1.decision")).scalar_one()
     engine.dispose()
-    given = sqlite3.connect(postgresql_opener.folder / "state.db")
+    given = sqlite3.connect(own_database.folder / "state.db")
     assert given.execute("SELECT count(*) FROM decision").fetchone() == (kept,)
     given.close()
