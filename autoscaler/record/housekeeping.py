@@ -83,9 +83,9 @@ def live_bytes(connection: Connection) -> int:
         return int((pages - free) * size)
     total = 0
     for table in schema.metadata.sorted_tables:
-        # PostgreSQL does not say how much of a table is live, and what is deleted or replaced stays for its vacuum
-        size = table.c.get("size", func.length(table.c.body) if "body" in table.c else None)
-        if size is not None:
+        if "body" in table.c:
+            # PostgreSQL does not say how much of a table is live, and what is deleted or replaced stays for its vacuum
+            size = table.c.get("size", func.length(table.c.body))
             total += connection.execute(select(func.coalesce(func.sum(size), 0))).scalar_one()
         else:
             total += connection.execute(select(func.pg_total_relation_size(table.name))).scalar_one()
