@@ -127,7 +127,9 @@ def test_a_second_daemon_is_told_who_keeps_the_pools(build: Build, tmp_path: Pat
     """Two keepers of one folder would start everything twice."""
     with _daemon(tmp_path) as daemon:
         second = build()
-        with pytest.raises(TargetUnavailable, match=f"another daemon manages its workers already \\(pid {daemon.pid}\\)"):
+        with pytest.raises(
+            TargetUnavailable, match=f"another daemon manages its workers already \\(pid {daemon.pid}\\)"
+        ):
             second.adapter.observe([second.target], second.call())
         poll(lambda: "pools_not_kept" in {event for _, event, _ in second.logger.lines}, "the log to say so too")
         daemon.kill()
