@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,8 @@ IMAGE: Final = "worker:1"
 READY_WITHIN_SECONDS: Final = 60.0
 STOPPED_WITHIN_SECONDS: Final = 60.0
 _LOCK: Final = Path(tempfile.gettempdir(), "docker-engine-tests.lock")
+_LEFT_BEHIND_AFTER_SECONDS: Final = 15.0
+"""The engine now and then forgets a container that it was about to create when its service was removed."""
 _APPLETS: Final = ("sh", "httpd", "sleep", "cat", "echo", "mkdir", "rm", "test", "touch", "true", "false")
 
 
@@ -62,8 +64,17 @@ class Engine:
             self.client.remove_service(service_id)
         except docker.errors.NotFound:
             return
+        patience = time.monotonic() + _LEFT_BEHIND_AFTER_SECONDS
         label = f"com.docker.swarm.service.id={service_id}"
-        wait_for(lambda: not self.client.containers(all=True, filters={"label": label}), f"{service_id} to be gone")
+
+        def gone() -> bool:
+            left = self.client.containers(all=True, filters={"label": label})
+            for container in left if time.monotonic() > patience else ():
+                with suppress(docker.errors.APIError):  # it may be on its way out after all
+                    self.client.remove_container(container["Id"], force=True)
+            return not left
+
+        wait_for(gone, f"{service_id} to be gone")
 
     def update(self, name: str, **spec: Any) -> None:
         """Change sections of a service's spec, deep-merged, as somebody else would."""
