@@ -232,6 +232,7 @@ def _breaking(ledger: Ledger) -> Iterator[None]:
     event.remove(engine, "before_cursor_execute", refuse)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_life_of_everything_that_may_happen(
     sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch

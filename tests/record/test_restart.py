@@ -17,6 +17,7 @@ AMOUNTS = st.lists(st.integers(1, 10**6), max_size=2)
 """Of what one decision adds to a list."""
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_histories_survive_any_number_of_restarts_exactly(data: st.DataObject) -> None:

@@ -214,6 +214,7 @@ def take_over_and_die(folder: Path, steps: int) -> bool:
     return os.WIFSIGNALED(ended)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_is_taken_over_by_the_next_start(tmp_path: Path) -> None:
     """Never both by halves: the name holds the whole old state or the whole new one, and the next start goes on."""
     killed, seen = True, set[int]()
