@@ -156,7 +156,7 @@ class Ledger:
         self._pages = pages
         for entry in (self._entries or {}).values() if carried else ():
             if entry.id in carried:
-                entry.base = None
+                entry.base = None  # its whole row stands in another page now: the next one is whole again
         for entry, recording in zip(owners, prepared, strict=True):
             recording.apply(entry)
             made = recording.decision
