@@ -6,6 +6,12 @@ Every message names the thing, what was expected, what was found and the remedy;
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+from autoscaler.text import plain
+
+_MOST_BYTES: Final = 2048
+"""Of an error that tells what a server said: its words, cut where they came in, and ours around them."""
 
 
 class AutoscalerError(Exception):
@@ -19,9 +25,17 @@ class QuantityError(AutoscalerError, ValueError):
 class MetricError(AutoscalerError):
     """One metric has no value this cycle: HPA's rule for failed metrics applies, the next cycle asks again."""
 
+    def __init__(self, message: object = "") -> None:
+        """`message`: kept as one printable line, within bounds."""
+        super().__init__(plain(str(message), _MOST_BYTES))
+
 
 class TargetError(AutoscalerError):
     """A target could not be read or written. Only its own autoscaler is concerned (AbleToScale=False)."""
+
+    def __init__(self, message: object = "") -> None:
+        """`message`: kept as one printable line, within bounds, whatever adapter it is from."""
+        super().__init__(plain(str(message), _MOST_BYTES))
 
 
 class TargetUnavailable(TargetError):

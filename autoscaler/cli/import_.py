@@ -12,7 +12,7 @@ from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, sect
 from autoscaler.cli.create import adapter_type
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
-from autoscaler.cli.tables.layout import clean
+from autoscaler.text import clean
 
 _NO_ADAPTER: Final = "CHANGE-ME"
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from autoscaler.cli.tables.layout import Screen, clean
+from autoscaler.cli.tables.layout import Screen
 from autoscaler.errors import AutoscalerError
+from autoscaler.text import clean
 
 if TYPE_CHECKING:  # slow, and most commands show none
     from autoscaler.documents.base import Document

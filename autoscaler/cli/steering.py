@@ -12,11 +12,12 @@ import typer
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, ServerDown
 from autoscaler.cli.source import Where, unknown
-from autoscaler.cli.tables.layout import age, clean
+from autoscaler.cli.tables.layout import age
 from autoscaler.documents.summary import AutoscalerList, SteeringDocument
 from autoscaler.errors import QuantityError, ServerError
 from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
+from autoscaler.text import clean
 
 For: TypeAlias = Annotated[
     str | None,

@@ -44,6 +44,7 @@ from autoscaler.target.protocol import (
     ForgetfulMemory,
 )
 from autoscaler.target.registry import installed, load
+from autoscaler.text import plain
 
 __all__ = [
     "LONGEST",
@@ -90,4 +91,5 @@ __all__ = [
     "Written",
     "installed",
     "load",
+    "plain",
 ]

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.cli.tables.layout import RED, Screen, Table, age, clean
+from autoscaler.cli.tables.layout import RED, Screen, Table, age
 
 
 @pytest.mark.parametrize(
@@ -34,22 +34,6 @@ from autoscaler.cli.tables.layout import RED, Screen, Table, age, clean
 def test_ages_are_written_as_kubectl_writes_them(seconds: float, text: str) -> None:
     """Two units at most, and as many digits as matter."""
     assert age(timedelta(seconds=seconds)) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain, ünï", "plain, ünï"),
-        ("a\x1b[31mred", "a\\x1b[31mred"),
-        ("two\nlines\tand", "two lines and"),
-        ("bell\x07", "bell\\x07"),
-        ("right\u202eleft", "rightleft"),
-        ("c1\x9b2J", "c1\\x9b2J"),
-    ],
-)
-def test_what_a_back_end_says_cannot_steer_a_terminal(text: str, shown: str) -> None:
-    """Task names and error messages come from outside."""
-    assert clean(text) == shown
 
 
 def test_columns_grow_with_what_comes() -> None:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table, clean
+from autoscaler.cli.tables.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.documents.history import HistoryDocument, Point, PointMetric
 from autoscaler.model import TargetType
+from autoscaler.text import clean
 
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _HEIGHT: Final = 8

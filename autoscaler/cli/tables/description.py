@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from itertools import zip_longest
 
 from autoscaler.cli.tables.events import EventTable
-from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
+from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
 from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
+from autoscaler.text import clean
 
 _METRICS = "Metrics:"
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from autoscaler.cli.tables.layout import YELLOW, Screen, Table, age, clean
+from autoscaler.cli.tables.layout import YELLOW, Screen, Table, age
 from autoscaler.documents.events import EventDocument
+from autoscaler.text import clean
 
 
 class EventTable:

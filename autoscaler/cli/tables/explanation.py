@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age, clean
+from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
 from autoscaler.documents.metric import current_decimal, target_decimal
 from autoscaler.model import TargetType
+from autoscaler.text import clean
 
 
 def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:

@@ -50,17 +50,6 @@ class Screen:
         ) or [start]
 
 
-def clean(text: str) -> str:
-    """One line without control characters: back ends' words reach the terminal, and must not steer it."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else _shown(each) for each in text)
-
-
-def _shown(character: str) -> str:
-    if character.isspace():
-        return " "
-    return "" if unicodedata.category(character) == "Cf" else character.encode("unicode_escape").decode()
-
-
 def age(span: timedelta) -> str:
     """A span as kubectl writes it, in at most two units: `45s`, `4m10s`, `3h`, `5d`.
 

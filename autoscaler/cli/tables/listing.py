@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, age, clean
+from autoscaler.cli.tables.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, age
 from autoscaler.documents.summary import AutoscalerState, Summary
+from autoscaler.text import clean
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE")
 WIDE_HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "DESIRED", "AGE", "STATE", "WHY")
