@@ -51,14 +51,16 @@ class _Ports:
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         return self.ledger.recall(scalers)
 
-    def intend(self, decisions: Sequence[Decision]) -> None:
-        self.ledger.intend(decisions)
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        return self.ledger.intend(decisions)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         return self.actuator.act(decisions, call)
 
-    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
+    def record(
+        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
+        return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self.actuator.announce(decisions, call)
