@@ -81,14 +81,22 @@ def environment(state: Path, **more: str) -> dict[str, str]:
     return os.environ | {"STATE_DIRECTORY": str(state)} | more
 
 
-def command(config: Path, *arguments: str) -> list[str]:
+_PROGRAM: Final = ("-m", "autoscaler")
+
+
+def command(config: Path, *arguments: str, program: Sequence[str] = _PROGRAM) -> list[str]:
+    """`program`: what the interpreter runs in place of `-m autoscaler`."""
     listen = "--web.listen-address=127.0.0.1:0"  # several run at once; `listening` says which port it was
-    return [sys.executable, "-m", "autoscaler", "run", f"--config.file={config}", listen, *arguments]
+    return [sys.executable, *program, "run", f"--config.file={config}", listen, *arguments]
 
 
 @contextmanager
 def running_daemon(
-    config: Path, *arguments: str, state: Path | None = None, env: Mapping[str, str] | None = None
+    config: Path,
+    *arguments: str,
+    state: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = _PROGRAM,
 ) -> Iterator[RunningDaemon]:
     """`autoscaler run` on `config`; its state beside the file unless told. Killed at the end if it still runs."""
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
@@ -97,7 +105,7 @@ def running_daemon(
         listener.bind(str(address))
         listener.setblocking(False)
         process = subprocess.Popen(
-            command(config, *arguments),
+            command(config, *arguments, program=program),
             stdin=subprocess.DEVNULL,
             stderr=out,
             env=environment(state or config.parent / "state", NOTIFY_SOCKET=str(address), **(env or {})),
