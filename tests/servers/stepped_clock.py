@@ -6,8 +6,10 @@ timer_settime(2), futex(2) no sleep that is under way: so only what reads the wa
 APScheduler's own.
 
 Run as a program it is `python -m autoscaler`, with the wall clock ahead by the seconds that the file named by
-$STEPPED_CLOCK holds (a decimal number, negative: behind; an absent or empty file: none). It is read at every look. A real Prometheus goes by
-the machine's own clock, and an answer from another time is an error: let a scripted one answer in the daemon's time.
+$STEPPED_CLOCK holds (a decimal number, negative: behind; an absent or empty file: none). It is read at every look.
+
+A real Prometheus goes by the machine's own clock, and an answer from another time is an error: let a scripted one
+answer in the daemon's time.
 """
 
 import os
