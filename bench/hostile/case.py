@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bench.hostile.world import World
 
 _POLL_SECONDS: Final = 0.1
-_MOVES: Final = 2
-"""Of the good autoscaler's load, one up and one down, while a day lasts."""
 _LONGEST_PERIODS: Final = 40
 
 
@@ -44,10 +42,11 @@ class Day:
         """From now on the adapter's answers for these targets are odd; without any, none are."""
         self.world.make_odd(targets)
 
-    def lasts(self, moves: int = _MOVES) -> None:
-        """Go on until the good autoscaler's load has moved so often since the day began."""
+    def lasts(self, moves: int | None = None) -> None:
+        """Go on until the good autoscaler's load has moved so often since the day began; None: as a day lasts."""
+        least = self.world.moves if moves is None else moves
         self.until(
-            lambda: len(self.world.load.moves(self.meter.began)) >= moves,
+            lambda: len(self.world.load.moves(self.meter.began)) >= least,
             _LONGEST_PERIODS * self.world.period_seconds,
             "the load did not move",
         )

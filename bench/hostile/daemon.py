@@ -134,17 +134,32 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(each)
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may reach a daemon, and as whom we do."""
+
+    arguments: Sequence[str] = ()
+    """Of `run`."""
+    web: Mapping[str, Any] = field(default_factory=dict)
+    """The section of the configuration."""
+    login: tuple[str, str] | None = None
+    """Name and password of a user, where it has users."""
+    ca: Path | None = None
+    """Whose signature its certificate bears, where it has one."""
+
+
+OPEN: Final = Access()
+"""Neither TLS nor users."""
+
+
 class Daemon:
     """One process that runs."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path, state: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, state: Path, access: Access) -> None:
         self.process = process
         self.state = state
+        self.access = access
         self.url = ""
-        self.login: tuple[str, str] | None = None
-        """Name and password of a user, where it has users."""
-        self.ca: Path | None = None
-        """Whose signature its certificate bears, where it has one."""
         self.killed = False
         """It took more than MOST_MEBIBYTES."""
         self._log = log
@@ -157,8 +172,8 @@ class Daemon:
 
     def ask(self, path: str, method: str = "GET", timeout: float = 10.0, **more: Any) -> requests.Response:
         """One request on a connection of its own, as its user. Raises requests.RequestException."""
-        trusted = True if self.ca is None else str(self.ca)
-        more = {"auth": self.login, "verify": trusted, "allow_redirects": False} | more
+        trusted = True if self.access.ca is None else str(self.access.ca)
+        more = {"auth": self.access.login, "verify": trusted, "allow_redirects": False} | more
         return requests.request(method, self.url + path, timeout=timeout, **more)
 
     def new_log(self) -> Stretch:
@@ -216,7 +231,7 @@ class Daemon:
 
 
 @contextmanager
-def running(config: Path, *arguments: str, env: Mapping[str, str]) -> Iterator[Daemon]:
+def running(config: Path, access: Access, env: Mapping[str, str]) -> Iterator[Daemon]:
     """A daemon under the usual limit of descriptors and no umask at all, its state beside `config`.
 
     Its wall clock can be stepped. Raises BenchError when it does not start.
@@ -225,7 +240,7 @@ def running(config: Path, *arguments: str, env: Mapping[str, str]) -> Iterator[D
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command(config, "--log.format=json", *arguments, program=stepped_clock.PROGRAM),
+            command(config, "--log.format=json", *access.arguments, program=stepped_clock.PROGRAM),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -233,7 +248,7 @@ def running(config: Path, *arguments: str, env: Mapping[str, str]) -> Iterator[D
             umask=0,
         )
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (min(_DESCRIPTORS, hard), hard))
-    daemon = Daemon(process, log, state)
+    daemon = Daemon(process, log, state, access)
     try:
         daemon.wait_until_it_listens()
         daemon.guard()

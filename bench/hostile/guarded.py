@@ -7,6 +7,7 @@ from typing import Final
 
 import bcrypt
 
+from bench.hostile.daemon import Access
 from bench.hostile.measure import Bounds
 from bench.hostile.world import World, world
 from tests.servers.certificates import Authority
@@ -19,7 +20,7 @@ _ROUNDS: Final = 10
 
 
 @contextmanager
-def guarded_world(folder: Path, period_seconds: float, bounds: Bounds) -> Iterator[World]:
+def guarded_world(folder: Path, period_seconds: float, bounds: Bounds, moves: int = 2) -> Iterator[World]:
     """A world whose daemon has TLS, an operator and a scraper."""
     authority = Authority(folder)
     pair = authority.sign("server", "127.0.0.1")
@@ -29,7 +30,6 @@ def guarded_world(folder: Path, period_seconds: float, bounds: Bounds) -> Iterat
     )
     file = folder / "web.yaml"
     file.write_text(f"tls_server_config:\n  cert_file: {pair.cert}\n  key_file: {pair.key}\nbasic_auth_users:\n{users}")
-    arguments = (f"--web.config.file={file}",)
-    web = {"readOnlyUsers": [SCRAPER[0]]}
-    with world(folder, period_seconds, bounds, arguments=arguments, login=OPERATOR, ca=authority.ca, web=web) as found:
+    access = Access((f"--web.config.file={file}",), {"readOnlyUsers": [SCRAPER[0]]}, OPERATOR, authority.ca)
+    with world(folder, period_seconds, bounds, moves=moves, access=access) as found:
         yield found

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ import requests
 from bench.hostile import adapter, daemon, prometheus
 from bench.hostile.case import Case, Day, Ended
 from bench.hostile.config import BAD, CALM, WINDOWED, WINDOWED_SIZE, write
-from bench.hostile.daemon import BenchError, Daemon, Notes
+from bench.hostile.daemon import OPEN, Access, BenchError, Daemon, Notes
 from bench.hostile.load import Load
 from bench.hostile.measure import Bounds, Meter, Row, largest_page
 from bench.hostile.prometheus import Prometheus
@@ -37,21 +37,19 @@ class World:
         hostile: Prometheus,
         period_seconds: float,
         bounds: Bounds,
-        arguments: Sequence[str] = (),
-        web: Mapping[str, Any] | None = None,
-        login: tuple[str, str] | None = None,
-        ca: Path | None = None,
+        moves: int = 2,
+        access: Access = OPEN,
     ) -> None:
-        """`arguments` of the daemon; `web`: its configuration's section; `login`, `ca`: as Daemon has them."""
+        """`moves` of the good autoscaler's load in a day, up and down."""
         self.folder, self.good, self.hostile = folder, good, hostile
-        self.period_seconds, self.bounds = period_seconds, bounds
+        self.period_seconds, self.bounds, self.moves = period_seconds, bounds, moves
         self.shared, self.crowd = Notes(folder / "notes-shared"), Notes(folder / "notes-crowd")
         self.load = Load(good, self.shared, period_seconds)
-        self.config, self.scalers = write(folder, good.url, hostile.url, period_seconds, web or {})
+        self.config, self.scalers = write(folder, good.url, hostile.url, period_seconds, access.web)
         self.clock = SteppedClock(folder)
         """The daemon's wall clock."""
         self.daemon: Daemon
-        self._arguments, self._login, self._ca = arguments, login, ca
+        self._access = access
         self._env = adapter.install(folder)
         self._stack = ExitStack()
 
@@ -61,8 +59,7 @@ class World:
         self.good.values[f"{WINDOWED}_load"] = WINDOWED_SIZE
         since = time.monotonic()
         env = self._env | self.clock.env
-        self.daemon = self._stack.enter_context(daemon.running(self.config, *self._arguments, env=env))
-        self.daemon.login, self.daemon.ca = self._login, self._ca
+        self.daemon = self._stack.enter_context(daemon.running(self.config, self._access, env))
         day = Day(self, self._meter())
 
         def settled() -> bool:

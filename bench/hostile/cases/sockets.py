@@ -235,7 +235,7 @@ CASES: Final[Sequence[Case]] = (
     Case("Content-Length and Transfer-Encoding", _both_lengths, short=True),
     Case("each header that a proxy adds, alone", _proxies, short=True),
     Case("redirects name a path only", _redirects),
-    Case("200 wrong passwords, then a right one", _wrong_passwords, guarded=True),
-    Case("a read-only user tries to pause and to reload", _read_only, guarded=True),
+    Case("200 wrong passwords, then a right one", _wrong_passwords, guarded=True, short=True),
+    Case("a read-only user tries to pause and to reload", _read_only, guarded=True, short=True),
     Case("550 half TLS handshakes", _slow_handshakes, guarded=True),
 )
