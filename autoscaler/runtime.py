@@ -43,6 +43,8 @@ class _Ports:
     actuator: Actuator
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
+        if call.moment is not None:
+            self.ledger.follow_clock(call.moment)
         known = self.ledger.sightings({scaler.target for scaler in scalers})
         return self.observer.observe(scalers, call, known)
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
@@ -71,7 +72,9 @@ class Entry:
     number: int = 0
     """Of its newest evaluation; 0: there was none."""
     history: History = _EMPTY
-    """What it remembers, equal to what was committed."""
+    """What it remembers, equal to what was committed but for a setting of the clock since."""
+    lead: int = 0
+    """Of the times of `history` (`timeline`)."""
     chained: History | None = None
     """The History that follows from the newest evaluation; another one begins a whole row."""
     given: History = _EMPTY
@@ -92,15 +95,23 @@ class Entry:
     latest: Decision | None = None
     """The newest evaluation's."""
 
+    def follow(self, lead: int) -> History:
+        """What it remembers, with its times as the wall clock has them under this lead."""
+        if lead != self.lead:
+            self.history = self.history.moved(timedelta(microseconds=lead - self.lead))
+            self.lead = lead
+        return self.history
 
-def intent_row(entry: Entry, intent: Intent) -> dict[str, int | None]:
-    """Its row of the table `intent`."""
+
+def intent_row(entry: Entry, intent: Intent, lead: int) -> dict[str, int | None]:
+    """Its row of the table `intent`; `lead`: of its time."""
     return {
         "autoscaler_id": entry.id,
         "size": intent.size,
         "decided_from": intent.decided_from,
         "at": to_micros(intent.at),
         "scaled_to_zero": intent.scaled_to_zero,
+        "lead": lead,
     }
 
 
@@ -128,25 +139,29 @@ def history_from(remembered: bytes, latest: Decision) -> History:
     )
 
 
-def newest_decisions(
-    connection: Connection, of: ColumnElement[bool] | None = None
-) -> Mapping[int, tuple[int, Decision]]:
-    """Number and decision of each autoscaler's newest row, by id; `of`: which autoscalers. Raises StateError."""
+class Newest(NamedTuple):
+    """An autoscaler's newest decision."""
+
+    recorded: int
+    """When it was committed, on the state's own scale (`timeline`): the wall clock may have been set since another."""
+    number: int
+    decision: Decision
+
+
+def newest_decisions(connection: Connection, of: ColumnElement[bool] | None = None) -> Mapping[int, Newest]:
+    """Of each autoscaler, by id; `of`: which autoscalers. Raises StateError."""
     owner, memory = schema.autoscaler, schema.memory
-    query = (
-        select(
-            owner.c.id,
-            memory.c.number,
-            owner.c.connection,
-            memory.c.period,
-            memory.c.page,
-            memory.c.base_page,
-            owner.c.name,
-            owner.c.target,
-        )
-        .join(memory, memory.c.autoscaler_id == owner.c.id)
-        .order_by(memory.c.at)
-    )
+    query = select(
+        owner.c.id,
+        memory.c.number,
+        owner.c.connection,
+        memory.c.period,
+        memory.c.page,
+        memory.c.base_page,
+        owner.c.name,
+        owner.c.target,
+        (memory.c.at - memory.c.lead).label("recorded"),
+    ).join(memory, memory.c.autoscaler_id == owner.c.id)
     found = connection.execute(query if of is None else query.where(of)).all()
     rows = read_newest(connection, [Place(*each[:6]) for each in found])
     decisions = {}
@@ -157,7 +172,7 @@ def newest_decisions(
         with readable(each.name):
             columns = completed(newest, whole)[DECISION]
             decision = decision_from(columns, newest.at, each.name, target_from(each.target))
-        decisions[each.id] = newest.number, decision
+        decisions[each.id] = Newest(each.recorded, newest.number, decision)
     return decisions
 
 
@@ -173,11 +188,12 @@ def load_entries(connection: Connection, name: str, slots: Collection[int]) -> d
     decisions = newest_decisions(connection, of)
     for found in connection.execute(select(memory).where(memory.c.autoscaler_id.in_(mine))):
         entry = entries[found.autoscaler_id][1]
-        entry.number, entry.latest = decisions[found.autoscaler_id]
-        entry.history = history_from(found.body, entry.latest)
+        _, entry.number, entry.latest = decisions[found.autoscaler_id]
+        entry.history, entry.lead = history_from(found.body, entry.latest), found.lead
     for found in connection.execute(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine))):
         entry = entries[found.autoscaler_id][1]
-        entry.intent = Intent(found.size, found.decided_from, from_micros(found.at), found.scaled_to_zero)
+        at = from_micros(found.at - found.lead + entry.lead)
+        entry.intent = Intent(found.size, found.decided_from, at, found.scaled_to_zero)
         entry.history = replace(entry.history, unfinished=entry.intent)
     newest = (
         select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))

@@ -12,6 +12,8 @@ comes back as an unfinished intent, as it does after a kill -9.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, insert, select
@@ -19,15 +21,27 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from autoscaler.decide import intent_of
 from autoscaler.errors import StaleLedger
 from autoscaler.model import Autoscaler, Decision, History, Observed, Sightings, Steering, TargetRef
+from autoscaler.moment import Moment
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import Database, state_errors
-from autoscaler.record.entries import SIGHTINGS, Entry, Key, intent_row, key_of, load_entries, target_from, target_text
+from autoscaler.record.entries import (
+    SIGHTINGS,
+    Entry,
+    Key,
+    Newest,
+    intent_row,
+    key_of,
+    load_entries,
+    target_from,
+    target_text,
+)
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Pages, read_pages
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.slots import fence, slot_of
 from autoscaler.record.steering import SteeringCache
+from autoscaler.record.timeline import Timeline
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
@@ -42,10 +56,11 @@ class Shared:
     readers: Engine
     steering: SteeringCache
     housekeeper: Housekeeper
+    timeline: Timeline
     newest: dict[tuple[str, int], int]
     """Adapter connection and slot -> the newest epoch that this process began."""
-    latest: dict[Key, Decision]
-    """The newest decision that was committed about each autoscaler, for readers: they never wait for a lane."""
+    latest: dict[Key, Newest]
+    """What was committed last about each autoscaler, for readers: they never wait for a lane."""
 
 
 class Ledger:
@@ -58,8 +73,10 @@ class Ledger:
         self._epochs = epochs
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet, or in doubt since a transaction failed."""
-        self._sightings: dict[str, Sightings] | None = None
-        """By target; None: as above."""
+        self._sightings: dict[str, tuple[int, Sightings]] | None = None
+        """By target, each with the lead of its times; None: as above."""
+        self._lead = shared.timeline.lead
+        """Of the times of the cycle under way."""
         self._pages: dict[tuple[int, int], Pages] | None = None
         """What there is of the journal, by period and chunk; None: as above."""
         self._followed: frozenset[Key] | None = None
@@ -88,6 +105,13 @@ class Ledger:
             targets = {target for _, target in keys}
             self._sightings = {target: seen for target, seen in self._sightings.items() if target in targets}
 
+    def follow_clock(self, moment: Moment) -> None:
+        """A cycle begins: where the wall clock was set, what is recalled from now on keeps its age. Raises StateError.
+
+        Without a word of it the wall clock counts as never set.
+        """
+        self._lead = self._shared.timeline.follow(moment, partial(self._commit, self._epochs.keys()))
+
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers; an empty history for one never decided about. Raises StateError."""
         with self._reading() as connection:
@@ -98,7 +122,7 @@ class Ledger:
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
             entry = entries.get(key)
-            known = History() if entry is None else entry.history
+            known = History() if entry is None else entry.follow(self._lead)
             asked = steering.get(scaler.name, Steering())
             history = known if asked == known.steering else replace(known, steering=asked)
             if entry is None:
@@ -116,9 +140,19 @@ class Ledger:
                 rows = connection.execute(select(schema.sighting)).all()
             followed = self._followed
             mine = {row.target for row in rows} if followed is None else {target for _, target in followed}
-            self._sightings = {row.target: SIGHTINGS.load(row.body) for row in rows if row.target in mine}
-        known = self._sightings
-        return {target: known[text] for target in targets if (text := target_text(target)) in known}
+            self._sightings = {row.target: (row.lead, SIGHTINGS.load(row.body)) for row in rows if row.target in mine}
+        known, lead = self._sightings, self._lead
+        found = dict[TargetRef, Sightings]()
+        for target in targets:
+            text = target_text(target)
+            if text in known:
+                before, seen = known[text]
+                if before != lead:
+                    step = timedelta(microseconds=lead - before)
+                    seen = {name: sighting.moved(step) for name, sighting in seen.items()}
+                    known[text] = lead, seen
+                found[target] = seen
+        return found
 
     def intend(self, decisions: Sequence[Decision]) -> None:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written."""
@@ -127,7 +161,7 @@ class Ledger:
             return
         with self._commit({slot_of(made.target) for made, _ in live}) as connection:
             owners = self._owners(connection, [made for made, _ in live])
-            rows = [intent_row(entry, intent) for entry, (_, intent) in zip(owners, live, strict=True)]
+            rows = [intent_row(entry, intent, self._lead) for entry, (_, intent) in zip(owners, live, strict=True)]
             schema.upsert(connection, schema.intent, rows)
         for entry, (_, intent) in zip(owners, live, strict=True):
             entry.history = replace(entry.history, unfinished=intent)
@@ -148,23 +182,24 @@ class Ledger:
         with self._commit(slots) as connection:
             owners = self._owners(connection, decisions)
             pages = self._pages_of_journal(connection)
-            carried = write(connection, self.connection, pages, list(zip(owners, prepared, strict=True)))
-            rows = [{"target": text, "body": SIGHTINGS.dump(known)} for text, known in seen.items()]
+            carried = write(connection, self.connection, pages, list(zip(owners, prepared, strict=True)), self._lead)
+            rows = [{"target": text, "body": SIGHTINGS.dump(known), "lead": self._lead} for text, known in seen.items()]
             schema.upsert(connection, schema.sighting, rows)
             if decisions:
-                gone = self._shared.housekeeper.tidy(connection, decisions[0].now)
+                gone = self._shared.housekeeper.tidy(connection, decisions[0].now, self._lead)
         self._pages = pages
         for entry in (self._entries or {}).values() if carried else ():
             if entry.id in carried:
                 entry.base = None  # its whole row stands in another page now: the next one is whole again
         for entry, recording in zip(owners, prepared, strict=True):
-            recording.apply(entry)
+            recording.apply(entry, self._lead)
             made = recording.decision
-            self._shared.latest[key_of(made.name, made.target)] = made
+            newest = Newest(to_micros(made.now) - self._lead, entry.number, made)
+            self._shared.latest[key_of(made.name, made.target)] = newest
         for key in gone:
             self._shared.latest.pop(key, None)
         if self._sightings is not None:
-            self._sightings.update(seen)
+            self._sightings.update({text: (self._lead, known) for text, known in seen.items()})
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
         """What the adapter keeps, by target. From any thread. Raises StateError."""
@@ -239,5 +274,5 @@ class Ledger:
             for row in connection.execute(query.where(table.c.connection == self.connection)):
                 if (row.name, row.target) in fresh:
                     key = row.name, row.target
-                    entries[key] = Entry(row.id, row.slot, given=self._fresh.get(key, History()))
+                    entries[key] = Entry(row.id, row.slot, given=self._fresh.get(key, History()), lead=self._lead)
         return [entries[key] for key in keys]

@@ -24,9 +24,11 @@ def pack_pages(
     table, memory = schema.journal, schema.memory
     mine = (table.c.connection == name) & (table.c.period == period) & (table.c.chunk == chunk)
     rows = dict[int, dict[int, Row]]()
-    for page in connection.execute(select(table.c.body).where(mine).order_by(table.c.number)):
+    recorded = dict[tuple[int, int], int]()
+    for page in connection.execute(select(table.c.body, table.c.lead).where(mine).order_by(table.c.number)):
         for owner_id, row in rows_from(page.body):
             rows.setdefault(owner_id, {})[row.number] = row
+            recorded[owner_id, row.number] = row.at - page.lead
     query = select(memory.c.autoscaler_id, memory.c.number).where(memory.c.autoscaler_id.in_(list(rows)))
     newest = {found.autoscaler_id: found.number for found in connection.execute(query)}
     carried = dict[int, Row]()
@@ -40,8 +42,9 @@ def pack_pages(
             carried[owner_id] = _copy(in_order[-1], found)
         # one that changed its sync period has rows of the time between in other pages
         for run in runs(row for row in in_order if not row.copied):
-            details.append(block(owner_id, run, pack_rows(run)))
-            charts.append(block(owner_id, run, pack_points(points_of(run, bounds[owner_id]))))
+            newest_of_run = max(recorded[owner_id, row.number] for row in run)
+            details.append(block(owner_id, run, newest_of_run, pack_rows(run)))
+            charts.append(block(owner_id, run, newest_of_run, pack_points(points_of(run, bounds[owner_id]))))
     if details:
         connection.execute(insert(schema.detail), details)
         connection.execute(insert(schema.series), charts)
@@ -81,14 +84,15 @@ def _copy(row: Row, known: Mapping[int, Row]) -> Row:
     return row._replace(base=row.number, columns=completed(row, known[row.base]), history=None)
 
 
-def block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:
-    """The row of the table `detail` or `series` with these rows packed as `body`."""
+def block(owner_id: int, rows: Sequence[Row], recorded: int, body: bytes) -> dict[str, Any]:
+    """The row of the table `detail` or `series` with these rows packed as `body`. `recorded`: the newest of them."""
     times = [row.at for row in rows]
     return {
         "autoscaler_id": owner_id,
         "first": rows[0].number,
         "since": min(times),
         "until": max(times),
+        "recorded": recorded,
         "size": len(body),
         "body": body,
     }

@@ -66,8 +66,8 @@ class Recording:
         )
         return self.row
 
-    def apply(self, entry: Entry) -> None:
-        """Let the memory follow, once the rows are committed."""
+    def apply(self, entry: Entry, lead: int) -> None:
+        """Let the memory follow, once the rows are committed. `lead`: of its times."""
         if self.row is None or self.history is None:
             return
         if self.row.whole:
@@ -75,6 +75,7 @@ class Recording:
             entry.base_bytes = _bytes(self.columns)
         entry.number, entry.spec, entry.scaler, entry.period = self.row.number, self.row.spec, self.scaler, self.period
         entry.history = entry.chained = self.history
+        entry.lead = lead
         entry.intent = self.history.unfinished
         entry.latest = self.decision
 
@@ -87,11 +88,16 @@ Placed: TypeAlias = tuple[Entry, Recording, Row, History]
 
 
 def write(
-    connection: Connection, name: str, pages: dict[tuple[int, int], Pages], pairs: Sequence[tuple[Entry, Recording]]
+    connection: Connection,
+    name: str,
+    pages: dict[tuple[int, int], Pages],
+    pairs: Sequence[tuple[Entry, Recording]],
+    lead: int,
 ) -> Collection[int]:
-    """A handful of statements, however many decisions. `name`: of their adapter connection; `pages` follows.
+    """A handful of statements, however many decisions.
 
-    Returns the ids of autoscalers not among them whose newest row was carried to another page.
+    `name`: of their adapter connection; `pages` follows; `lead`: of all their times (`timeline`). Returns the ids of
+    autoscalers not among them whose newest row was carried to another page.
     """
     if not pairs:
         return ()
@@ -115,30 +121,31 @@ def write(
             rows |= others
             known = Pages(known.last, 0, 0)
         body = page_of(rows)
-        journal.append({"connection": name, "period": period, "chunk": chunk, "number": page, "body": body})
+        place = {"connection": name, "period": period, "chunk": chunk, "number": page}
+        journal.append(place | {"lead": lead, "body": body})
         pages[period, chunk] = Pages(page, known.unpacked + 1, known.bytes + len(body))
     connection.execute(insert(schema.journal), journal)
     _write_specs(connection, placed)
-    schema.upsert(connection, schema.memory, [_memory(*each) for each in placed])
+    schema.upsert(connection, schema.memory, [_memory(*each, lead) for each in placed])
     changes = [
-        change_row(entry.id, row, recording.columns)
+        change_row(entry.id, row, row.at - lead, recording.columns)
         for entry, recording, row, _ in placed
         if changed(entry.latest, recording.decision)
     ]
     if changes:
         connection.execute(insert(schema.change), changes)
-    _write_events(connection, placed)
-    _write_intents(connection, placed)
+    _write_events(connection, placed, lead)
+    _write_intents(connection, placed, lead)
     return carried
 
 
-def _write_intents(connection: Connection, placed: Sequence[Placed]) -> None:
+def _write_intents(connection: Connection, placed: Sequence[Placed], lead: int) -> None:
     """Follow what became of announced writes. One without an answer stays, also where a later one was not sent."""
     settled = [{"owner_id": entry.id} for entry, _, _, after in placed if entry.intent and after.unfinished is None]
     if settled:
         connection.execute(delete(schema.intent).where(schema.intent.c.autoscaler_id == bindparam("owner_id")), settled)
     open_still = [
-        intent_row(entry, after.unfinished)
+        intent_row(entry, after.unfinished, lead)
         for entry, _, _, after in placed
         if after.unfinished is not None and after.unfinished != entry.intent
     ]
@@ -153,7 +160,7 @@ def _move(connection: Connection, rows: Mapping[int, Row], page: int) -> None:
         connection.execute(moved.values(page=page, base_page=page))
 
 
-def _memory(entry: Entry, recording: Recording, row: Row, history: History) -> Values:
+def _memory(entry: Entry, recording: Recording, row: Row, history: History, lead: int) -> Values:
     return {
         "autoscaler_id": entry.id,
         "number": row.number,
@@ -162,6 +169,7 @@ def _memory(entry: Entry, recording: Recording, row: Row, history: History) -> V
         "page": recording.page,
         "base_page": recording.page if row.whole else entry.base_page,
         "body": remembered_body(history),
+        "lead": lead,
     }
 
 
@@ -181,20 +189,21 @@ def _write_specs(connection: Connection, placed: Sequence[Placed]) -> None:
         connection.execute(insert(schema.spec), rows)
 
 
-def change_row(owner_id: int, row: Row, columns: Columns) -> Values:
-    """Its row of the table `change`, of all columns."""
+def change_row(owner_id: int, row: Row, recorded: int, columns: Columns) -> Values:
+    """Its row of the table `change`, of all columns. `recorded`: on the state's own scale."""
     body = pack(COLUMNS_OF_A_DECISION.dump(columns[DECISION]))
     return {
         "autoscaler_id": owner_id,
         "number": row.number,
         "at": row.at,
+        "recorded": recorded,
         "spec": row.spec,
         "size": len(body),
         "body": body,
     }
 
 
-def _write_events(connection: Connection, placed: Sequence[Placed]) -> None:
+def _write_events(connection: Connection, placed: Sequence[Placed], lead: int) -> None:
     texts, rows = dict[int, Values](), []
     for entry, recording, row, _ in placed:
         for position, event in enumerate(recording.decision.events):
@@ -207,6 +216,7 @@ def _write_events(connection: Connection, placed: Sequence[Placed]) -> None:
                     "number": row.number,
                     "position": position,
                     "at": row.at,
+                    "recorded": row.at - lead,
                     "dry_run": recording.decision.dry_run,
                     "text_id": key,
                 }

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from autoscaler.clock import Clock
@@ -66,7 +66,7 @@ class Lane:
         self._work = work
         self._in_use: Work | None = None
         """The lane's thread's: what the last cycle worked with."""
-        self._due: datetime | None = None
+        self._due: float | None = None
         self._begun = clock.monotonic()
         self._ended: float | None = None
         self._deadline: float | None = None
@@ -84,9 +84,9 @@ class Lane:
         work = self._work
         return frozenset() if work is None else frozenset(work.batches)
 
-    def due(self, at: datetime) -> None:
-        """The tick that comes next was to begin then, by the wall clock. Without a word of it, it is not late."""
-        self._due = at
+    def due(self, seconds: float | None) -> None:
+        """The tick that comes next was to begin then, by the monotonic clock. Without a word of it, it is not late."""
+        self._due = seconds
 
     def tick(self, period: timedelta) -> None:
         """One cycle of the batch with this period. A failure is a line in the log; the next tick tries again."""
@@ -95,13 +95,13 @@ class Lane:
             scalers = () if work is None else work.batches.get(period, ())
             if work is None or not scalers:  # other work was assigned since this tick was queued
                 return
-            began, now = self._clock.monotonic(), self._clock.now()
+            began, moment = self._clock.monotonic(), self._clock.moment()
             self._period_seconds = period.total_seconds()
             self._deadline = deadline = began + cycle_seconds(period)
-        late = max(0.0, (now - self._due).total_seconds()) if self._due else 0.0
+        late = 0.0 if self._due is None else max(0.0, began - self._due)
         try:
             self._change_to(work)
-            batch = self._cycle(scalers, Call(now, deadline), work.ports)
+            batch = self._cycle(scalers, Call(moment.now, deadline, moment), work.ports)
         finally:
             ended = self._clock.monotonic()
             self._ended, self._deadline = ended, None

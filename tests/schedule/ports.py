@@ -45,6 +45,7 @@ class FakePorts:
     def __init__(self, before_observe: Callable[[], None] = lambda: None) -> None:
         self.calls: list[str] = []
         self.deadlines: list[float] = []
+        self.asked: list[Call] = []
         self.written: list[str] = []
         self.recorded: list[str] = []
         self.before_observe = before_observe
@@ -58,6 +59,7 @@ class FakePorts:
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         self._called("observe")
         self.deadlines.append(call.deadline)
+        self.asked.append(call)
         self.before_observe()
         return Observed({one.name: self._observation(one.name) for one in scalers})
 

@@ -62,7 +62,7 @@ def _install() -> None:
             return super().now(tz) + offset()
 
     read = SystemClock.now
-    SystemClock.now = lambda clock: read(clock) + offset()  # type: ignore[method-assign]  # the point of this program
+    SystemClock.now = lambda self: read(self) + offset()  # type: ignore[method-assign]  # the point of this program
     schedulers.datetime = executors.datetime = Stepped
 
 
