@@ -140,7 +140,7 @@ def run_once(
     return finished(command(config, "--once", *arguments), state or config.parent / "state", env)
 
 
-def external(query: str, value: int = 1) -> dict[str, Any]:
+def external(query: str, value: int | str = 1) -> dict[str, Any]:
     """A metric that asks for a replica for each `value` of the query's sum."""
     target = {"type": "AverageValue", "averageValue": value}
     return {"type": "External", "external": {"metric": {"name": "queue"}, "query": {"expr": query}, "target": target}}
@@ -164,7 +164,7 @@ def write_config(
     `prometheus`: the default one's URL, or the whole section.
     """
     pools = {
-        scaler["name"]: {"command": ["sleep", "3600"], "env": {_MARK: str(folder)}}
+        scaler["name"]: {"command": ["sleep", "3600"], "env": mark(folder)}
         for scaler in autoscalers
         if scaler["scaleTargetRef"]["adapter"] == "local"
     }
@@ -178,6 +178,11 @@ def write_config(
     path = folder / "autoscaler.yaml"
     path.write_text(yaml.safe_dump(document | sections, sort_keys=False))
     return path
+
+
+def mark(folder: Path) -> dict[str, str]:
+    """The environment of a worker that `workers` finds."""
+    return {_MARK: str(folder)}
 
 
 def workers(folder: Path) -> frozenset[int]:
