@@ -19,7 +19,7 @@ class Split(NamedTuple):
 
 
 def split(query: PlannedQuery, result: QueryResult) -> Split:
-    """One answer for each question. Linear in the samples; warnings belong to all.
+    """One answer for each question. Linear in the samples.
 
     Raises MetricError for samples that no proof foresees: a proxy that takes labels away, for one.
     """
@@ -30,7 +30,7 @@ def split(query: PlannedQuery, result: QueryResult) -> Split:
     found, fallback, unasked = _by_key(query, query.form, result)
     answers: dict[Question, QueryResult] = {}
     for key, questions in query.members.items():
-        answer = QueryResult(result.type, tuple(found[key] or fallback), result.warnings)
+        answer = QueryResult(result.type, tuple(found[key] or fallback))
         answers.update(dict.fromkeys(questions, answer))
     return Split(answers, unasked)
 

@@ -49,7 +49,7 @@ class Server:
         data = body["data"]
         samples = data["result"] if data["resultType"] == "vector" else [{"metric": {}, "value": data["result"]}]
         points = (Point(each["metric"], float(each["value"][1])) for each in samples)
-        return QueryResult(ResultType(data["resultType"]), tuple(points), tuple(body.get("warnings", ())))
+        return QueryResult(ResultType(data["resultType"]), tuple(points))
 
     def outcome(self, question: Question) -> QueryResult | None:
         """The answer to one alone; None when it is refused."""
