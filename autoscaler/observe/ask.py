@@ -5,19 +5,17 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from autoscaler.clock import Clock
 from autoscaler.errors import MetricError, named
 from autoscaler.model import Call
+from autoscaler.observe.answers import Results
 from autoscaler.observe.memory import give_back
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import AT_ONCE, Prometheus
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.workers import settle, spawn
-
-Answers: TypeAlias = Mapping[Question, QueryResult | MetricError]
-"""Every question of the cycle."""
 
 
 class QueryMeter(Protocol):
@@ -36,7 +34,7 @@ class NoMeter:
 
 def ask(
     questions: Sequence[Question], sources: Mapping[str, Prometheus], call: Call, clock: Clock, meter: QueryMeter
-) -> Answers:
+) -> Results:
     """The answer to every question, or why there is none. Returns by the deadline whatever a server does."""
     began = clock.monotonic()
     give_back()  # of the cycle before, whose answers are gone
@@ -63,12 +61,12 @@ def ask(
         for _ in range(min(AT_ONCE, line.qsize())):
             spawn(f"prometheus-{name}", partial(work, sources[name], line))
     wait(futures.values(), timeout=max(call.deadline - began, 0))
-    answers = {question: _answer(question, future) for question, future in futures.items()}
+    results = {question: _answer(question, future) for question, future in futures.items()}
     elapsed = clock.monotonic() - began
-    for question, answer in answers.items():
+    for question, answer in results.items():
         error = answer if isinstance(answer, MetricError) else None
         meter.queried(question.prometheus, took.get(question, elapsed), error)
-    return answers
+    return results
 
 
 def _answer(question: Question, future: Future[QueryResult]) -> QueryResult | MetricError:

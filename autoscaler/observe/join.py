@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
-from autoscaler.model import Instance, Query
+from autoscaler.model import Instance
 from autoscaler.observe.result import Point
 from autoscaler.text import plain
 
@@ -29,12 +29,6 @@ class Joined(NamedTuple):
     """Points that belong to no instance, or to more than one, the first of them as `label="value"`."""
     more_unmatched: int
     """How many more there are."""
-
-
-def matching(points: Iterable[Point], query: Query) -> Sequence[Point]:
-    """The points that carry every label of the query's `match`."""
-    wanted = dict(query.match).items()
-    return [point for point in points if wanted <= point.labels.items()]
 
 
 def of_container(points: Iterable[Point], container: str, label: str | None) -> Sequence[Point]:

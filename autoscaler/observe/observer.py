@@ -12,7 +12,8 @@ from autoscaler.errors import MetricError, TargetError
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, Instance, Observation, Observed, Sightings, TargetRef, TargetState
 from autoscaler.observe import targets
-from autoscaler.observe.ask import Answers, NoMeter, QueryMeter, ask
+from autoscaler.observe.answers import Answers
+from autoscaler.observe.ask import NoMeter, QueryMeter, ask
 from autoscaler.observe.plan import questions
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.readiness import normalise
@@ -53,7 +54,7 @@ class Observer:
         began = self._clock.monotonic()
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
-        answers = ask(questions(scalers), self._sources, call, self._clock, self._meter)
+        answers = Answers(ask(questions(scalers), self._sources, call, self._clock, self._meter))
         states, changed = _completed(reading(), known, call.now)
         return Observed(
             {scaler.name: self._observation(scaler, states[scaler.target], answers, call) for scaler in scalers},

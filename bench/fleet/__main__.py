@@ -18,8 +18,10 @@ def main() -> None:
             took = cycles(daemon, 5, 150)
             n1, _ = daemon.cycles()
             used = daemon.cpu() - before
-            print(f"{groups} x {instances} {kind}: series {count}, bare {least:.3f} s, cycles {[round(t, 2) for t in took]}, ratio {median(took or [0]) / least:.1f}, cpu/eval {used / max(1, n1 - n0) / groups * 1e6:.0f} us, {daemon.memory():.0f} MiB, log {(daemon.folder / 'log').stat().st_size / 1e6:.1f} MB")
-            print((daemon.folder / 'log').read_text()[-700:])
+            print(
+                f"{groups} x {instances} {kind}: series {count}, bare {least:.3f} s, cycles {[round(t, 2) for t in took]}, ratio {median(took or [0]) / least:.1f}, cpu/eval {used / max(1, n1 - n0) / groups * 1e6:.0f} us, {daemon.memory():.0f} MiB, log {(daemon.folder / 'log').stat().st_size / 1e6:.1f} MB"
+            )
+            print((daemon.folder / "log").read_text()[-700:])
 
 
 if __name__ == "__main__":

@@ -53,7 +53,10 @@ def running_fleet(groups: int, instances: int) -> Iterator[Fleet]:
             }
             with running_prometheus(Path(folder), [scrape]) as prometheus:
                 end = time.monotonic() + _READY_WITHIN_SECONDS
-                while not (found := prometheus.query(f"count({METRIC})")) or int(found[0]["value"][1]) < groups * instances:
+                while (
+                    not (found := prometheus.query(f"count({METRIC})"))
+                    or int(found[0]["value"][1]) < groups * instances
+                ):
                     assert time.monotonic() < end, f"Prometheus has {found} series after {_READY_WITHIN_SECONDS} s"
                     time.sleep(0.5)
                 yield Fleet(groups, instances, prometheus)
