@@ -90,19 +90,22 @@ def instance_samples(
         if not points:
             raise MetricError(f"the query returned no sample of container {metric.container!r}; see containerLabel")
     joined = join(points, instances, query.instance_label)
-    ages = _Ages(query, answers, now)
+    ages = None if query.max_age is None else _Ages(query, answers, now)
     samples: dict[str, Sample] = {}
     dropped: list[str] = []
     for name in sorted(joined.points):
-        fresh = [point for point in joined.points[name] if ages.problem(point) is None]
-        if not fresh:
-            dropped.append(f"{name}: {ages.problem(joined.points[name][0])}")
-        elif len(fresh) > 1:
-            dropped.append(f"{name}: has {len(fresh)} samples where one is needed: {_some(fresh)}")
-        elif (value := milli(fresh[0])) is None:
-            dropped.append(f"{name}: is NaN")
+        mine = joined.points[name]
+        fresh = mine if ages is None else [point for point in mine if ages.problem(point) is None]
+        if len(fresh) == 1:
+            (point,) = fresh
+            if (value := milli(point)) is None:
+                dropped.append(f"{name}: is NaN")
+            else:
+                samples[name] = Sample(value, now if ages is None else ages.time(point), query.window)
+        elif ages is not None and not fresh:
+            dropped.append(f"{name}: {ages.problem(mine[0])}")
         else:
-            samples[name] = Sample(value, ages.time(fresh[0]), query.window)
+            dropped.append(f"{name}: has {len(fresh)} samples where one is needed: {_some(fresh)}")
     return InstanceSamples(samples, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 
