@@ -18,6 +18,7 @@ from autoscaler.logger import Logger
 from autoscaler.schedule.beat import Beat
 from autoscaler.schedule.executor import LaneExecutor
 from autoscaler.schedule.lane import Lane
+from autoscaler.schedule.stop import Stop, Stopping
 
 _STEP_SECONDS: Final = 1.0
 """A wall clock that moves further than this against the monotonic one was set; below, it is slewed."""
@@ -148,9 +149,11 @@ class Lanes:
             )
 
 
-def wait_for(lanes: Collection[Lane]) -> None:
-    """Until none of them is in a cycle, apart from those that hang."""
+def wait_for(lanes: Collection[Lane], stop: Stop | None = None) -> None:
+    """Until none of them is in a cycle, apart from those that hang. Raises Stopping where `stop` is asked for first."""
     while any(lane.busy() for lane in lanes):
+        if stop is not None and stop.asked():
+            raise Stopping
         time.sleep(_POLL_SECONDS)
 
 
