@@ -92,8 +92,8 @@ def milli_from_float(value: float) -> Milli:
     """
     if not math.isfinite(value):
         raise QuantityError(f"{value} is not a number that can be scaled on; expected a finite value")
-    milli = int(value * 1000)
-    if abs(milli) > MAX_MILLI:
+    thousandths = value * 1000
+    if math.isinf(thousandths) or abs(milli := int(thousandths)) > MAX_MILLI:
         raise QuantityError(f"{value} is too large: its thousandths do not fit 63 bits; divide it in the query")
     return milli
 

@@ -43,20 +43,24 @@ class _Ports:
     actuator: Actuator
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
+        if call.moment is not None:
+            self.ledger.follow_clock(call.moment)
         known = self.ledger.sightings({scaler.target for scaler in scalers})
         return self.observer.observe(scalers, call, known)
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         return self.ledger.recall(scalers)
 
-    def intend(self, decisions: Sequence[Decision]) -> None:
-        self.ledger.intend(decisions)
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        return self.ledger.intend(decisions)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         return self.actuator.act(decisions, call)
 
-    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
+    def record(
+        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
+        return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self.actuator.announce(decisions, call)

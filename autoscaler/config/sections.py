@@ -1,7 +1,7 @@
 """The file's sections, apart from metrics, queries and behavior."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -36,11 +36,17 @@ _DEFAULTS: Final = model.ControllerOptions()
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes: below, the last hour of a few autoscalers would not fit."""
 
+_SMALLEST_ANSWER: Final = 2**16
+"""Bytes: below, not even an error with its explanation would fit."""
 
-def _enough_room(size: int) -> int:
-    if size < _SMALLEST_STATE:
-        raise ValueError(f"{format_size(size)} is too small; write at least {format_size(_SMALLEST_STATE)}")
-    return size
+
+def _at_least(smallest: int) -> Callable[[int], int]:
+    def check(size: int) -> int:
+        if size < smallest:
+            raise ValueError(f"{format_size(size)} is too small; write at least {format_size(smallest)}")
+        return size
+
+    return check
 
 
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
@@ -152,6 +158,10 @@ class Prometheus(Section):
     """Added to each request."""
     params: Mapping[Annotated[str, AfterValidator(_check_param)], str] = Field(default_factory=dict)
     """Added to each request's URL; not query, time or timeout."""
+    max_answer: Annotated[
+        Size, AfterValidator(_at_least(_SMALLEST_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
+    ] = settings.PrometheusSource("").max_answer
+    """Bytes of one answer, decompressed, at least 64KiB. Beyond it the query fails."""
 
     @field_validator("bearer_token_file")
     @classmethod
@@ -173,6 +183,7 @@ class Prometheus(Section):
             else None,
             headers=dict(self.headers),
             params=dict(self.params),
+            max_answer=self.max_answer,
         )
 
 
@@ -202,9 +213,9 @@ class State(Section):
     """How long charts, events and decisions in which something changed are kept."""
     detail: PositiveDuration = settings.StateSettings().detail
     """How long all that decisions were made from is kept, for `explain --at`; at most `retention`."""
-    max_size: Annotated[Size, AfterValidator(_enough_room), Field(json_schema_extra={"default": "5GB"})] = (
-        settings.StateSettings().max_size
-    )
+    max_size: Annotated[
+        Size, AfterValidator(_at_least(_SMALLEST_STATE)), Field(json_schema_extra={"default": "5GB"})
+    ] = settings.StateSettings().max_size
     """Of live data, at least 16MB. Beyond it the oldest detail goes first, but never its last hour."""
 
     def settings(self) -> settings.StateSettings:

@@ -41,6 +41,8 @@ class PrometheusSource:
     tls: Tls | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
+    max_answer: int = 64 * 2**20
+    """Bytes of an answer, decompressed."""
 
 
 @dataclass(frozen=True, slots=True)

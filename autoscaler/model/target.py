@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+from autoscaler.moment import Moment
 from autoscaler.quantity import Milli
 
 
@@ -116,6 +117,8 @@ class Call:
     """The cycle's one time, aware, UTC."""
     deadline: float
     """In seconds on the context's `clock.monotonic()`."""
+    moment: Moment | None = None
+    """`now`, with what tells a clock that was set from time gone by; None: that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

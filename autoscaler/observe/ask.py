@@ -8,8 +8,9 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
 from autoscaler.clock import Clock
-from autoscaler.errors import MetricError
+from autoscaler.errors import MetricError, named
 from autoscaler.model import Call
+from autoscaler.observe.memory import give_back
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import AT_ONCE, Prometheus
 from autoscaler.observe.result import QueryResult
@@ -38,6 +39,7 @@ def ask(
 ) -> Answers:
     """The answer to every question, or why there is none. Returns by the deadline whatever a server does."""
     began = clock.monotonic()
+    give_back()  # of the cycle before, whose answers are gone
     futures: dict[Question, Future[QueryResult]] = {question: Future() for question in questions}
     took: dict[Question, float] = {}
     lines: dict[str, SimpleQueue[Question]] = {}
@@ -78,4 +80,6 @@ def _answer(question: Question, future: Future[QueryResult]) -> QueryResult | Me
         case MetricError() as error:
             return MetricError(str(error))  # without the frames that the traceback keeps alive
         case error:  # not foreseen: it must not take the other autoscalers' cycle with it
-            return MetricError(f"prometheus {question.prometheus!r} could not be asked: {type(error).__name__}")
+            return MetricError(
+                f"prometheus {question.prometheus!r} could not be asked: {named(error)}; this is a bug, report it"
+            )

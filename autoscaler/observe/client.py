@@ -4,57 +4,77 @@ That client has no deadline of its own, retries behind our back, forgets the res
 a POST's parameters into the URL. This one sends by a bounded session and decodes the answer itself.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 from urllib.parse import urlencode
 
 from prometheus_api_client import PrometheusConnect
 from requests import Response
 
+from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.config.settings import Tls as TlsSettings
 from autoscaler.errors import MetricError
+from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
-from autoscaler.observe.result import QueryResult, parse_result
+from autoscaler.observe.freshness import check_fresh
+from autoscaler.observe.memory import answered
+from autoscaler.observe.result import QueryResult
 from autoscaler.target.http import HttpError, Late, Tls, TooLarge
 from autoscaler.target.http.session import Session
+from autoscaler.text import plain
 
 _LONGEST_URL_QUERY: Final = 2000
 """Characters of parameters that go into a URL: proxies commonly refuse URLs of a few KiB."""
-LARGEST_ANSWER: Final = 64 * 2**20
-"""Bytes, decompressed: some 400,000 samples."""
+_LONGEST_TYPE: Final = 128
+"""Bytes of a content type that are shown."""
 
 
 class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library ships no types
     """A connection to one Prometheus, for one thread at a time."""
 
-    def __init__(self, source: PrometheusSource) -> None:
+    def __init__(self, source: PrometheusSource, clock: Clock) -> None:
         tls = source.tls or TlsSettings()
         at = Tls(tls.ca_file, tls.cert_file, tls.key_file, tls.server_name, verify=not tls.insecure_skip_verify)
-        session = Session(at, largest=LARGEST_ANSWER, environment=True)
-        super().__init__(without_login(source.url), headers=dict(source.headers), session=session)
+        session = Session(at, largest=source.max_answer, environment=True)
+        headers = {**source.headers, "Cache-Control": "no-cache"}
+        super().__init__(without_login(source.url), headers=headers, session=session)
         session.auth = Credentials(source)
         session.mount(self.url, session.transport)  # in place of the library's, which retries and knows no deadline
+        self._source = source
+        self._clock = clock
 
-    def custom_query(self, query: str, params: Mapping[str, str] | None = None, timeout: float = 30.0) -> QueryResult:
-        """The answer to an instant query, within `timeout` seconds. Raises MetricError.
+    def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult:
+        """The answer to `expr` at the time `at`, within so many seconds. Raises MetricError.
 
-        `params` do not replace the query. Long ones are posted.
+        The configuration's params never replace the question. Long ones are posted.
         """
-        form = {**(params or {}), "query": query}
+        outcome = self._outcome(expr, at, seconds)
+        if isinstance(outcome, MetricError):
+            raise outcome  # from here: a traceback keeps what its frames held, and further in that is the whole answer
+        return outcome
+
+    def _outcome(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
+        time = f"{at.timestamp():.3f}"
+        form = {**self._source.params, "time": time, "query": expr}
         long = len(urlencode(form)) > _LONGEST_URL_QUERY
+        asked = self._clock.now()
         try:
             response = self._session.request(
                 "POST" if long else "GET",
                 f"{self.url}/api/v1/query",
                 headers=self.headers,
-                timeout=timeout,
+                timeout=seconds,
                 **{"data" if long else "params": form},
             )
+            answered(len(response.content))
+            result = _read(response, float(time), self._source.max_answer)
+            check_fresh(response.headers, asked, self._clock.now())
         except HttpError as error:
-            raise _metric_error(error) from None
-        return _decode(response)
+            return _metric_error(error)
+        except MetricError as error:
+            return MetricError(str(error))
+        return result
 
 
 def _metric_error(error: HttpError) -> MetricError:
@@ -62,22 +82,21 @@ def _metric_error(error: HttpError) -> MetricError:
         case Late():
             return MetricError(str(error))
         case TooLarge():
-            return MetricError(f"{error}; aggregate in the expression")
+            return MetricError(f"{error}; {MORE_ROOM}")
     return MetricError(f"cannot be asked: {error}")
 
 
-def _decode(response: Response) -> QueryResult:
+def _read(response: Response, at: float, largest: int) -> QueryResult:
     """The result, or a MetricError that says what came instead."""
-    status, body = f"HTTP {response.status_code}", response.content
+    status, body = response.status_code, response.content
     if response.is_redirect:
-        raise MetricError(f"answered {status}, a redirect; put the address it leads to into its url")
+        raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")
     try:
-        answer: Any = json.loads(body)
-        if answer["status"] == "success":
-            return parse_result(answer["data"], answer.get("warnings") or [])
-        error = f"{answer['errorType']}: {answer['error']}"
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        kind = response.headers.get("Content-Type", "no content type")
-        hint = "check its credentials" if response.status_code in (401, 403) else "check its url"
-        raise MetricError(f"answered {status} with {len(body)} bytes of {kind}, not with a result; {hint}") from None
-    raise MetricError(f"answered {status}: {error}")
+        return parse_answer(body, status, at, largest)
+    except NotAnAnswer as error:
+        kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
+        wrong = f": {plain(str(error), 256)}" if str(error) else ""
+        hint = "check its credentials" if status in (401, 403) else "check its url"
+        raise MetricError(
+            f"answered HTTP {status} with {len(body)} bytes of {kind}, not with a result{wrong}; {hint}"
+        ) from None

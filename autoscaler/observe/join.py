@@ -1,10 +1,12 @@
 """Which instance a sample belongs to."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from typing import Final, NamedTuple
 
 from autoscaler.model import Instance, Query
 from autoscaler.observe.result import Point
+from autoscaler.text import plain
 
 INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", "instance")
 """Labels that name an instance when the query says none; the first that a sample carries counts."""
@@ -12,6 +14,10 @@ CONTAINER_LABELS: Final = ("task", "container")
 """The same for a container or task of an instance."""
 _MOST_NAMED: Final = 20
 """Unmatched samples that are named one by one: a shared query may hold a whole fleet's."""
+_MOST_COMPARED: Final = 1000
+"""Samples without such a label, of which the first in order are named."""
+_LONGEST_VALUE: Final = 200
+"""Characters of a label's value that tell unmatched samples apart, and bytes that are shown of it."""
 
 
 class Joined(NamedTuple):
@@ -44,17 +50,22 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
         for identity in instance.identities:
             owners.setdefault(identity, []).append(instance.name)
     found: dict[str, list[Point]] = {}
-    unmatched = []
+    strangers: set[tuple[str, str]] = set()
+    nameless: list[Point] = []
     labels = (label,) if label else INSTANCE_LABELS
     for point in points:
         name, value = _first(point.labels, labels)
         names = owners.get(value) or owners.get(_without_port(value)) or ()
         if len(names) == 1:
             found.setdefault(names[0], []).append(point)
+        elif value:
+            strangers.add((name, value[:_LONGEST_VALUE]))
         else:
-            unmatched.append(f'{name}="{value}"' if value else f"no {' or '.join(labels)}: {point}")
-    names = sorted(set(unmatched))
-    return Joined(found, tuple(names[:_MOST_NAMED]), len(names[_MOST_NAMED:]))
+            nameless.append(point)
+    unmatched = [f'{name}="{plain(value, _LONGEST_VALUE)}"' for name, value in nsmallest(_MOST_NAMED, strangers)]
+    texts = nsmallest(_MOST_NAMED - len(unmatched), map(str, nameless[:_MOST_COMPARED]))
+    unmatched += [f"no {' or '.join(labels)}: {text}" for text in texts]
+    return Joined(found, tuple(unmatched), len(strangers) + len(nameless) - len(unmatched))
 
 
 def _first(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:

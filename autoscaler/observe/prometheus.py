@@ -23,7 +23,7 @@ class Prometheus:
         self._clock = clock
         self._idle: queue.LifoQueue[PrometheusClient] = queue.LifoQueue()
         for _ in range(AT_ONCE):
-            self._idle.put(PrometheusClient(source))
+            self._idle.put(PrometheusClient(source, clock))
 
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
         """The complete answer to an instant query, evaluated at `at`.
@@ -45,13 +45,9 @@ class Prometheus:
             seconds = min(deadline - self._clock.monotonic(), self._source.timeout.total_seconds())
             if seconds <= 0:
                 raise MetricError("was not asked: the cycle's time is over")
-            time = f"{at.timestamp():.3f}"  # the configuration's params never replace it
-            result = client.custom_query(expr, {**self._source.params, "time": time}, timeout=seconds)
+            return client.instant_query(expr, at, seconds)
         finally:
             self._idle.put(client)
-        if result.partial:
-            raise MetricError(f"answered with partial data: {'; '.join(result.partial)}")
-        return result
 
     def close(self) -> None:
         """Let go of idle connections. What is under way ends by itself, within its limit."""

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from autoscaler.errors import MetricError
+from autoscaler.errors import MetricError, named
 from autoscaler.model import Instance, InstanceReading, MetricSpec, MetricType, Query, Reading, Sample, ValueReading
+from autoscaler.observe.answer import FARTHEST_SECONDS
 from autoscaler.observe.ask import Answers
 from autoscaler.observe.join import join, matching, of_container
 from autoscaler.observe.plan import Question, age_question, question, request_query
@@ -36,6 +37,8 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
         return _per_instance(metric, instances, answers, now)
     except MetricError as error:
         return MetricError(str(error))  # without the frames that the traceback keeps alive
+    except Exception as error:  # noqa: BLE001 - an answer that nobody foresaw must not cost the other autoscalers theirs
+        return MetricError(f"could not be read: {named(error)}; this is a bug, report it")
 
 
 def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:
@@ -130,10 +133,10 @@ class _Ages:
     def __init__(self, query: Query, answers: Answers, now: datetime) -> None:
         self._now = now
         self._limit = query.max_age
-        self._times: dict[frozenset[tuple[str, str]], float] = {}
+        self._times: dict[frozenset[tuple[str, str]], datetime | None] = {}
         if self._limit is not None:
             taken = _answer(age_question(query), answers).points
-            self._times = {_series(point): point.value for point in taken if point.value is not None}
+            self._times = {_series(point): _date(point.value, now) for point in taken}
 
     def problem(self, point: Point) -> str | None:
         """Why a sample may not be used; None: it may."""
@@ -141,15 +144,24 @@ class _Ages:
             return None
         if _series(point) not in self._times:
             return "has no known age: its series came or went between the two queries"
-        age = self._now - self.time(point)
+        taken = self._times[_series(point)]
+        if taken is None:
+            return "has no known age: timestamp() of it is not a time up to now"
+        age = self._now - taken
         if age <= self._limit:
             return None
         return f"is {format_duration(age)} old, older than maxAge {format_duration(self._limit)}"
 
     def time(self, point: Point) -> datetime:
         """When the sample was taken, as far as is known."""
-        seconds = self._times.get(_series(point))
-        return self._now if seconds is None else datetime.fromtimestamp(seconds, UTC)
+        return self._times.get(_series(point)) or self._now
+
+
+def _date(seconds: float | None, now: datetime) -> datetime | None:
+    """The date of a `timestamp()`, where it is one: no instant query answers with samples that come after it."""
+    if seconds is None or not 0 <= seconds <= now.timestamp() + FARTHEST_SECONDS:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _series(point: Point) -> frozenset[tuple[str, str]]:

@@ -7,13 +7,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from heapq import nsmallest
+from typing import Final
+
+import msgspec
 
 from autoscaler.errors import MetricError, QuantityError
 from autoscaler.quantity import Milli, milli_from_float
+from autoscaler.text import plain
 
-_INFO: Final = "PromQL info:"
-"""Prometheus' remarks on an expression that is answered in full all the same."""
+_MOST_LABELS: Final = 16
+"""Of a sample that are shown."""
+_LONGEST_LABEL: Final = 64
+"""Bytes that are shown of a label's name, and of its value."""
+_LONGEST_TEXT: Final = 256
+"""Bytes that are shown of a sample."""
 
 
 class ResultType(StrEnum):
@@ -25,17 +33,18 @@ class ResultType(StrEnum):
     MATRIX = "matrix"
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One sample of a vector, or the scalar."""
+class Point(msgspec.Struct, frozen=True, gc=False):
+    """One sample of a vector, or the scalar. Nothing in it can refer back to it, so it needs no garbage collector."""
 
     labels: Mapping[str, str]
     value: float | None
     """None: a native histogram."""
 
     def __str__(self) -> str:
-        labels = ", ".join(f'{name}="{value}"' for name, value in sorted(self.labels.items()))
-        return "{" + labels + "}"
+        """Its labels, the first of many: a server chooses how many and how long they are."""
+        shown = nsmallest(_MOST_LABELS, self.labels.items())
+        labels = ", ".join(f'{plain(name, _LONGEST_LABEL)}="{plain(value, _LONGEST_LABEL)}"' for name, value in shown)
+        return "{" + plain(labels, _LONGEST_TEXT) + "}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +54,6 @@ class QueryResult:
     type: ResultType
     points: tuple[Point, ...]
     """Empty for strings and matrices, which nothing can be read from."""
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def partial(self) -> tuple[str, ...]:
-        """The warnings that say that data is missing or doubtful."""
-        return tuple(line for line in self.warnings if not line.startswith(_INFO))
-
-
-def parse_result(data: Mapping[str, Any], warnings: list[str]) -> QueryResult:
-    """The `data` of a successful answer. Raises KeyError, TypeError or ValueError when it has another form."""
-    kind = ResultType(data["resultType"])
-    points: tuple[Point, ...] = ()
-    if kind is ResultType.VECTOR:
-        points = tuple(Point(dict(each["metric"]), _number(each)) for each in data["result"])
-    elif kind is ResultType.SCALAR:
-        points = (Point({}, float(data["result"][1])),)
-    return QueryResult(kind, points, tuple(map(str, warnings)))
-
-
-def _number(sample: Mapping[str, Any]) -> float | None:
-    return None if "histogram" in sample else float(sample["value"][1])
 
 
 def milli(point: Point) -> Milli | None:

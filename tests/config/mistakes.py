@@ -82,6 +82,7 @@ MISTAKES = {
     "a size without unit": (NONE + "state: {maxSize: §5}\n", "state.maxSize", '\'5\' is not a valid size; write it as in "512MB" or "5GB"'),
     "a size with half a unit": (NONE + "state: {maxSize: §5G}\n", "state.maxSize", "write it with a unit"),
     "a size with a space": (NONE + "state: {maxSize: §5 GB}\n", "state.maxSize", "'5 GB' is not a valid size"),
+    "an answer that may hold nothing": ("autoscalers: []\nprometheus: {p: {url: 'http://h', maxAnswer: §1KB}}\n", "prometheus.p.maxAnswer", "1KB is too small; write at least 64KB"),
     "a size that is too small": (NONE + "state: {maxSize: §15MB}\n", "state.maxSize", "15MB is too small; write at least 16MB"),
     "a retention without end": (NONE + "state: {retention: §101y}\n", "state.retention", "write at most 36500d (100 years)"),
     "a sync period without end": (NONE + "controller: {syncPeriod: §9000y}\n", "controller.syncPeriod", "write at most 36500d (100 years)"),

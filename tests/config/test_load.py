@@ -260,7 +260,7 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
     settings = load_text(
         "autoscalers: []\nprometheus: {p: {url: 'https://h:1/prefix', timeout: 2s, basicAuth: {username: u, "
         "passwordFile: pw}, tls: {caFile: ca, certFile: /c, keyFile: k, serverName: s, insecureSkipVerify: true}, "
-        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}}}\n"
+        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}, maxAnswer: 16MiB}}\n"
     )
     assert settings.prometheus == {
         "p": PrometheusSource(
@@ -270,6 +270,7 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
             tls=Tls(tmp_path / "ca", Path("/c"), tmp_path / "k", "s", insecure_skip_verify=True),
             headers={"X-Scope-OrgID": "t"},
             params={"dedup": "true"},
+            max_answer=16 * 2**20,
         )
     }
 

@@ -61,9 +61,9 @@ def point(value: float | None, **labels: str) -> Point:
     return Point(labels, value)
 
 
-def vector(*points: Point, warnings: tuple[str, ...] = ()) -> QueryResult:
+def vector(*points: Point) -> QueryResult:
     """An instant vector."""
-    return QueryResult(ResultType.VECTOR, points, warnings)
+    return QueryResult(ResultType.VECTOR, points)
 
 
 def answers(result: QueryResult | MetricError, expr: str = "q") -> dict[Question, QueryResult | MetricError]:

@@ -4,9 +4,11 @@ import gzip
 import json
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from email.message import Message
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -15,17 +17,21 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from requests import Response
 
+from autoscaler.clock import SystemClock
 from autoscaler.config.settings import BasicAuth, PrometheusSource
 from autoscaler.errors import MetricError
-from autoscaler.observe import client
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import Point
 from autoscaler.observe.workers import settle, spawn
 from tests.observe.build import CLOCK, NOW, call
 from tests.servers.web import serving
 
-ONE = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [0, "1"]}]}}
+ONE = {
+    "status": "success",
+    "data": {"resultType": "vector", "result": [{"metric": {}, "value": [NOW.timestamp(), "1"]}]},
+}
 
 
 class Seen(NamedTuple):
@@ -201,12 +207,94 @@ def test_a_body_cut_short_is_an_error() -> None:
         assert "cannot be asked" in fake.refusal()
 
 
-def test_an_answer_without_end_does_not_eat_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_end_does_not_eat_the_memory() -> None:
     """A compressed one, too: what counts is what it unpacks to."""
-    monkeypatch.setattr(client, "LARGEST_ANSWER", 2**20)
     bomb = gzip.compress(b" " * 2**22)
     with answering(lambda request: request.reply(bomb, Content_Encoding="gzip")) as fake:
-        assert "more than 1 MiB" in fake.refusal()
+        assert fake.refusal(max_answer=2**20) == (
+            "prometheus 'main' answered with more than 1 MiB; aggregate in the expression, or raise its maxAnswer"
+        )
+
+
+def test_nothing_of_a_refused_answer_is_kept_by_its_error() -> None:
+    """An error lives on with the cycle, and its traceback keeps what its frames held: 45 MB of `{}`, for each query."""
+
+    def wrong(request: Request) -> None:
+        request.reply(b'{"status": "success", "data": {"resultType": "vector", "result": [' + b"{}," * 2**18)
+
+    with answering(wrong) as fake, pytest.raises(MetricError) as caught:
+        fake.ask()
+    error: BaseException | None = caught.value
+    held = []
+    while error is not None:
+        held += [value for frame, _ in traceback.walk_tb(error.__traceback__) for value in frame.f_locals.values()]
+        error = error.__cause__ or error.__context__
+    assert not [value for value in held if isinstance(value, Response | bytes)]
+
+
+def test_what_is_said_of_an_answer_is_one_short_line() -> None:
+    """Whatever a server writes where its content type should be."""
+    headers = {"Content_Type": "\x1b[31m" + "x" * 60_000}
+    with answering(lambda request: request.reply(b"{}", 404, **headers)) as fake:
+        message = fake.refusal()
+    assert message.startswith("prometheus 'main' answered HTTP 404 with 2 bytes of \\x1b[31mxxx")
+    assert len(message) < 400
+
+
+def test_answers_are_asked_for_past_every_cache() -> None:
+    """Whatever the configuration's headers say."""
+    with answering(lambda request: request.reply(ONE)) as fake:
+        fake.ask(headers={"cache-control": "max-age=60"})
+        fake.ask("q" * 3000)
+        assert [each.headers.get_all("Cache-Control") for each in fake.seen] == [["no-cache"]] * 2
+
+
+def test_a_caches_answer_is_an_error() -> None:
+    """It took a job from 5 to 1: the load of an hour ago."""
+    with answering(lambda request: request.reply(ONE, Age="3600")) as fake:
+        assert "from a cache that has kept the answer for 3600 s" in fake.refusal()
+    old = json.loads(json.dumps(ONE))
+    old["data"]["result"][0]["value"][0] -= 3600
+    with answering(lambda request: request.reply(old)) as fake:
+        assert "a sample of 3600 s before the time asked for" in fake.refusal()
+
+
+class Slow(SystemClock):
+    """20 minutes behind."""
+
+    def now(self) -> datetime:
+        return super().now() - timedelta(minutes=20)
+
+
+def test_a_clock_that_differs_from_the_servers_is_an_error() -> None:
+    """Ours is the one handed in; with a slow one, the load asked for is as old."""
+    with answering(lambda request: request.reply(ONE)) as fake:  # dated by the machine's clock
+        client = Prometheus("main", PrometheusSource(fake.url), Slow())
+        with pytest.raises(MetricError, match=r"'main' has a clock that is (20m|19m59s) ahead of ours"):
+            client.query("q", NOW, call().deadline)
+        client.close()
+
+
+def test_a_server_that_trickled_is_asked_again_at_once() -> None:
+    """Trickled headers held both connections for hours: "2 earlier queries are still under way"."""
+    healthy = threading.Event()
+
+    def answer(request: Request) -> None:
+        if healthy.is_set():
+            request.reply(ONE)
+        else:
+            request.trickle(b"HTTP/1.1 200 OK\r\nX-Endless: ", b"a")
+
+    with answering(answer) as fake:
+        source = Prometheus("main", PrometheusSource(fake.url, timeout=timedelta(seconds=0.3)), CLOCK)
+        tries: list[Future[Any]] = [Future(), Future()]
+        for future in tries:
+            spawn("try", partial(settle, future, partial(source.query, "q", NOW, call(10).deadline)))
+        wait(tries)
+        assert [str(future.exception()) for future in tries] == ["prometheus 'main' did not answer within 0.3 s"] * 2
+        healthy.set()
+        assert source.query("q", NOW, call(10).deadline).points
+        source.close()
 
 
 def test_infos_are_no_warnings() -> None:
@@ -223,7 +311,7 @@ def test_warnings_are_partial_data() -> None:
 
 def test_a_native_histogram_is_no_number() -> None:
     """The HTTP API gives it as `histogram` instead of `value`."""
-    sample = {"metric": {"le": "x"}, "histogram": [0, {"count": "1", "sum": "2", "buckets": []}]}
+    sample = {"metric": {"le": "x"}, "histogram": [NOW.timestamp(), {"count": "1", "sum": "2", "buckets": []}]}
     body = {"status": "success", "data": {"resultType": "vector", "result": [sample]}}
     with answering(lambda request: request.reply(body)) as fake:
         assert fake.ask().points == (Point({"le": "x"}, None),)

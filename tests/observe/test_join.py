@@ -109,3 +109,19 @@ def test_match_keeps_the_samples_that_carry_every_label() -> None:
 def test_a_containers_samples_are_told_by_their_label(labels: dict[str, str], label: str | None, kept: bool) -> None:
     """A sidecar's load is not the application's."""
     assert bool(of_container([point(1, **labels)], "app", label)) is kept
+
+
+def test_unmatched_samples_are_named_within_bounds() -> None:
+    """A label of 10 MB is a server's choice, and each cycle's row keeps the texts."""
+    long = "x" * 10**7
+    points = [point(1, instance=f"{number}{long}") for number in range(3)] + [point(1, note=long)]
+    joined = join(points, [A, B], None)
+    assert [text[:13] for text in joined.unmatched] == [f'instance="{n}xx' for n in range(3)] + ["no alloc_id o"]
+    assert max(len(text.encode()) for text in joined.unmatched) < 400
+
+
+def test_samples_without_a_label_are_counted_too() -> None:
+    """A fleet of them is one wrong expression."""
+    joined = join([point(1, note=f"{number:03}") for number in range(300)], [A, B], None)
+    assert joined.unmatched[0].endswith('{note="000"}')
+    assert (len(joined.unmatched), joined.more_unmatched) == (20, 280)

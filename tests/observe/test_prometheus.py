@@ -44,9 +44,7 @@ def test_a_query_is_evaluated_at_the_cycles_time(prometheus: PrometheusServer) -
 def test_history_is_read_as_it_was(prometheus: PrometheusServer) -> None:
     """Labels and values arrive as Prometheus keeps them."""
     result = ask(PrometheusSource(prometheus.url), 'load{instance="10.0.0.1:9100"}')
-    assert result == QueryResult(
-        ResultType.VECTOR, (Point({"__name__": "load", "instance": "10.0.0.1:9100"}, 1.5),), ()
-    )
+    assert result == QueryResult(ResultType.VECTOR, (Point({"__name__": "load", "instance": "10.0.0.1:9100"}, 1.5),))
 
 
 @pytest.mark.parametrize(

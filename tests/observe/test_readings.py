@@ -18,6 +18,7 @@ from autoscaler.model import (
     TargetType,
     ValueReading,
 )
+from autoscaler.observe import readings
 from autoscaler.observe.ask import Answers
 from autoscaler.observe.plan import age_question, question
 from autoscaler.observe.readings import read
@@ -96,6 +97,7 @@ def test_nothing_of_ones_own_is_nothing(kind: MetricType) -> None:
         (-math.inf, "-Inf"),
         (-0.5, "clamp_min(…, 0)"),
         (1e17, "63 bits"),
+        (1e306, "63 bits"),
         (None, "native histogram"),
     ],
 )
@@ -138,6 +140,29 @@ def test_a_failed_query_fails_the_metric_with_its_words() -> None:
     """What Prometheus said is what the operator needs."""
     shared = MetricError("prometheus 'default' answered HTTP 503")
     assert failure(metric(PODS, "q"), answers(shared)) == str(shared)
+
+
+def test_what_nobody_foresaw_is_one_metrics_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug in reading one autoscaler's answer must not take the others' cycle with it."""
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("hunter2")
+
+    monkeypatch.setattr(readings, "milli", broken)
+    message = failure(metric(PODS, "q"), answers(vector(point(1, instance="a"))))
+    assert message.startswith("could not be read: RuntimeError at /")
+    assert message.endswith("; this is a bug, report it")
+    assert "hunter2" not in message
+
+
+@pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
+def test_texts_of_long_labels_are_short(kind: MetricType) -> None:
+    """A label of 10 MB was 80 MB of log in ten seconds."""
+    long = "x" * 10**7
+    given = answers(vector(point(-1, instance="a", note=long), point(-1, instance="b", other=long)))
+    message = failure(metric(kind, "q"), given)
+    assert "xxx…" in message
+    assert len(message.encode()) < 2048
 
 
 def test_what_matches_no_instance_is_named() -> None:
@@ -188,6 +213,20 @@ class TestMaxAge:
         """A series may come between the two queries."""
         given = self.given(vector(point(1, instance="a")), vector())
         assert per_instance(metric(PODS, self.QUERY), given).dropped[0].startswith("a: has no known age")
+
+    @pytest.mark.parametrize(
+        "time", [1e300, -1e300, math.nan, math.inf, -math.inf, -1.0, None, NOW.timestamp() + 61, 253402300800.0]
+    )
+    def test_a_time_that_is_not_one_is_an_unknown_age(self, time: float | None) -> None:
+        """`timestamp()` of a proxy's may be anything; 1e300 ended every autoscaler's cycle."""
+        given = self.given(
+            vector(point(1, instance="a"), point(2, instance="b")),
+            vector(point(time, instance="a"), point(ago(1).timestamp(), instance="b")),
+        )
+        reading = per_instance(metric(PODS, self.QUERY), given)
+        assert reading.samples == {"b": Sample(2000, ago(1), self.QUERY.window)}
+        assert reading.dropped == ("a: has no known age: timestamp() of it is not a time up to now",)
+        assert "has no known age" in failure(metric(EXTERNAL, self.QUERY), given)
 
     def test_when_the_ages_cannot_be_asked_the_metric_fails(self) -> None:
         """Without them stale data would pass for fresh."""

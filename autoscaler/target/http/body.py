@@ -1,7 +1,8 @@
 """Reads the body of an answer, within a number of bytes that counts what it unpacks to."""
 
+import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from autoscaler.target.http.errors import Interrupted, TooLarge
@@ -11,6 +12,8 @@ from autoscaler.target.http.lookup import positive
 _CHUNK: Final = 2**16
 _GZIP: Final = 31
 """zlib's `wbits` for gzip, and nothing else."""
+_MOST_MEMBERS: Final = 1000
+"""Parts of one gzip answer. Servers send one; each costs its time, even an empty one."""
 _ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
 """Content-Encoding -> whether it is unpacked. We ask for gzip alone."""
 
@@ -21,42 +24,63 @@ def read_body(raw: Any, largest: int, left: Callable[[], float]) -> bytes:
     Raises TooLarge, Interrupted for what cannot be unpacked, TimeoutError at the deadline, and what urllib3 raises; the
     connection is closed then, and nothing of the body kept.
     """
-    body = bytearray()
+    body = io.BytesIO()  # which gives out what it holds without a copy
     try:
         _read(raw, body, largest, left)
     except BaseException:
-        body.clear()  # the error's traceback would keep it
+        body.close()  # the error's traceback would keep it
         raw.close()  # and the connection with it: what comes late must not be taken for another answer
         raise
     raw.release_conn()
-    return bytes(body)
+    return body.getvalue()
 
 
-def _read(raw: Any, body: bytearray, largest: int, left: Callable[[], float]) -> None:
+def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -> None:
+    """`largest` counts what comes over the wire, too: what unpacks to nothing could come for ever."""
     encoding = raw.headers.get("Content-Encoding", "").strip().lower()
     packed = _ENCODINGS.get(encoding)
     if packed is None:
         raise Interrupted(f"its answer is encoded as {encoding[:40]!r}; only gzip was asked for")
-    stream = None
+    unpack = _Gzip() if packed else None
+    received = 0
     while chunk := raw.read1(_CHUNK, decode_content=False):
-        while chunk:
-            if packed:
-                stream = stream or zlib.decompressobj(_GZIP)
-                body += _unpacked(stream, chunk, largest + 1 - len(body))
-                chunk, stream = stream.unused_data, None if stream.eof else stream
-            else:
-                body += chunk
-                chunk = b""
-            if len(body) > largest:
+        received += len(chunk)
+        for piece in unpack.pieces(chunk) if unpack else (chunk,):
+            body.write(piece)
+            if max(body.tell(), received) > largest:
                 raise TooLarge(f"answered with more than {in_mib(largest)}")
             positive(left())
-    if stream is not None:
+    if unpack is not None and unpack.unfinished:
         raise Interrupted("its answer was cut short")
 
 
-def _unpacked(stream: Any, chunk: bytes, most: int) -> bytes:
-    try:
-        content: bytes = stream.decompress(chunk, most)
-    except zlib.error:
-        raise Interrupted("its answer cannot be unpacked: it is not gzip") from None
-    return content
+class _Gzip:
+    """Unpacks, a piece at a time, however much comes out."""
+
+    def __init__(self) -> None:
+        self._member: Any = None
+        self._count = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the end has not come yet."""
+        return self._member is not None
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """What the next bytes unpack to, at least one piece. Raises Interrupted."""
+        while chunk:
+            if self._member is None:
+                self._begin()
+            try:
+                yield self._member.decompress(chunk, _CHUNK)
+            except zlib.error:
+                raise Interrupted("its answer cannot be unpacked: it is not gzip") from None
+            chunk = self._member.unconsumed_tail
+            if self._member.eof:
+                chunk, self._member = self._member.unused_data, None
+
+    def _begin(self) -> None:
+        self._count += 1
+        if self._count > _MOST_MEMBERS:
+            raise Interrupted(f"its answer is packed in more than {_MOST_MEMBERS} parts")
+        self._member = zlib.decompressobj(_GZIP)

@@ -4,13 +4,15 @@ A time-out of urllib3 bounds each wait for bytes, so a peer that sends one byte 
 likes. Here every connect, handshake, piece sent and read waits no longer than what remains until the deadline.
 """
 
+import http
 import http.client
 import io
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, cast
 
-from autoscaler.target.http.errors import HttpError, TooLarge, Unreachable, words
+from autoscaler.target.http.errors import HttpError, Interrupted, TooLarge, Unreachable, words
 from autoscaler.target.http.limits import in_mib
 from autoscaler.target.http.lookup import connect, positive
 
@@ -19,6 +21,8 @@ Left: TypeAlias = Callable[[], float]
 Dial: TypeAlias = Callable[[float], socket.socket]
 """A connected socket, within so many seconds; for peers that are not behind a host and a port. Raises OSError."""
 
+_LARGEST_HEAD: Final = 2**20
+"""Bytes of an answer before its body: status, headers, and interim answers (1xx), which may come without end."""
 _PIECE: Final = 2**14
 """Bytes sent at once: TLS's largest record, each of which Python gives a socket's whole time-out."""
 
@@ -33,7 +37,17 @@ def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | N
     class Reply(http.client.HTTPResponse):
         def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
             super().__init__(sock, *args, **options)
-            self.fp = io.BufferedReader(UntilDeadline(self.fp.detach(), sock, left, largest))
+            self._wire = UntilDeadline(self.fp.detach(), sock, left, largest)
+            self.fp = io.BufferedReader(self._wire)
+
+        def begin(self) -> None:
+            try:
+                with self._wire.bounded_by(_LARGEST_HEAD):
+                    super().begin()
+            except TooLarge:
+                raise Interrupted(f"its headers are larger than {in_mib(_LARGEST_HEAD)}") from None
+            if self.status < http.HTTPStatus.OK:  # the answer itself would be taken for that to the next request
+                raise Interrupted(f"answered HTTP {self.status}, an interim answer that nobody asked for")
 
     class Bounded(base):  # type: ignore[misc] # the class is the caller's
         response_class = Reply
@@ -87,6 +101,16 @@ class UntilDeadline(io.RawIOBase):
         if self._largest is not None and self._count > self._largest:
             raise TooLarge(f"answered with more than {in_mib(self._largest)}")
         return count
+
+    @contextmanager
+    def bounded_by(self, size: int) -> Iterator[None]:
+        """At most so many bytes meanwhile, if it is fewer."""
+        whole = self._largest
+        self._largest = size if whole is None else min(size, whole)
+        try:
+            yield
+        finally:
+            self._largest = whole
 
     def close(self) -> None:
         """Close the socket's file, too."""

@@ -9,6 +9,7 @@ import ssl
 from typing import Final
 
 from autoscaler.errors import AutoscalerError
+from autoscaler.text import plain
 
 _BEFORE_SENDING: Final = ("Could not find", "Tunnel connection failed")
 """How errors begin that requests and http.client raise for a certificate's file and a proxy that refuses."""
@@ -16,6 +17,10 @@ _BEFORE_SENDING: Final = ("Could not find", "Tunnel connection failed")
 
 class HttpError(AutoscalerError):
     """An exchange brought no answer. The connection is closed, and nothing of the answer is kept."""
+
+    def __init__(self, message: str) -> None:
+        """`message`: kept as one printable line, within bounds; a proxy's own words may be in it."""
+        super().__init__(plain(message))
 
 
 class Unreachable(HttpError):

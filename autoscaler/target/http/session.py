@@ -3,6 +3,7 @@
 import io
 import sys
 import time
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final
 
 import requests
@@ -42,6 +43,7 @@ class Session(requests.Session):
         tls = tls or Tls()
         self.trust_env = environment
         self.auth = _unchanged  # without one, requests looks for a login in ~/.netrc
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         self.verify = str(tls.ca_file) if tls.verify and tls.ca_file else tls.verify
         if tls.cert_file:
             self.cert = (str(tls.cert_file), str(tls.key_file or tls.cert_file))
@@ -98,7 +100,9 @@ class Transport(HTTPAdapter):
         self._end = time.monotonic() + timeout
         request.headers["Accept-Encoding"] = "gzip"  # what `_read` reads
         response = super().send(request, **{**options, "stream": True, "timeout": positive(timeout)})
-        response.raw = io.BytesIO(read_body(response.raw, self._largest, self._left))
+        # Handed over as read: through `raw`, requests would hold it three times. Its cookies go with `raw`, too.
+        response._content = read_body(response.raw, self._largest, self._left)  # noqa: SLF001 - there is no other way in
+        response.raw = io.BytesIO()
         return response
 
     def _left(self) -> float:

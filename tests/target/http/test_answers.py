@@ -4,6 +4,9 @@ import gzip
 import json
 import traceback
 import zlib
+from email.message import Message
+from types import SimpleNamespace
+from urllib.request import Request
 
 import pytest
 
@@ -50,6 +53,18 @@ def endless_chunks(wire: Wire) -> None:
     wire.repeat(b"10000\r\n" + b" " * 2**16 + b"\r\n", every_seconds=0)
 
 
+def endless_interim_answers(wire: Wire) -> None:
+    wire.read()
+    wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, every_seconds=0)
+
+
+def endless_gzip_of_nothing(wire: Wire) -> None:
+    """A stored block without content is five bytes; what has one for each 64 KiB never ends."""
+    wire.read()
+    wire.send(b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + gzip.compress(b"")[:10])
+    wire.repeat(b"\0\0\0\xff\xff" * 10_000, every_seconds=0)
+
+
 GZIP = b"Content-Encoding: gzip\r\n"
 BOMB = gzip.compress(b" " * 2**26)
 
@@ -63,8 +78,9 @@ BOMB = gzip.compress(b" " * 2**26)
         answering(BOMB, GZIP),
         answering(gzip.compress(b" " * LARGEST) + gzip.compress(b" "), GZIP),
         answering(BOMB, GZIP, "500 Internal Server Error"),
+        endless_gzip_of_nothing,
     ],
-    ids=["endless", "endless chunks", "one byte more", "bomb", "bomb of several parts", "error"],
+    ids=["endless", "endless chunks", "one byte more", "bomb", "bomb of several parts", "error", "gzip of nothing"],
 )
 def test_an_answer_that_is_too_large_is_left(session: Session, script: Script) -> None:
     """What counts is what it unpacks to: 64 KiB may become 64 MiB."""
@@ -114,6 +130,16 @@ def test_nothing_of_a_large_answer_is_kept_by_its_error(session: Session) -> Non
         (b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\nno gzip at all", "its answer cannot be unpacked: it is not gzip"),
         (b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + BOMB[:60], "its answer was cut short"),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nx", "its answer is encoded as 'br'; only gzip was asked for"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n" + zlib.compress(b" " * 2**26),
+            "its answer is encoded as 'deflate'; only gzip was asked for",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\n" + GZIP + b"\r\n" + gzip.compress(b"") * 10_000,
+            "its answer is packed in more than 1000 parts",
+        ),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: %b\r\n" % (b"y" * 2**15) * 90, "its headers are larger than 1 MiB"),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "answered HTTP 103, an interim answer"),
     ],
 )
 def test_what_is_not_a_whole_answer_is_an_error(session: Session, content: bytes, said: str) -> None:
@@ -121,6 +147,26 @@ def test_what_is_not_a_whole_answer_is_an_error(session: Session, content: bytes
     error = failure(session, raw(content))
     assert type(error) is Interrupted
     assert str(error).startswith(said)
+
+
+def test_interim_answers_without_end_are_left(session: Session) -> None:
+    """Each is thrown away, and the answer never comes: a core would be busy until the deadline."""
+    error = failure(session, endless_interim_answers)
+    assert type(error) is Interrupted
+    assert str(error) == "its headers are larger than 1 MiB"
+
+
+def test_trailers_of_a_chunked_answer_are_passed_over(session: Session) -> None:
+    """They are part of HTTP, and nothing that we read is in them."""
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"X-T: 1\r\n" * 5000 + b"\r\n"
+    with scripted(raw(chunked)) as server:
+        assert session.get(server.url, timeout=10).text == "{}"
+
+
+def test_a_proxys_words_are_cut_and_cleaned(session: Session) -> None:
+    """`Tunnel connection failed` quotes the reason of its status."""
+    assert str(Interrupted("\x1b[2J" + "x" * 10**7)).startswith("\\x1b[2Jxxx")
+    assert len(str(Interrupted("x" * 10**7))) < 1025
 
 
 def test_a_reset_is_an_error(session: Session) -> None:
@@ -155,6 +201,15 @@ def test_cookies_are_neither_kept_nor_sent(session: Session) -> None:
         session.get(server.url, timeout=10)
         session.get(server.url, timeout=10)
     assert not any(b"cookie" in request.lower() for request in server.requests)
+    assert not session.cookies
+
+
+def test_the_jar_itself_refuses_cookies(session: Session) -> None:
+    """A client library that is a session may fill it; a server that sets more and more answers 431 in the end."""
+    url = "http://prometheus.example/"
+    headers = Message()
+    headers["Set-Cookie"] = "stick=here; Path=/"
+    session.cookies.extract_cookies(SimpleNamespace(info=lambda: headers), Request(url))  # type: ignore[arg-type] # all that it uses
     assert not session.cookies
 
 

@@ -1,0 +1,167 @@
+"""The HTTP API's answer to an instant query, decoded into what it promises; anything else is refused where it begins.
+
+Source: prometheus.io/docs/prometheus/latest/querying/api, "Format overview", "Instant queries" and "Expression query
+result formats"; values are written by Prometheus' util/jsonutil, MarshalFloat.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from autoscaler.errors import MetricError
+from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.text import plain
+
+_INFO: Final = "PromQL info:"
+"""Prometheus' remarks on an expression that is answered in full all the same."""
+_MOST_WARNINGS: Final = 3
+"""That are shown."""
+FARTHEST_SECONDS: Final = 60.0
+"""Between the time asked for and that of a sample, which are the same but for what a server rounds off; and between
+two clocks.
+"""
+MORE_ROOM: Final = "aggregate in the expression, or raise its maxAnswer"
+"""What to do about an answer that is too large."""
+_BYTES_A_QUOTE: Final = 10
+"""Every name and value has two quotation marks, and each of those takes up to 40 bytes once decoded: an answer with
+one in ten bytes takes four times its size.
+"""
+_QUOTES_ALWAYS_READ: Final = 2**22
+"""150 MB: a small maxAnswer refuses nothing on their account."""
+
+_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{2,3})?")
+"""With an exponent below 1e-6 and from 1e21 on."""
+_NOT_FINITE: Final = {"NaN": math.nan, "+Inf": math.inf, "-Inf": -math.inf}
+
+
+# Not collected (gc=False): nothing in an answer can refer back to it, and a collector that walks through a million
+# samples takes longer than decoding them.
+class _Value(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    time: float
+    text: str
+
+
+class _Histogram(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    time: float
+    buckets: msgspec.Raw
+
+
+class _Sample(msgspec.Struct, gc=False):
+    metric: dict[str, str]
+    value: _Value | None = None
+    histogram: _Histogram | None = None
+
+
+class _Data(msgspec.Struct, tag_field="resultType", gc=False):
+    pass
+
+
+class _Vector(_Data, tag=ResultType.VECTOR.value, gc=False):
+    result: list[_Sample]
+
+
+class _Scalar(_Data, tag=ResultType.SCALAR.value, gc=False):
+    result: _Value
+
+
+class _String(_Data, tag=ResultType.STRING.value, gc=False):
+    result: _Value
+
+
+class _Matrix(_Data, tag=ResultType.MATRIX.value, gc=False):
+    result: msgspec.Raw
+    """Not read: nothing is made of it."""
+
+
+class _Answer(msgspec.Struct, rename="camel", gc=False):
+    status: Literal["success", "error"]
+    data: _Vector | _Scalar | _String | _Matrix | None = None
+    error_type: str = ""
+    error: str = ""
+    warnings: list[str] | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(_Answer)
+
+
+class NotAnAnswer(Exception):
+    """What came is not what the HTTP API promises. Says what is wrong with it, where that helps."""
+
+
+def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResult:
+    """The complete result in the body of an answer with this HTTP status, to a query for `at`, in seconds since 1970.
+
+    Raises NotAnAnswer; and MetricError for what Prometheus itself calls an error, partial data, samples of another
+    time, and more samples than an answer of `largest` bytes has room for.
+    """
+    if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
+        raise MetricError(f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}")
+    answer = _decoded(body)
+    if answer.status == "error" and answer.error_type:
+        raise MetricError(f"answered HTTP {status}: {plain(f'{answer.error_type}: {answer.error}')}")
+    if doubts := [line for line in answer.warnings or () if not line.startswith(_INFO)]:
+        raise MetricError(f"answered with partial data: {_listed(doubts)}")
+    match answer.data if answer.status == "success" else None:
+        case _Vector(result=samples):
+            return QueryResult(ResultType.VECTOR, _points(samples, at))
+        case _Scalar(result=value):
+            return QueryResult(ResultType.SCALAR, (Point({}, _number(value, at)),))
+        case _String():
+            return QueryResult(ResultType.STRING, ())
+        case _Matrix():
+            return QueryResult(ResultType.MATRIX, ())
+    raise NotAnAnswer("it holds neither data nor an error")
+
+
+def _decoded(body: bytes) -> _Answer:
+    try:
+        return _DECODER.decode(body)
+    except msgspec.ValidationError as error:  # JSON, of another form
+        raise NotAnAnswer(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise NotAnAnswer from None
+
+
+def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
+    points: list[Point] = []
+    samples.reverse()
+    while samples:  # each is let go of as soon as its point is made: there may be a million
+        sample = samples.pop()
+        if sample.value is not None and sample.histogram is None:
+            points.append(Point(sample.metric, _number(sample.value, at)))
+        elif sample.histogram is not None and sample.value is None:
+            _check_time(sample.histogram.time, at)
+            points.append(Point(sample.metric, None))
+        else:
+            raise NotAnAnswer("a sample has neither a value nor a histogram, or both")
+    return tuple(points)
+
+
+def _number(value: _Value, at: float) -> float:
+    """A sample's value: exactly what Go's strconv.FormatFloat writes, for Python's float() takes far more."""
+    text = value.text
+    number = float(text) if _NUMBER.fullmatch(text) else _NOT_FINITE.get(text)
+    if number is None or (math.isinf(number) and text not in _NOT_FINITE):
+        raise NotAnAnswer(f"{plain(text, 64)!r} is not a value as Prometheus writes it")
+    _check_time(value.time, at)
+    return number
+
+
+def _check_time(time: float, at: float) -> None:
+    """An instant query is evaluated at the time asked for, and each of its samples says so, whatever was asked."""
+    if abs(time - at) > FARTHEST_SECONDS:
+        side = "before" if time < at else "after"
+        raise MetricError(
+            f"answered with a sample of {abs(time - at):.6g} s {side} the time asked for, as a cache between us does; "
+            "let no proxy keep the answers of /api/v1/query"
+        )
+
+
+def _listed(lines: Sequence[str]) -> str:
+    """The first few, within bounds, and how many more there are."""
+    shown = plain("; ".join(plain(line) for line in lines[:_MOST_WARNINGS]))
+    more = len(lines) - _MOST_WARNINGS
+    return f"{shown} and {more} more" if more > 0 else shown

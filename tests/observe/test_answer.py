@@ -1,0 +1,248 @@
+"""What the HTTP API promises is read; what it does not promise is refused, at the first element that is wrong."""
+
+import json
+import math
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from autoscaler.errors import MetricError
+from autoscaler.observe.answer import NotAnAnswer, parse_answer
+from autoscaler.observe.result import Point, QueryResult, ResultType
+
+AT = 1763802498.5
+LARGEST = 2**26
+VALUE = [AT, "1"]
+
+
+def body(kind: str = "vector", result: Any = (), **more: Any) -> bytes:
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": result}} | more).encode()
+
+
+def vector(*samples: Any) -> bytes:
+    return body("vector", samples)
+
+
+def parse(content: bytes) -> QueryResult:
+    return parse_answer(content, 200, AT, LARGEST)
+
+
+def refusal(content: bytes) -> str:
+    with pytest.raises((NotAnAnswer, MetricError)) as caught:
+        parse(content)
+    return str(caught.value)
+
+
+def test_a_vector_is_read() -> None:
+    """Labels, values and native histograms."""
+    samples = (
+        {"metric": {"job": "a"}, "value": [AT, "1.5"]},
+        {"metric": {}, "histogram": [AT, {"count": "1", "sum": "2", "buckets": []}]},
+    )
+    assert parse(vector(*samples)) == QueryResult(ResultType.VECTOR, (Point({"job": "a"}, 1.5), Point({}, None)))
+
+
+@pytest.mark.parametrize("kind", ["scalar", "string", "matrix"])
+def test_the_other_types_are_read_too(kind: str) -> None:
+    """What they mean for a metric is not decided here."""
+    result = [{"metric": {}, "values": [VALUE]}] if kind == "matrix" else VALUE
+    assert parse(body(kind, result)) == QueryResult(ResultType(kind), (Point({}, 1.0),) if kind == "scalar" else ())
+
+
+def test_keys_of_an_object_come_in_any_order() -> None:
+    """JSON promises none."""
+    content = b'{"data": {"result": [{"value": [%f, "2"], "metric": {}}], "resultType": "vector"}, "status": "success"}'
+    assert parse(content % AT).points == (Point({}, 2.0),)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {},
+        7,
+        None,
+        [],
+        {"metric": {}},
+        {"value": VALUE},
+        {"metric": {"a": 7}, "value": VALUE},
+        {"metric": {"a": ["x"]}, "value": VALUE},
+        {"metric": {"a": None}, "value": VALUE},
+        {"metric": ["a", "b"], "value": VALUE},
+        {"metric": None, "value": VALUE},
+        {"metric": {}, "value": None},
+        {"metric": {}, "value": [AT]},
+        {"metric": {}, "value": [AT, "1", "2"]},
+        {"metric": {}, "value": [AT, 1]},
+        {"metric": {}, "value": [AT, None]},
+        {"metric": {}, "value": [str(AT), "1"]},
+        {"metric": {}, "value": [True, "1"]},
+        {"metric": {}, "value": {"time": AT, "value": "1"}},
+        {"metric": {}, "value": "1"},
+        {"metric": {}, "value": VALUE, "histogram": [AT, {}]},
+        {"metric": {}, "histogram": {}},
+    ],
+)
+def test_a_sample_of_another_form_is_refused(sample: Any) -> None:
+    """One label that is a number took every autoscaler of a connection down: a set of labels was compared with it."""
+    with pytest.raises(NotAnAnswer):
+        parse(vector({"metric": {}, "value": VALUE}, sample))
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("0", 0.0),
+        ("-0", -0.0),
+        ("1.5", 1.5),
+        ("-12.25", -12.25),
+        ("100000000000000000000", 1e20),
+        ("1e+21", 1e21),
+        ("1.7976931348623157e+308", 1.7976931348623157e308),
+        ("5e-07", 5e-7),
+        ("5e-324", 5e-324),
+        ("+Inf", math.inf),
+        ("-Inf", -math.inf),
+    ],
+)
+def test_values_are_read_as_prometheus_writes_them(written: str, value: float) -> None:
+    """MarshalFloat: FormatFloat's `f` of the shortest digits, and its `e` below 1e-6 and from 1e21 on."""
+    assert parse(vector({"metric": {}, "value": [AT, written]})).points == (Point({}, value),)
+
+
+def test_nan_is_a_value() -> None:
+    """0/0; what it means is the metric's."""
+    (point,) = parse(body("scalar", [AT, "NaN"])).points
+    assert point.value is not None
+    assert math.isnan(point.value)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        " 5 ",
+        "5\n",
+        "1_000",
+        "0x10",
+        "1e400",
+        "-1e400",
+        "infinity",
+        "Inf",
+        "nan",
+        "+5",
+        "1.",
+        ".5",
+        "1E5",
+        "٣",
+        "1,5",
+    ],
+)
+def test_other_spellings_are_refused(written: str) -> None:
+    """Python's float() takes most of them; who writes so is not a Prometheus, and 1e400 is no infinite load."""
+    assert "is not a value as Prometheus writes it" in refusal(vector({"metric": {}, "value": [AT, written]}))
+    assert "is not a value as Prometheus writes it" in refusal(body("scalar", [AT, written]))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"status": "weird"}',
+        b'{"status": "success"}',
+        b'{"status": "success", "data": null}',
+        b'{"status": "success", "data": {"resultType": "nonsense", "result": []}}',
+        b'{"status": "success", "data": {"resultType": ["vector"], "result": []}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": null}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": {}}}',
+        b'{"status": "success", "data": {"resultType": "scalar", "result": []}}',
+        b'{"status": "error", "errorType": 7, "error": "x"}',
+        b'{"status": "error"}',
+        vector().replace(b"success", b"error"),
+        b'{"status": "success", "warnings": "text"}',
+        b'{"status": "success", "warnings": [1]}',
+        vector() + b"x",
+        vector()[:-1],
+        b"\xff\xfe",
+        b'{"status": "error", "errorType": "a", "error": "\xff"}',
+        b'{"status": "error", "errorType": "a", "error": "\\ud800"}',
+        b"[" * 1_000_000,
+        b'{"status": "success", "stats": ' + b"[" * 1_000_000,
+        b'{"status": "success", "data": {"resultType": "matrix", "result": ' + b'{"a":' * 1_000_000,
+    ],
+)
+def test_what_is_not_an_answer_is_refused(content: bytes) -> None:
+    """However deep or wrong: one error, and no other."""
+    with pytest.raises(NotAnAnswer):
+        parse(content)
+
+
+def test_what_is_wrong_is_said_with_its_place() -> None:
+    """So that somebody can look at it."""
+    message = refusal(vector({"metric": {}, "value": VALUE}, {"metric": {"a": 7}, "value": VALUE}))
+    assert message == "Expected `str`, got `int` - at `$.data.result[1].metric[...]`"
+
+
+@pytest.mark.parametrize("wrong", [b"{}", b"[]", b'{"metric":{},"value":[1,2]}', b"7"])
+def test_a_long_list_is_left_at_its_first_wrong_element(wrong: bytes) -> None:
+    """45 MB of them took the daemon to 7.9 GB, for good."""
+    content = b'{"status":"success","data":{"resultType":"vector","result":[' + wrong + (b"," + wrong) * 2**20 + b"]}}"
+    tracemalloc.start()
+    try:
+        refusal(content)
+        assert tracemalloc.get_traced_memory()[1] < 2**16
+    finally:
+        tracemalloc.stop()
+
+
+def test_more_samples_than_there_is_room_for_are_not_decoded() -> None:
+    """A valid answer takes up to ten times its size once decoded; 64 MiB of the smallest samples would take 550."""
+    samples = b'{"metric":{},"value":[1763802498.5,"1"]}' + b',{"metric":{},"value":[1763802498.5,"1"]}' * 750_000
+    content = b'{"status":"success","data":{"resultType":"vector","result":[' + samples + b"]}}"
+    with pytest.raises(MetricError, match=r"more samples and labels than its maxAnswer has room for; .* or raise"):
+        parse_answer(content, 200, AT, 2**25)
+    assert len(parse_answer(content, 200, AT, 2**26).points) == 750_001
+
+
+def test_prometheus_own_errors_are_shown_in_one_short_line() -> None:
+    """Of 10 MB, each cycle logged, stored and showed 10 MB."""
+    content = json.dumps({"status": "error", "errorType": "execution", "error": "a\x1b[31m\n" + "x" * 10**7})
+    message = refusal(content.encode())
+    assert message.startswith(r"answered HTTP 200: execution: a\x1b[31m xxx")
+    assert len(message.encode()) < 1100
+
+
+def test_warnings_are_few_and_short() -> None:
+    """A store that is down may warn once for each of its series."""
+    message = refusal(body(warnings=["PromQL info: fine"] + [f"{number}{'w' * 10**4}" for number in range(1000)]))
+    assert message.startswith("answered with partial data: 0www")
+    assert message.endswith(" and 997 more")
+    assert len(message.encode()) < 1100
+
+
+@pytest.mark.parametrize("seconds", [-3600.0, -61.0, 61.0, 1e300])
+@pytest.mark.parametrize("form", ["value", "histogram", "scalar"])
+def test_samples_of_another_time_are_refused(seconds: float, form: str) -> None:
+    """A cache's answer, an hour old, took a job from 5 to 1."""
+    old = [AT + seconds, {} if form == "histogram" else "1"]
+    content = body("scalar", old) if form == "scalar" else vector({"metric": {}, form: old})
+    message = refusal(content)
+    assert f"of {abs(seconds):g} s {'before' if seconds < 0 else 'after'} the time asked for" in message
+
+
+@pytest.mark.parametrize("seconds", [-59.0, -0.0005, 59.0])
+def test_a_time_that_is_rounded_is_the_same(seconds: float) -> None:
+    """Prometheus keeps milliseconds, others whole seconds or steps of theirs."""
+    assert parse(vector({"metric": {}, "value": [AT + seconds, "1"]})).points
+
+
+def test_a_sample_shows_the_first_of_its_labels_cut() -> None:
+    """A label's value of 10 MB is a text of a log line; so is the 10,000th label."""
+    long = Point({"a": "x" * 10**7, "b\x1b" * 10**6: "y", "c": "z"}, 1.0)
+    assert str(long).startswith('{a="xxx')
+    assert 'c="z"' in str(long)
+    assert len(str(long).encode()) <= 300
+    assert len(str(Point({f"l{number:05}": "x" * 20 for number in range(10_000)}, 1.0)).encode()) <= 300
