@@ -306,7 +306,7 @@ class Runtime:
         adapter = metered(name, built.adapter, self._metrics, self._clock)
         lane = Lane(name, self._clock, self._logger, self._report)
         lane.missed = missed
-        connection = Connection(name, adapter, self._clock, self._logger)
+        connection = Connection(name, adapter, self._clock, self._logger, coming.wanted.section.type)
         have = _Connected(coming.wanted, built, adapter, connection, ledger, lane, coming.scalers, coming.sources)
         lane.assign(self._work(have))
         self._connected[name] = have

@@ -8,17 +8,14 @@ from autoscaler.errors import StaleLedger, TargetError, TargetUnavailable, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Call,
-    Conflict,
     Decision,
-    Held,
     Outcome,
     Proposed,
     ScaleChange,
     TargetRef,
-    Unchanged,
-    Written,
 )
 from autoscaler.target import Adapter, Announces
+from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcome
 
 
 class Actuator:
@@ -72,19 +69,15 @@ class Actuator:
         if not self._is_current(decision.target):
             raise StaleLedger(f"{decision.target}: another lane has taken over; size {change.size} was not written")
         try:
-            outcome = cast("object", self._adapters[decision.target.adapter].scale(decision.target, change, call))
+            return checked_outcome(self._adapters[decision.target.adapter].scale(decision.target, change, call))
         except TargetError as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - foreign code: its bug must cost this target alone
-            return TargetUnavailable(
-                f"{decision.target}: the adapter failed with {named(error)} while it wrote size {change.size}; "
-                "whether it was written is unknown until the next cycle"
-            )
-        if isinstance(outcome, Written | Unchanged | Held | Conflict):
-            return outcome
+            return checked_error(error)
+        except WrongAnswer as error:
+            broke = f"broke its contract when it wrote size {change.size}: {error}; report it to the adapter's author"
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code: its bug must cost this target alone
+            broke = f"failed with {named(error)} while it wrote size {change.size}"
         return TargetUnavailable(
-            f"{decision.target}: the adapter answered a write of size {change.size} with {type(outcome).__name__}, "
-            "expected Written, Unchanged, Held or Conflict; report it to the adapter's author"
+            f"{decision.target}: the adapter {broke}; whether it was written is unknown until the next cycle"
         )
 
     def _announce(self, decision: Decision, call: Call) -> None:
@@ -95,8 +88,8 @@ class Actuator:
         try:
             adapter.announce(decision.target, decision, call)
         except TargetError as error:
-            reason = str(error)
-        except Exception as error:  # noqa: BLE001 - foreign code, and nothing depends on an announcement
+            reason = str(checked_error(error))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code, and nothing depends on it
             reason = named(error)
         else:
             return
