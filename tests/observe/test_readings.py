@@ -96,6 +96,7 @@ def test_nothing_of_ones_own_is_nothing(kind: MetricType) -> None:
         (-math.inf, "-Inf"),
         (-0.5, "clamp_min(…, 0)"),
         (1e17, "63 bits"),
+        (1e306, "63 bits"),
         (None, "native histogram"),
     ],
 )
