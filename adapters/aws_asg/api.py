@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import boto3
@@ -18,7 +18,7 @@ from adapters.aws_asg.http_client import HttpClient
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refusals import Busy, Throttled
 from adapters.aws_asg.settings import AwsSettings
-from autoscaler.target import AdapterError, Call, Clock, TargetUnavailable
+from autoscaler.target import AdapterError, Call, Clock, Moment, TargetUnavailable
 
 _ATTEMPTS: Final = 3
 """As in botocore's standard mode, whose own retries are off: they know no deadline and no shared budget."""
@@ -45,6 +45,8 @@ class AwsApi:
         self._session.register("before-send", self._http_client.send)
         self._clients: dict[str, Any] = {}
         self._role: Raw | None = None
+        self._assumed: Moment | None = None
+        """When the role was."""
         self._budget: Budget | None = None
 
     def ask(
@@ -61,7 +63,7 @@ class AwsApi:
             wait=wait_random_exponential(multiplier=_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS),
             reraise=True,
         )
-        answer: Raw = retrying(self._once, service, operation, call, write, parameters)
+        answer: Raw = retrying(self._once, service, operation, write, parameters)
         return answer
 
     def pages(
@@ -82,9 +84,9 @@ class AwsApi:
         """Close idle connections."""
         self._http_client.close()
 
-    def _once(self, service: str, operation: str, call: Call, write: bool, parameters: Mapping[str, Any]) -> Raw:
+    def _once(self, service: str, operation: str, write: bool, parameters: Mapping[str, Any]) -> Raw:
         where = f"AWS {self.region}, {operation}"
-        client = self._client(service, call)
+        client = self._client(service)
         if self._budget is None:
             self._budget = shared_budget(self._settings.endpoint_url, self._account(), self.region)
         self._wait(self._budget, where)
@@ -110,19 +112,21 @@ class AwsApi:
         if wait:
             time.sleep(wait)
 
-    def _client(self, service: str, call: Call) -> Any:
+    def _client(self, service: str) -> Any:
         if self._left() <= 0:
             raise TargetUnavailable(f"AWS {self.region}: the cycle's deadline has passed; nothing was sent")
-        if self._settings.role_arn is not None and self._is_old(call.now):
+        if self._settings.role_arn is not None and self._is_old():
             self._clients.clear()
-            self._role = self._assume(self._settings.role_arn)
+            self._assumed, self._role = self._clock.moment(), self._assume(self._settings.role_arn)
         if service not in self._clients:
             self._clients[service] = self._build(service, self._role)
         return self._clients[service]
 
-    def _is_old(self, now: datetime) -> bool:
-        expires: datetime | None = self._role["Expiration"] if self._role is not None else None
-        return expires is None or expires - now < _RENEW_BEFORE
+    def _is_old(self) -> bool:
+        if self._role is None or self._assumed is None:
+            return True
+        lasts: timedelta = self._role["Expiration"] - self._assumed.now
+        return lasts - self._clock.moment().since(self._assumed) < _RENEW_BEFORE
 
     def _assume(self, role_arn: str) -> Raw:
         where = f"AWS {self.region}, assuming {role_arn}"
