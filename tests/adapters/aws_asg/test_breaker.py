@@ -57,20 +57,6 @@ def test_it_tries_again_after_a_while_and_one_try_only(cloud: Cloud, connect: Co
     assert cloud.desired("again") == 3
 
 
-@pytest.mark.parametrize("step", [86_400, -86_400])
-def test_a_clock_that_is_set_neither_ends_the_wait_nor_prolongs_it(cloud: Cloud, connect: Connect, step: int) -> None:
-    """A day back would else hold growth for a day, a day forward ask for more at once."""
-    connection = connect(endpointUrl=cloud.server.url, circuitBreaker={"failures": 2, "retryAfter": "1m"})
-    _failing(cloud, "set")
-    connection.state("set")
-    cloud.world.advance(20)
-    assert connection.state("set").hold.scale_out is not None
-    connection.set_clock(step)
-    assert connection.state("set").hold.scale_out is not None
-    cloud.world.advance(60)
-    assert connection.state("set").hold == Hold()
-
-
 def test_one_success_closes_the_circuit(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS goes on trying to launch what is missing; when it succeeds, growth is free again."""
     _failing(cloud, "well")

@@ -253,21 +253,6 @@ def test_reads_lag_writes_and_the_size_just_written_is_held_until_seen(cloud: Cl
     assert connection.state("lag").replicas == 1
 
 
-@pytest.mark.parametrize("step", [3600, -3600])
-def test_reads_lag_writes_and_a_clock_that_is_set_changes_nothing(
-    cloud: Cloud, connection: LiveAdapter, step: int
-) -> None:
-    """A size just written is believed for a minute, not for as long as the clocks differ, and not less."""
-    cloud.create("set", 1)
-    state = connection.state("set")
-    cloud.world.lag_seconds = 1000
-    assert connection.scale("set", state, 3) == Written(3)
-    connection.set_clock(step)
-    assert connection.state("set").replicas == 3
-    cloud.world.advance(61)
-    assert connection.state("set").replicas == 1
-
-
 def test_reads_lag_writes_and_a_third_value_is_somebody_elses_change(cloud: Cloud, connection: LiveAdapter) -> None:
     """Neither what was nor what was written."""
     cloud.create("third", 1)
