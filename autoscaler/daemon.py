@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config import load
 from autoscaler.config.settings import Settings
@@ -76,6 +77,7 @@ class Daemon:
 
     def __init__(self, options: RunOptions, clock: Clock, logger: Logger) -> None:
         """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError, ListenError."""
+        memory.return_freed()
         self._options = options
         self._clock = clock
         self._logger = logger
