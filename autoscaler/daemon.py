@@ -95,7 +95,9 @@ class Daemon:
         self._metrics = Metrics(self.registry, clock, _VERSION)
         self._settings = settings = read(options)
         state_dir = make_folder(state_folder(os.environ))
-        self._state = State.open(settings.state.url, state_dir, retention_of(settings))
+        self._state = State.open(settings.state.url, state_dir, retention_of(settings), clock.moment())
+        if step := self._state.timeline.moved.total_seconds():
+            logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
         if self._state.taken_over is not None:
             self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)

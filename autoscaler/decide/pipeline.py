@@ -6,7 +6,7 @@ from typing import Final
 
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.proposals import FAILURE_REASONS, propose, tolerances_of
-from autoscaler.decide.remember import rewound, with_events
+from autoscaler.decide.remember import with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.stabilization import stabilize, stabilize_down
 from autoscaler.errors import MetricError, TargetError
@@ -96,7 +96,7 @@ class _Draft:
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
-        self.scaler, self.history, self.now = scaler, rewound(history, now), now
+        self.scaler, self.history, self.now = scaler, history, now
         self.conditions = Conditions(history.conditions, now)
         self.events: list[Event] = []
         self.trace: list[Step] = []

@@ -1,9 +1,11 @@
-"""From one cycle to the next: what is remembered of a decision, and for how long."""
+"""From one cycle to the next: what is remembered of a decision, and for how long.
+
+Ages here are differences of wall clock times. Where that clock was set between two cycles, the history that the next
+one is given has been moved along with it (`History.moved`).
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import TypeVar
+from datetime import timedelta
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
@@ -21,12 +23,9 @@ from autoscaler.model import (
     Written,
 )
 
-_Entry = TypeVar("_Entry", Recommendation, ScaleEvent)
-
 
 def remember(scaler: Autoscaler, history: History, decision: Decision) -> History:
     """What the next cycle remembers after a concluded decision about `scaler`."""
-    history = rewound(history, decision.now)
     behavior = scaler.behavior or Behavior()
     return History(
         recommendations=with_recommendations(
@@ -69,29 +68,6 @@ def _unfinished(history: History, decision: Decision) -> Intent | None:
     if decision.current == intent.size or decision.now - intent.at >= LONGEST_PERIOD:
         return None
     return intent
-
-
-def rewound(history: History, now: datetime) -> History:
-    """The history as it counts at `now`; another one only where the clock was set back since the last decision.
-
-    Everything then keeps the age that it had at the last decision, as if no time had gone by since: else what was
-    remembered would hold the size until the clock is there again, or count again after it had left its window.
-    """
-    if history.at is None or history.at <= now:
-        return history
-    step, intent = history.at - now, history.unfinished
-    return replace(
-        history,
-        recommendations=_earlier(step, history.recommendations),
-        scale_ups=_earlier(step, history.scale_ups),
-        scale_downs=_earlier(step, history.scale_downs),
-        unfinished=None if intent is None else replace(intent, at=intent.at - step),
-        at=now,
-    )
-
-
-def _earlier(step: timedelta, entries: Sequence[_Entry]) -> tuple[_Entry, ...]:
-    return tuple([replace(entry, at=entry.at - step) for entry in entries])
 
 
 def with_recommendations(

@@ -27,6 +27,9 @@ class LaneCounts(Protocol):
     def superseded(self) -> Mapping[str, int]:
         """Adapter -> how often its lane hung and another took its place."""
 
+    def clock_steps(self) -> int:
+        """How often the wall clock was set."""
+
 
 def watch_lanes(registry: CollectorRegistry, lanes: LaneCounts) -> None:
     """Show each lane's missed ticks, and whether it hangs."""
@@ -65,7 +68,9 @@ class _LaneCollector(_Undescribed):
         for name, count in self._lanes.missed().items():
             missed.add_metric((name,), count)
             hung.add_metric((name,), name in hanging)
-        yield from (missed, hung, superseded)
+        steps = CounterMetricFamily("autoscaler_clock_steps", "How often the wall clock was set while the daemon ran.")
+        steps.add_metric((), self._lanes.clock_steps())
+        yield from (missed, hung, superseded, steps)
 
 
 class _StateCollector(_Undescribed):

@@ -1,7 +1,7 @@
 """What an autoscaler remembers from one cycle to the next."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from autoscaler.model.condition import Condition
 from autoscaler.model.metric import MetricOutcome
@@ -59,4 +59,20 @@ class History:
     unfinished: Intent | None = None
     steering: Steering = Steering()
     at: datetime | None = None
-    """Of the last decision; None: there was none. No entry is later."""
+    """Of the last decision; None: there was none."""
+
+    def moved(self, by: timedelta) -> "History":
+        """The same with every time later by this much: after the wall clock was set, everything keeps its age.
+
+        What operators asked for ends at the wall clock's time that they were told.
+        """
+        intent = self.unfinished
+        return replace(
+            self,
+            recommendations=tuple([replace(each, at=each.at + by) for each in self.recommendations]),
+            scale_ups=tuple([replace(each, at=each.at + by) for each in self.scale_ups]),
+            scale_downs=tuple([replace(each, at=each.at + by) for each in self.scale_downs]),
+            conditions=tuple([replace(each, last_transition=each.last_transition + by) for each in self.conditions]),
+            unfinished=None if intent is None else replace(intent, at=intent.at + by),
+            at=None if self.at is None else self.at + by,
+        )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 
@@ -14,6 +14,10 @@ class Sighting:
     ready: bool | None
     ready_since: datetime
     """When `ready` was first seen as it is."""
+
+    def moved(self, by: timedelta) -> "Sighting":
+        """The same with its times later by this much: after the wall clock was set, it keeps its age."""
+        return Sighting(self.first_seen + by, self.ready, self.ready_since + by)
 
 
 Sightings: TypeAlias = Mapping[str, Sighting]

@@ -61,7 +61,9 @@ def ask(
             return MetricError(str(error))  # without the frames that the traceback keeps alive
         except BaseException as error:  # noqa: BLE001 - it must not take the other autoscalers' cycle with it
             name = question.prometheus
-            return MetricError(f"prometheus {name!r} could not be asked: {named(error)}; this is a bug, report it")
+            return MetricError(
+                f"prometheus {name!r} could not be asked: {named(error)}; this is a bug, please report it"
+            )
         finally:
             took[question] = clock.monotonic() - asked
 

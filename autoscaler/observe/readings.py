@@ -41,7 +41,7 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
     except MetricError as error:
         return MetricError(str(error))  # without the frames that the traceback keeps alive
     except Exception as error:  # noqa: BLE001 - an answer that nobody foresaw must not cost the other autoscalers theirs
-        return MetricError(f"could not be read: {named(error)}; this is a bug, report it")
+        return MetricError(f"could not be read: {named(error)}; this is a bug, please report it")
 
 
 def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:

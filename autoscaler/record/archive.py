@@ -1,7 +1,7 @@
 """The read side: what was decided, when, and why. For the command line, the page and metrics."""
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from heapq import merge
@@ -15,7 +15,7 @@ from autoscaler.model import Decision, EventType, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
-from autoscaler.record.entries import Key, key_of, newest_decisions
+from autoscaler.record.entries import Key, Newest, key_of, newest_decisions
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
@@ -34,7 +34,7 @@ class Archive:
     Any number of threads at once. Every method raises StateError.
     """
 
-    def __init__(self, url: URL, engine: Engine, published: MutableMapping[Key, Decision] | None = None) -> None:
+    def __init__(self, url: URL, engine: Engine, published: MutableMapping[Key, Newest] | None = None) -> None:
         """`published`: each autoscaler's newest decision, as the lanes of this process commit it; None: no lanes."""
         self._url = url
         self._engine = engine
@@ -70,18 +70,14 @@ class Archive:
 
         One whose record is damaged is left out: `record_at` says what is wrong with it.
         """
-        found: MutableMapping[Key, Decision] = {} if self._published is None else self._published
+        found: MutableMapping[Key, Newest] = {} if self._published is None else self._published
         if not self._complete:
             with self._reading() as connection:
-                for decision in _newest_readable(connection):
-                    found.setdefault(key_of(decision.name, decision.target), decision)
+                for newest in _newest_readable(connection):
+                    found.setdefault(key_of(newest.decision.name, newest.decision.target), newest)
             self._complete = self._published is not None
-        newest = dict[str, Decision]()
-        for decision in list(found.values()):
-            other = newest.get(decision.name)
-            if other is None or other.now <= decision.now:
-                newest[decision.name] = decision
-        return newest
+        in_order = sorted(found.values(), key=lambda each: each.recorded)
+        return {newest.decision.name: newest.decision for newest in in_order}
 
     def knows(self, name: str) -> bool:
         """Whether there was ever a decision about it, within the retention."""
@@ -96,7 +92,9 @@ class Archive:
         until = _LATEST if at is None else to_micros(at)
         with self._reading() as connection, readable(name):
             found = [record for owner in recorded(connection, name) if (record := owner.record_at(until)) is not None]
-        return max(found, key=lambda record: record.decision.now, default=None)
+        if at is None:
+            return found[-1] if found else None
+        return max(found, key=lambda record: record.decision.now, default=None)  # of several targets
 
     def records(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Iterator[Record]:
         """Every recorded cycle from `since` to `until`, both included, in the order of their commits.
@@ -113,9 +111,9 @@ class Archive:
                     )
 
     def events(self, name: str | None = None, since: datetime | None = None) -> Sequence[EventRow]:
-        """Equal events counted, in the order of their last time; of one autoscaler, or of all."""
+        """Equal events counted, in the order in which they came last; of one autoscaler, or of all."""
         table, owner, words = schema.event, schema.autoscaler, schema.event_text
-        last = func.max(table.c.at).label("last")
+        newest, last = func.max(table.c.recorded), func.max(table.c.at).label("last")
         query = (
             select(
                 owner.c.name,
@@ -130,7 +128,7 @@ class Archive:
             .join(owner, owner.c.id == table.c.autoscaler_id)
             .join(words, words.c.id == table.c.text_id)
             .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
-            .order_by(last, func.max(table.c.number), func.max(table.c.position))
+            .order_by(newest, func.max(table.c.number), func.max(table.c.position))
         )
         if name is not None:
             query = query.where(owner.c.name == name)
@@ -170,9 +168,10 @@ class Archive:
             return {row.name: from_micros(row.first) for row in connection.execute(query)}
 
     def steering(self) -> Mapping[str, Steering]:
-        """What operators asked for, by the autoscaler's name, expired or not."""
+        """What operators asked for, by the autoscaler's name, expired or not; without what cannot be read."""
         with self._reading() as connection:
-            return read_steering(connection)
+            found = read_steering(connection)
+        return {name: asked for name, asked in found.items() if isinstance(asked, Steering)}
 
     def cuts(self) -> Sequence[Cut]:
         """What `state.maxSize` has cut short."""
@@ -199,17 +198,9 @@ class Archive:
             yield connection
 
 
-def _newest_readable(connection: Connection) -> list[Decision]:
+def _newest_readable(connection: Connection) -> list[Newest]:
     """The newest decision about each autoscaler and target, without those that cannot be read."""
-    try:
-        return [decision for _, decision in newest_decisions(connection).values()]
-    except StateError:
-        decisions = list[Decision]()
-        for owner_id in connection.execute(select(schema.memory.c.autoscaler_id)).scalars().all():
-            with suppress(StateError):
-                found = newest_decisions(connection, schema.autoscaler.c.id == owner_id)
-                decisions += [decision for _, decision in found.values()]
-        return decisions
+    return [found for found in newest_decisions(connection).values() if not isinstance(found, StateError)]
 
 
 def _cuts(connection: Connection) -> Sequence[Cut]:

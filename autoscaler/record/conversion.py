@@ -84,7 +84,7 @@ def _convert_sightings(connection: Connection, converted: Converted) -> None:
         except StateError as error:
             converted.problems.append(f"target {row.target}: when its instances were first seen: {error}")
             continue
-        rows.append({"target": target_text(target), "body": SIGHTINGS.dump(seen)})
+        rows.append({"target": target_text(target), "body": SIGHTINGS.dump(seen), "lead": 0})
     schema.upsert(connection, schema.sighting, rows)
 
 
@@ -190,7 +190,7 @@ def _write(connection: Connection, chunk: list[Taken], converted: Converted) -> 
         converted.problems += taken.problems
     for (name, period), newest in pages.items():
         key = {"connection": name, "period": period, "chunk": chunk_of(next(iter(newest))), "number": PAGE}
-        rows.setdefault(schema.journal.name, []).append(key | {"body": page_of(newest)})
+        rows.setdefault(schema.journal.name, []).append(key | {"lead": 0, "body": page_of(newest)})
     for table, values in rows.items():
         connection.execute(insert(schema.metadata.tables[table]), values)
 
@@ -199,7 +199,7 @@ def _convert_intents(connection: Connection) -> None:
     columns = "autoscaler_id, size, decided_from, at"
     connection.execute(
         text(
-            f"INSERT INTO intent ({columns}) SELECT {columns} FROM {SCHEMA}.intent "  # noqa: S608 - names of ours
+            f"INSERT INTO intent ({columns}, lead) SELECT {columns}, 0 FROM {SCHEMA}.intent "  # noqa: S608 - names of ours
             "WHERE autoscaler_id IN (SELECT id FROM autoscaler)"
         )
     )
@@ -215,9 +215,9 @@ def _convert_events(connection: Connection) -> int:
     schema.insert_absent(connection, schema.event_text, rows)
     found = connection.execute(
         text(
-            "INSERT INTO event (autoscaler_id, number, position, at, dry_run, text_id) "  # noqa: S608 - a name of ours
+            "INSERT INTO event (autoscaler_id, number, position, at, recorded, dry_run, text_id) "  # noqa: S608 - a name of ours
             "SELECT old.autoscaler_id, cycle.number, row_number() OVER "
-            "(PARTITION BY old.autoscaler_id, old.at ORDER BY old.id) - 1, old.at, old.dry_run, event_text.id "
+            "(PARTITION BY old.autoscaler_id, old.at ORDER BY old.id) - 1, old.at, old.at, old.dry_run, event_text.id "
             f"FROM {SCHEMA}.event AS old "
             "JOIN autoscaler ON autoscaler.id = old.autoscaler_id "
             "JOIN old_cycle AS cycle ON cycle.autoscaler_id = old.autoscaler_id AND cycle.at = old.at "

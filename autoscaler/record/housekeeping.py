@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, select, text
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from autoscaler.record import schema
 from autoscaler.record.entries import Key
@@ -18,6 +18,7 @@ _TEXTS_EVERY_MICROS: Final = 6 * 3_600_000_000
 """How often it is looked for texts that no event has any more (6 h): every event is read for it."""
 _TEXTS_USED: Final = select(schema.event.c.text_id)
 _ROWS_AT_ONCE: Final = 1_000
+_NEVER: Final = -(2**62)
 _LAST_HOUR: Final = 3_600_000_000
 """What state.maxSize never cuts, in microseconds."""
 _PAGES_KEPT_FREE: Final = 256
@@ -47,14 +48,17 @@ class Housekeeper:
         self.retention = retention
         self.configured: Collection[Key] = frozenset()
         """Autoscalers that are never forgotten, however long ago they were decided about."""
-        self._due: int | None = None
-        self._texts_due: int | None = None
+        self._due = self._texts_due = _NEVER
+        """On the state's own scale, in microseconds."""
         self._busy = threading.Lock()
 
-    def tidy(self, connection: Connection, now: datetime) -> Sequence[Key]:
-        """Delete some of what is not to be kept, when it is time to. Returns the autoscalers that are forgotten."""
-        at = to_micros(now)
-        if self._due is not None and self._due - _EVERY_MICROS <= at < self._due:
+    def tidy(self, connection: Connection, now: datetime, lead: int) -> Sequence[Key]:
+        """Delete some of what is not to be kept, when it is time to. Returns the autoscalers that are forgotten.
+
+        Ages are on the state's own scale (`timeline`; `lead` is now's): a clock that is set makes nothing old or young.
+        """
+        at = to_micros(now) - lead
+        if at < self._due:
             return ()
         if not self._busy.acquire(blocking=False):
             return ()  # another lane is at it
@@ -62,8 +66,8 @@ class Housekeeper:
             kept = self.retention
             more = _delete_old(connection, at - micros_of(kept.detail), at - micros_of(kept.retention))
             gone = _forget(connection, at - micros_of(kept.retention), self.configured)
-            more |= len(gone) == _ROWS_AT_ONCE or _cut(connection, kept.max_bytes, at)
-            if self._texts_due is None or not self._texts_due - _TEXTS_EVERY_MICROS <= at < self._texts_due:
+            more |= len(gone) == _ROWS_AT_ONCE or _cut(connection, kept.max_bytes, at, to_micros(now))
+            if at >= self._texts_due:
                 connection.execute(delete(schema.event_text).where(schema.event_text.c.id.not_in(_TEXTS_USED)))
                 self._texts_due = at + _TEXTS_EVERY_MICROS
             _give_back(connection)
@@ -95,27 +99,27 @@ def live_bytes(connection: Connection) -> int:
 def _delete_old(connection: Connection, detail_before: int, rest_before: int) -> bool:
     """Delete some rows of before these times. Returns whether there are more."""
     old = (
-        (schema.detail, schema.detail.c.until, detail_before),
-        (schema.series, schema.series.c.until, rest_before),
-        (schema.change, schema.change.c.at, rest_before),
-        (schema.event, schema.event.c.at, rest_before),
+        (schema.detail, detail_before),
+        (schema.series, rest_before),
+        (schema.change, rest_before),
+        (schema.event, rest_before),
     )
-    counts = [_delete_oldest(connection, table, column, column < before) for table, column, before in old]
-    return max(counts) >= _ROWS_AT_ONCE
+    return max([_delete_oldest(connection, table, before) for table, before in old]) >= _ROWS_AT_ONCE
 
 
-def _delete_oldest(connection: Connection, table: Table, column: ColumnElement[int], which: ColumnElement[bool]) -> int:
-    """Delete about _ROWS_AT_ONCE of the oldest of these rows. Returns how many."""
+def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
+    """Delete about _ROWS_AT_ONCE of the oldest of the rows of before this time. Returns how many."""
+    recorded = table.c.recorded
     last = connection.execute(
-        select(column).where(which).order_by(column).offset(_ROWS_AT_ONCE - 1).limit(1)
+        select(recorded).where(recorded < before).order_by(recorded).offset(_ROWS_AT_ONCE - 1).limit(1)
     ).scalar_one_or_none()
-    return connection.execute(delete(table).where(which if last is None else column <= last)).rowcount
+    return connection.execute(delete(table).where(recorded < before if last is None else recorded <= last)).rowcount
 
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> Sequence[Key]:
     """Delete some autoscalers that left the configuration and were last decided about before this time."""
     owner, memory = schema.autoscaler, schema.memory
-    latest = func.coalesce(memory.c.at, owner.c.first_at)
+    latest = func.coalesce(memory.c.at - memory.c.lead, owner.c.first_at)
     query = (
         select(owner.c.id, owner.c.name, owner.c.target)
         .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
@@ -137,16 +141,16 @@ def _forget(connection: Connection, before: int, configured: Collection[Key]) ->
     return [(row.name, row.target) for row in gone]
 
 
-def _cut(connection: Connection, max_bytes: int, now: int) -> bool:
+def _cut(connection: Connection, max_bytes: int, at: int, now: int) -> bool:
     """Delete some of the oldest data while there is more than `max_bytes`. Returns whether there is more to cut.
 
     The oldest detail goes first, but not below half of `max_bytes` while there are series to cut, and never the last
-    hour of either; never what decisions remember.
+    hour of either; never what decisions remember. `at`: on the state's own scale; `now`: by the wall clock.
     """
     excess = live_bytes(connection) - max_bytes
     if excess <= 0:
         return False
-    before = now - _LAST_HOUR
+    before = at - _LAST_HOUR
     detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
     series = (schema.series, schema.change)
     to_half = max(0, detail - max_bytes // 2)
@@ -171,22 +175,23 @@ def _cut_tier(
     left = False
     cut_until: int | None = None
     for table in tables:
-        column = table.c.until if "until" in table.c else table.c.at
+        recorded = table.c.recorded
+        until = table.c.until if "until" in table.c else table.c.at
         rows = connection.execute(
-            select(column, table.c.size).where(column < before).order_by(column).limit(_ROWS_AT_ONCE)
+            select(recorded, until, table.c.size).where(recorded < before).order_by(recorded).limit(_ROWS_AT_ONCE)
         ).all()
         gone = 0
         last: int | None = None
-        for until, size in rows:
+        for when, until_then, size in rows:
             if gone >= excess - freed:
                 break
-            gone, last = gone + size, until
+            gone, last = gone + size, when
+            cut_until = until_then if cut_until is None else max(until_then, cut_until)
         if last is None:
             continue
-        connection.execute(delete(table).where(column <= last))
+        connection.execute(delete(table).where(recorded <= last))
         freed += gone
         left |= freed < excess and len(rows) == _ROWS_AT_ONCE
-        cut_until = last if cut_until is None else max(last, cut_until)
     if cut_until is not None:
         schema.upsert(connection, schema.cut, [{"tier": tier, "until": cut_until, "at": now}])
     return freed, left

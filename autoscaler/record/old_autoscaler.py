@@ -115,11 +115,12 @@ def taken_from(connection: Connection, old: OldAutoscaler, since: int) -> Taken:
         "page": PAGE,
         "base_page": PAGE,
         "body": remembered_body(old.history),
+        "lead": 0,
     }
     taken.add(schema.memory.name, memory)
     bounds = {spec.number: (spec.scaler.min_replicas, spec.scaler.max_replicas) for spec in specs.values()}
-    taken.add(schema.detail.name, block(old.id, rows, pack_rows(rows)))
-    taken.add(schema.series.name, block(old.id, rows, pack_points(points_of(rows, bounds))))
+    taken.add(schema.detail.name, block(old.id, rows, newest.at, pack_rows(rows)))
+    taken.add(schema.series.name, block(old.id, rows, newest.at, pack_points(points_of(rows, bounds))))
     return taken
 
 
@@ -136,7 +137,7 @@ def _rows(old: OldAutoscaler, cycles: Sequence[_Cycle], specs: Mapping[int, _Spe
         kept = columns if base[0] == number else differing(columns, base[1])
         rows.append(Row(number, cycle.at, spec, base[0], kept, None))
         if changed(before, made):
-            taken.add(schema.change.name, change_row(old.id, rows[-1], columns))
+            taken.add(schema.change.name, change_row(old.id, rows[-1], min(cycle.at, old.at), columns))
         before = made
     return rows
 

@@ -145,7 +145,7 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
         select(table.c.id, table.c.target, memory.c.number)
         .join(memory, memory.c.autoscaler_id == table.c.id)
         .where(table.c.name == name)
-        .order_by(memory.c.at)
+        .order_by(memory.c.at - memory.c.lead)
     )
     return [
         RecordedAutoscaler(connection, row.id, name, target_from(row.target), row.number)

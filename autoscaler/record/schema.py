@@ -1,6 +1,8 @@
 """The tables, and their version.
 
-Times are microseconds since 1970, UTC. Columns named `body` hold values that only this package reads (`binary`).
+Times are microseconds since 1970, UTC, by the wall clock; those named `recorded` are on the state's own scale
+(`timeline`), and `lead` is that of the times of its row. Columns named `body` hold values that only this package reads
+(`binary`).
 """
 
 from collections.abc import Sequence
@@ -71,6 +73,7 @@ memory = Table(
     Column("page", BigInteger, nullable=False),  # the journal's row with it
     Column("base_page", BigInteger, nullable=False),  # and the one with the whole row that it is completed by
     Column("body", LargeBinary, nullable=False),  # recommendations and scale events
+    Column("lead", BigInteger, nullable=False),  # of everything remembered, the conditions' times too
 )
 
 intent = Table(
@@ -81,6 +84,7 @@ intent = Table(
     Column("decided_from", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("scaled_to_zero", Boolean),  # what the condition becomes if it arrived; NULL: it stays
+    Column("lead", BigInteger, nullable=False),
 )
 
 sighting = Table(
@@ -88,6 +92,7 @@ sighting = Table(
     metadata,
     Column("target", Text, primary_key=True),
     Column("body", LargeBinary, nullable=False),  # instance -> model.Sighting
+    Column("lead", BigInteger, nullable=False),
 )
 
 adapter_memory = Table(
@@ -115,6 +120,7 @@ journal = Table(
     Column("period", BigInteger, primary_key=True, autoincrement=False),  # sync period: who has it commits together
     Column("chunk", Integer, primary_key=True, autoincrement=False),  # of autoscalers: id // CHUNK
     Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("lead", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),  # journal.Page
     sqlite_with_rowid=False,
 )
@@ -129,9 +135,10 @@ def _blocks(name: str) -> Table:
         Column("first", BigInteger, primary_key=True, autoincrement=False),  # number of the first cycle in it
         Column("since", BigInteger, nullable=False),  # the earliest and the latest time in it
         Column("until", BigInteger, nullable=False),
+        Column("recorded", BigInteger, nullable=False),  # the newest in it
         Column("size", Integer, nullable=False),  # bytes of the body
         Column("body", LargeBinary, nullable=False),
-        Index(f"{name}_until", "until"),
+        Index(f"{name}_recorded", "recorded"),
     )
 
 
@@ -144,10 +151,11 @@ change = Table(
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
+    Column("recorded", BigInteger, nullable=False),
     Column("spec", BigInteger, nullable=False),
     Column("size", Integer, nullable=False),  # bytes of the body
     Column("body", LargeBinary, nullable=False),  # the columns of a decision, packed
-    Index("change_at", "at"),
+    Index("change_recorded", "recorded"),
 )
 
 event = Table(
@@ -157,9 +165,10 @@ event = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the cycle
     Column("position", Integer, primary_key=True, autoincrement=False),  # among those of the cycle
     Column("at", BigInteger, nullable=False),
+    Column("recorded", BigInteger, nullable=False),
     Column("dry_run", Boolean, nullable=False),
     Column("text_id", BigInteger, nullable=False),
-    Index("event_at", "at"),
+    Index("event_recorded", "recorded"),
     sqlite_with_rowid=False,
 )
 
@@ -178,6 +187,15 @@ steering = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("body", LargeBinary, nullable=False),  # model.Steering
+)
+
+timeline = Table(
+    "timeline",  # one row: how far the wall clock was set forward since the state began
+    metadata,
+    Column("id", SmallInteger, primary_key=True, autoincrement=False),
+    Column("boot", Text, nullable=False),  # which start of the machine
+    Column("booted", BigInteger, nullable=False),  # and when that was, by the wall clock that `lead` is of
+    Column("lead", BigInteger, nullable=False),  # microseconds
 )
 
 counter = Table(

@@ -5,18 +5,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from autoscaler.model import Autoscaler, Decision, Steering
+from autoscaler.model import Autoscaler, Steering
+from autoscaler.moment import Moment
 from autoscaler.record import database as databases
 from autoscaler.record import schema
 from autoscaler.record.archive import Archive
 from autoscaler.record.claim import Claim
 from autoscaler.record.database import Database, FileLock
-from autoscaler.record.entries import Key, key_of
+from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.ledger import Ledger, Shared
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
 from autoscaler.record.takeover import take_over, take_over_tables
+from autoscaler.record.timeline import Timeline, read_anchor
 from autoscaler.record.values import Takeover
 
 
@@ -28,26 +30,29 @@ class State:
         database: Database,
         hold: FileLock | Claim,
         retention: Retention,
+        timeline: Timeline,
         closing: ExitStack,
         taken_over: Takeover | None = None,
     ) -> None:
         """As `open` makes it."""
-        latest = dict[Key, Decision]()
+        latest = dict[Key, Newest]()
         readers = databases.connect(database.url, read_only=True)
         closing.callback(readers.dispose)
         self._database = database
         self._hold = hold
         self._closing = closing
-        self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), {}, latest)
+        self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), timeline, {}, latest)
         self.archive: Final = Archive(database.url, readers, latest)
         """For readers."""
+        self.timeline: Final = timeline
         self.taken_over: Final = taken_over
         """What opening it took over from an older version; None: nothing."""
 
     @classmethod
-    def open(cls, url: str | None, state_dir: Path, retention: Retention) -> "State":
+    def open(cls, url: str | None, state_dir: Path, retention: Retention, moment: Moment | None = None) -> "State":
         """The state at `url`, or as SQLite in `state_dir`; created, or taken over from an older version.
 
+        `moment`: now; None: by a clock that was never set since the state was used last.
         Raises StateError, also where another daemon uses it.
         """
         where = databases.locate(url, state_dir)
@@ -68,10 +73,13 @@ class State:
                     taken = take_over_tables(connection)
                 else:
                     schema.refuse_newer(found, databases.place(where))
+                timeline = Timeline(read_anchor(connection))
             if not database.sqlite:
                 hold = Claim(database)
                 closing.callback(hold.release)
-            return cls(database, hold, retention, closing.pop_all(), taken)
+            if moment is not None:
+                timeline.follow(moment, database.writing)
+            return cls(database, hold, retention, timeline, closing.pop_all(), taken)
 
     def ledger(self, connection: str) -> Ledger:
         """What the autoscalers of an adapter connection remember, in a new epoch: older ledgers of it are stale now.

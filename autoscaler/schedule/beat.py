@@ -25,11 +25,23 @@ class Beat(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
         self._period = period.total_seconds()
         self._clock = clock
         self._anchor = clock.monotonic() + phase
+        self._due: tuple[tuple[datetime, float], ...] = ()
+        """The last two fire times, of the tick that begins and of the one that comes, each with its monotonic time."""
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
         """The next tick, as a time on the wall clock that reads `now`; `now` itself when nothing fired before."""
+        seconds = self._clock.monotonic()
         if previous_fire_time is None:
-            return now
-        elapsed = self._clock.monotonic() - self._anchor
+            return self._noted(now, seconds)
+        elapsed = seconds - self._anchor
         tick = max(1, math.floor(elapsed / self._period + _EARLY) + 1)
-        return now + timedelta(seconds=tick * self._period - elapsed)
+        rest = tick * self._period - elapsed
+        return self._noted(now + timedelta(seconds=rest), seconds + rest)
+
+    def due(self, fire_time: datetime) -> float | None:
+        """When the tick of such a time is due by the monotonic clock, wherever the wall clock was set to since."""
+        return dict(self._due).get(fire_time)
+
+    def _noted(self, fire_time: datetime, seconds: float) -> datetime:
+        self._due = (*self._due[-1:], (fire_time, seconds))
+        return fire_time

@@ -15,12 +15,12 @@ class LaneExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no 
     APScheduler's own pool is joined when the interpreter ends, so a job that hangs would keep the process for ever.
     """
 
-    def __init__(self, name: str, due: Callable[[datetime], None]) -> None:
-        """`name` becomes the thread's. `due` is called, on that thread, when the job that begins was to run."""
+    def __init__(self, name: str, due: Callable[[float | None], None]) -> None:
+        """`name` becomes the thread's. `due` is called, on that thread, with when the job that begins was to run."""
         super().__init__()
         self._name = name
         self._due = due
-        self._jobs: SimpleQueue[tuple[Job, list[datetime]] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Job, list[datetime], float | None] | None] = SimpleQueue()
 
     def start(self, scheduler: object, alias: str) -> None:
         """Called by the scheduler that it is added to."""
@@ -32,12 +32,12 @@ class LaneExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no 
         self._jobs.put(None)
 
     def _do_submit_job(self, job: Job, run_times: list[datetime]) -> None:
-        self._jobs.put((job, run_times))
+        self._jobs.put((job, run_times, job.trigger.due(run_times[-1])))
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:
-            job, run_times = item
-            self._due(run_times[-1])
+            job, run_times, due = item
+            self._due(due)
             # run_job turns what the job raises into events and log records; it raises nothing itself
             events = run_job(job, None, run_times, self._logger.name)
             self._run_job_success(job.id, events)

@@ -3,14 +3,14 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
-from autoscaler.errors import AutoscalerError, StaleLedger, named
+from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, named
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, Call
+from autoscaler.model import Autoscaler, Call, Written
 from autoscaler.schedule.batch import Batch, run
 
 LONGEST_CYCLE: Final = timedelta(seconds=30)
@@ -19,6 +19,8 @@ _SHARE: Final = 0.9
 """Of its period that a cycle may take: what comes of it is recorded in the rest, and the next tick finds it done."""
 _SLACK_SECONDS: Final = 1.0
 """How long past its deadline a cycle counts as still ending rather than as hung: it has its outcome to record."""
+
+_NOT_RECORDED: Final = "it stays an unfinished write until a cycle of this autoscaler is recorded again"
 
 
 def cycle_seconds(period: timedelta) -> float:
@@ -66,7 +68,7 @@ class Lane:
         self._work = work
         self._in_use: Work | None = None
         """The lane's thread's: what the last cycle worked with."""
-        self._due: datetime | None = None
+        self._due: float | None = None
         self._begun = clock.monotonic()
         self._ended: float | None = None
         self._deadline: float | None = None
@@ -84,9 +86,9 @@ class Lane:
         work = self._work
         return frozenset() if work is None else frozenset(work.batches)
 
-    def due(self, at: datetime) -> None:
-        """The tick that comes next was to begin then, by the wall clock. Without a word of it, it is not late."""
-        self._due = at
+    def due(self, seconds: float | None) -> None:
+        """The tick that comes next was to begin then, by the monotonic clock. Without a word of it, it is not late."""
+        self._due = seconds
 
     def tick(self, period: timedelta) -> None:
         """One cycle of the batch with this period. A failure is a line in the log; the next tick tries again."""
@@ -95,13 +97,13 @@ class Lane:
             scalers = () if work is None else work.batches.get(period, ())
             if work is None or not scalers:  # other work was assigned since this tick was queued
                 return
-            began, now = self._clock.monotonic(), self._clock.now()
+            began, moment = self._clock.monotonic(), self._clock.moment()
             self._period_seconds = period.total_seconds()
             self._deadline = deadline = began + cycle_seconds(period)
-        late = max(0.0, (now - self._due).total_seconds()) if self._due else 0.0
+        late = 0.0 if self._due is None else max(0.0, began - self._due)
         try:
             self._change_to(work)
-            batch = self._cycle(scalers, Call(now, deadline), work.ports)
+            batch = self._cycle(scalers, Call(moment.now, deadline, moment), work.ports)
         finally:
             ended = self._clock.monotonic()
             self._ended, self._deadline = ended, None
@@ -134,8 +136,13 @@ class Lane:
             return self._failed(scalers, error, str(error))
         except Exception as error:  # noqa: BLE001 - a bug must not end the lane
             return self._failed(scalers, error, _bug(error))
-        for name, bug in batch.broken.items():
-            self._logger.error("autoscaler_failed", autoscaler=name, error=_bug(bug))
+        for name, raised in batch.broken.items():
+            message = str(raised) if isinstance(raised, AutoscalerError) else _bug(raised)
+            self._logger.error("autoscaler_failed", autoscaler=name, error=message)
+        for name, outcome in batch.unrecorded.items():
+            if isinstance(outcome, Written | TargetUnavailable):
+                came_of_it = f"size {outcome.size} was written" if isinstance(outcome, Written) else str(outcome)
+                self._logger.error("write_not_recorded", autoscaler=name, error=f"{came_of_it}; {_NOT_RECORDED}")
         return batch
 
     def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> Batch:

@@ -19,8 +19,8 @@ from autoscaler.schedule.beat import Beat
 from autoscaler.schedule.executor import LaneExecutor
 from autoscaler.schedule.lane import Lane
 
-_STEP_SECONDS: Final = 1.0
-"""A wall clock that moves further than this against the monotonic one was set; below, it is slewed."""
+_STEP: Final = timedelta(seconds=1)
+"""A wall clock that moves further than this against the time since the machine's start was set."""
 _SPREAD: Final = 0.1
 """Share of its period over which the lanes' ticks are spread, so that they do not query in one burst."""
 _POLL_SECONDS: Final = 0.02
@@ -34,7 +34,8 @@ class Lanes:
         self._logger = logger
         self._lanes: dict[str, Lane] = {}
         self._superseded: dict[str, int] = {}
-        self._offset = self._wall_offset()
+        self._booted = clock.moment().booted
+        self._steps = 0
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             job_defaults={
@@ -123,20 +124,22 @@ class Lanes:
     def follow_clock(self) -> None:
         """To be called every second or so: after a step of the wall clock, puts every job back on its tick.
 
-        APScheduler compares wall clock times; after a step back it would wait for the length of the step.
+        APScheduler compares wall clock times; after a step back it would wait for the length of the step. A machine
+        that slept is none: its ticks go on where they were.
         """
-        offset = self._wall_offset()
-        step = offset - self._offset
-        if abs(step) < _STEP_SECONDS:
+        moment = self._clock.moment()
+        step = moment.booted - self._booted
+        if abs(step) <= _STEP:
             return
-        self._offset = offset
-        now = self._clock.now()
+        self._booted = moment.booted
+        self._steps += 1
         for job in self._scheduler.get_jobs():
-            job.modify(next_run_time=job.trigger.get_next_fire_time(now, now))
-        self._logger.warning("clock_stepped", seconds=round(step, 3))
+            job.modify(next_run_time=job.trigger.get_next_fire_time(moment.now, moment.now))
+        self._logger.warning("clock_stepped", seconds=round(step.total_seconds(), 3))
 
-    def _wall_offset(self) -> float:
-        return self._clock.now().timestamp() - self._clock.monotonic()
+    def clock_steps(self) -> int:
+        """How often the wall clock was set."""
+        return self._steps
 
     def _missed(self, event: JobEvent) -> None:
         """APScheduler tells its listeners, and logs, that a tick found the one before still running."""

@@ -81,14 +81,22 @@ def environment(state: Path, **more: str) -> dict[str, str]:
     return os.environ | {"STATE_DIRECTORY": str(state)} | more
 
 
-def command(config: Path, *arguments: str) -> list[str]:
+_PROGRAM: Final = ("-m", "autoscaler")
+
+
+def command(config: Path, *arguments: str, program: Sequence[str] = _PROGRAM) -> list[str]:
+    """`program`: what the interpreter runs in place of `-m autoscaler`."""
     listen = "--web.listen-address=127.0.0.1:0"  # several run at once; `listening` says which port it was
-    return [sys.executable, "-m", "autoscaler", "run", f"--config.file={config}", listen, *arguments]
+    return [sys.executable, *program, "run", f"--config.file={config}", listen, *arguments]
 
 
 @contextmanager
 def running_daemon(
-    config: Path, *arguments: str, state: Path | None = None, env: Mapping[str, str] | None = None
+    config: Path,
+    *arguments: str,
+    state: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = _PROGRAM,
 ) -> Iterator[RunningDaemon]:
     """`autoscaler run` on `config`; its state beside the file unless told. Killed at the end if it still runs."""
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
@@ -97,7 +105,7 @@ def running_daemon(
         listener.bind(str(address))
         listener.setblocking(False)
         process = subprocess.Popen(
-            command(config, *arguments),
+            command(config, *arguments, program=program),
             stdin=subprocess.DEVNULL,
             stderr=out,
             env=environment(state or config.parent / "state", NOTIFY_SOCKET=str(address), **(env or {})),
@@ -132,7 +140,7 @@ def run_once(
     return finished(command(config, "--once", *arguments), state or config.parent / "state", env)
 
 
-def external(query: str, value: int = 1) -> dict[str, Any]:
+def external(query: str, value: int | str = 1) -> dict[str, Any]:
     """A metric that asks for a replica for each `value` of the query's sum."""
     target = {"type": "AverageValue", "averageValue": value}
     return {"type": "External", "external": {"metric": {"name": "queue"}, "query": {"expr": query}, "target": target}}
@@ -156,7 +164,7 @@ def write_config(
     `prometheus`: the default one's URL, or the whole section.
     """
     pools = {
-        scaler["name"]: {"command": ["sleep", "3600"], "env": {_MARK: str(folder)}}
+        scaler["name"]: {"command": ["sleep", "3600"], "env": mark(folder)}
         for scaler in autoscalers
         if scaler["scaleTargetRef"]["adapter"] == "local"
     }
@@ -170,6 +178,11 @@ def write_config(
     path = folder / "autoscaler.yaml"
     path.write_text(yaml.safe_dump(document | sections, sort_keys=False))
     return path
+
+
+def mark(folder: Path) -> dict[str, str]:
+    """The environment of a worker that `workers` finds."""
+    return {_MARK: str(folder)}
 
 
 def workers(folder: Path) -> frozenset[int]:

@@ -24,7 +24,6 @@ from autoscaler.model import (
     Override,
     Pause,
     Proposed,
-    Recommendation,
     ScaleEvent,
     Status,
     Steering,
@@ -308,20 +307,3 @@ def test_a_write_is_given_up_when_no_policy_could_count_it() -> None:
 
 def test_a_refused_write_certainly_changed_nothing() -> None:
     assert remember(UP, History(), conclude(rising(), TargetRefused("too large"))).unfinished is None
-
-
-def test_a_clock_set_back_does_not_freeze_the_size_for_the_length_of_the_step() -> None:
-    """What was remembered at a time that is yet to come counts as of now, and leaves its window like the rest."""
-    tomorrow = NOW + timedelta(days=1)
-    history = History(
-        recommendations=(Recommendation(50, tomorrow),),
-        scale_ups=(ScaleEvent(40, tomorrow),),
-        scale_downs=(ScaleEvent(1, tomorrow),),
-        at=tomorrow,
-    )
-    first = decide(UP, Observation(state(10), (value(15_000),)), history, NOW)
-    mended = remember(UP, history, first)
-    assert {entry.at for entry in mended.recommendations} == {NOW}
-    assert {event.at for event in mended.scale_ups + mended.scale_downs} == {NOW}
-    later = decide(UP, Observation(state(10), (value(15_000),)), mended, NOW + timedelta(minutes=6))
-    assert later.desired == 1

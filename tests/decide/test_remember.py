@@ -12,6 +12,8 @@ from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     LONGEST_WINDOW,
     Behavior,
+    History,
+    Intent,
     Observation,
     PolicyType,
     Recommendation,
@@ -127,43 +129,32 @@ def test_a_scale_event_replaces_the_last_outdated_one_in_its_place() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 200_000).map(value), st.booleans()), max_size=30),
     st.sampled_from([None, Behavior(), Behavior(allowing(2, 600), allowing(1, 45))]),
-    st.integers(1, 10**6),
+    st.integers(-(10**6), 10**6).map(lambda count: timedelta(seconds=count)),
 )
-def test_a_clock_set_back_is_one_that_stood_still(
-    cycles: list[tuple[ValueReading, bool]], behavior: Behavior | None, step: int
+def test_a_history_that_moved_along_with_the_clock_decides_as_if_nobody_had_set_it(
+    cycles: list[tuple[ValueReading, bool]], behavior: Behavior | None, step: timedelta
 ) -> None:
-    """What is remembered keeps its age: nothing freezes until the clock is there again, nothing comes back."""
+    """Forward and backward: nothing freezes, nothing is over too soon, and conditions keep their age."""
     autoscaler = scaler(QUEUE_15, maximum=40, behavior=behavior)
-    stood, stepped = Life(autoscaler, 10), Life(autoscaler, 10)
-    for load, set_back in cycles:
-        still = stood.step(load, after=0 if set_back else 15)
-        back = stepped.step(load, after=-step if set_back else 15)
-        assert [(made.reason, made.before, made.after) for made in back.trace] == [
-            (made.reason, made.before, made.after) for made in still.trace
-        ]
+    unset, stepped = Life(autoscaler, 10), Life(autoscaler, 10)
+    moved = timedelta(0)
+    for load, is_set in cycles:
+        if is_set:
+            stepped.now += step
+            stepped.history = stepped.history.moved(step)
+            moved += step
+        expected = unset.step(load, after=15)
+        made = stepped.step(load, after=15)
+        assert made.trace == expected.trace
+        assert stepped.history.moved(-moved) == unset.history
 
 
-def test_a_clock_set_back_while_the_target_cannot_be_read_changes_no_age_either() -> None:
-    life = Life(scaler(QUEUE_15), 10)
-    life.step(value(150_000))
-    life.now -= timedelta(days=1)
-    blind = decide(life.autoscaler, Observation(TargetUnavailable("down"), ()), life.history, life.now)
-    life.history = remember(life.autoscaler, life.history, blind)
-    assert [entry.at for entry in life.history.recommendations] == [life.now]
-    assert life.step(value(15_000), after=299).desired == 10
-    assert life.step(value(15_000), after=2).desired == 1
-
-
-def test_an_instant_does_not_count_twice_for_a_clock_set_back() -> None:
-    """A history that was set back once is at its own time: the next cycle leaves its ages alone."""
-    life = Life(scaler(QUEUE_15), 10)
-    life.step(value(150_000))
-    life.step(value(15_000), after=-3600)
-    life.step(value(15_000), after=15)
-    assert [(entry.replicas, (life.now - entry.at).total_seconds()) for entry in life.history.recommendations] == [
-        (10, 15),
-        (1, 0),
-    ]
+def test_an_unfinished_write_moves_along_with_the_clock() -> None:
+    """It is waited for as long as without the step."""
+    intent = Intent(8, 5, NOW)
+    assert History(unfinished=intent).moved(timedelta(hours=1)) == History(
+        unfinished=Intent(8, 5, NOW + timedelta(hours=1))
+    )
 
 
 def test_a_target_read_for_the_first_time_gives_the_first_recommendation() -> None:

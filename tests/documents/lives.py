@@ -9,6 +9,7 @@ from pathlib import Path
 from autoscaler.decide import conclude, decide
 from autoscaler.errors import MetricError
 from autoscaler.model import Autoscaler, Decision, Observation, Observed, Reading, TargetState, Written
+from autoscaler.moment import Moment
 from autoscaler.record import Ledger, Retention, State
 from tests.decide.build import NOW, samples, state, value
 
@@ -62,6 +63,9 @@ class At:
 
     def monotonic(self) -> float:
         return self.seconds
+
+    def moment(self) -> Moment:
+        return Moment(self.wall, "boot", timedelta(seconds=self.seconds))
 
 
 def named(autoscaler: Autoscaler, name: str) -> Autoscaler:

@@ -43,6 +43,9 @@ class FakeLanes:
     def hung(self) -> tuple[str, ...]:
         return ("fleet",)
 
+    def clock_steps(self) -> int:
+        return 0
+
     def superseded(self) -> Mapping[str, int]:
         return {"fleet": 1, "swarm": 0}
 

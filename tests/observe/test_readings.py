@@ -159,7 +159,7 @@ def test_what_nobody_foresaw_is_one_metrics_error(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(readings, "milli", broken)
     message = failure(metric(PODS, "q"), answers(vector(point(1, instance="a"))))
     assert message.startswith("could not be read: RuntimeError at /")
-    assert message.endswith("; this is a bug, report it")
+    assert message.endswith("; this is a bug, please report it")
     assert "hunter2" not in message
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, text
 
+from autoscaler.moment import Moment
 from autoscaler.record import Archive, Ledger, Retention, State
 from tests.record.old_state import plant, plant_tables
 from tests.record.postgresql import running_postgresql
@@ -44,9 +45,9 @@ class Opener:
         self.url, self.folder = url, folder
         self._open: list[State | Archive] = []
 
-    def state(self, retention: Retention = Retention()) -> State:  # noqa: B008 - it is frozen
+    def state(self, retention: Retention = Retention(), moment: Moment | None = None) -> State:  # noqa: B008 - it is frozen
         """As the daemon opens it."""
-        state = State.open(self.url, self.folder, retention)
+        state = State.open(self.url, self.folder, retention, moment)
         self._open.append(state)
         return state
 

@@ -10,6 +10,7 @@ from autoscaler.model import History
 from autoscaler.record import EventRow, Record
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
+from tests.schedule.clock import FakeClock
 
 
 def test_the_latest_decision_of_each_autoscaler(opener: Opener) -> None:
@@ -55,6 +56,25 @@ def test_decisions_are_ordered_by_their_commits(opener: Opener) -> None:
         assert newest is not None
         assert earlier is not None
         assert (newest.decision.now, earlier.decision.now) == (at(15), at(15))
+
+
+def test_a_clock_that_was_set_back_makes_no_older_decision_the_newest(opener: Opener) -> None:
+    """An autoscaler's target was changed, and the clock set back by an hour: the newest is what was committed last."""
+    clock = FakeClock(START)
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    for step, target, reason in ((0, "old", "Before"), (-3600, "new", "After")):
+        clock.step(step)
+        ledger.follow_clock(clock.moment())
+        seconds = (clock.now() - START).total_seconds()
+        keep(ledger, decision(seconds, target=target, events=[event(reason)]))
+        clock.advance(15)
+    for archive in (state.archive, opener.archive()):
+        record = archive.record_at("web")
+        assert record is not None
+        assert record.decision.target.name == archive.latest()["web"].target.name == "new"
+        assert [row.reason for row in archive.events()] == ["Before", "After"]
+        assert [row.at for row in archive.series("web")] == [at(0), at(15 - 3600)]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ from autoscaler.model import (
 from autoscaler.record import Archive, Ledger, Record
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, scaler
+from tests.schedule.clock import FakeClock
 
 SHORT: Final = timedelta(seconds=15)
 LONG: Final = timedelta(seconds=60)
@@ -87,7 +88,7 @@ class Fleet:
     def __init__(self, opener: Opener, seed: int) -> None:
         self.opener = opener
         self.random = random.Random(seed)
-        self.now = START
+        self.clock = FakeClock(START)
         self.scalers = {name: _configured(name) for name in ("a", "b", "c", "d")}
         self.sizes = dict.fromkeys(self.scalers, 4)
         self.made: dict[str, list[Decision]] = {name: [] for name in self.scalers}
@@ -95,6 +96,10 @@ class Fleet:
         self.state = opener.state(kept_for())
         self.ledger = self.state.ledger(FLEET)
         self.follow()
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
 
     def follow(self) -> None:
         here = [one for name, one in self.scalers.items() if name not in self.away]
@@ -138,6 +143,7 @@ class Fleet:
         batch = [one for name, one in self.scalers.items() if one.sync_period == period and name not in self.away]
         if not batch:
             return None
+        self.ledger.follow_clock(self.clock.moment())
         seen = {one.name: self.observe(one) for one in batch}
         histories = self.ledger.recall(batch)
         made = [decide(one, seen[one.name], histories[one.name], self.now) for one in batch]
@@ -237,11 +243,11 @@ def _breaking(ledger: Ledger) -> Iterator[None]:
 def test_a_life_of_everything_that_may_happen(
     sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Restarts, failed commits, writes without an outcome, a clock set back, pauses, reloads, two periods at once."""
+    """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, two periods at once."""
     monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", 12)
     fleet = Fleet(sqlite_opener, seed)
     for tick in range(160):
-        fleet.now += SHORT
+        fleet.clock.advance(SHORT.total_seconds())
         chance = fleet.random.random()
         if chance < 0.04:
             fleet.restart()
@@ -250,7 +256,10 @@ def test_a_life_of_everything_that_may_happen(
         elif chance < 0.20:
             fleet.steer()
         elif chance < 0.22:
-            fleet.now -= timedelta(seconds=fleet.random.randrange(400))
+            fleet.clock.step(fleet.random.randrange(-4000, 4000))
+        elif chance < 0.23:
+            fleet.clock.reboot()
+            fleet.restart()
         fleet.cycle(SHORT)
         if tick % 4 == 0:
             fleet.cycle(LONG)
@@ -270,7 +279,7 @@ def test_more_than_an_hour_is_packed_and_decided_again(opener: Opener) -> None:
     """With blocks as long as they are, of autoscalers that leave and stay, on SQLite and PostgreSQL."""
     fleet = Fleet(opener, 7)
     while len(fleet.made["a"]) < 260:  # some cycles are never recorded
-        fleet.now += SHORT
+        fleet.clock.advance(SHORT.total_seconds())
         if len(fleet.made["a"]) == 100:
             fleet.away = {"b"}
             fleet.follow()

@@ -10,6 +10,7 @@ from autoscaler.model import InstanceReading, Observation
 from autoscaler.record import Archive, Ledger, Retention
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
+from tests.schedule.clock import FakeClock
 
 HOUR = 3600.0
 DETAIL = kept_for(detail=timedelta(hours=2), retention=timedelta(hours=12))
@@ -139,14 +140,48 @@ def test_nothing_is_looked_for_in_every_cycle(opener: Opener) -> None:
     assert events == [1, 1, 1, 0]
 
 
-def test_a_clock_that_was_set_back_does_not_put_it_off_for_ever(opener: Opener) -> None:
-    """The next look is due a minute later by either clock."""
-    ledger = opener.ledger(kept_for(retention=timedelta(hours=1)))
-    keep(ledger, decision(0, events=[event()]))
-    keep(ledger, decision(1000 * HOUR, "other"))
-    keep(ledger, decision(0, events=[event()]))
-    keep(ledger, decision(2 * HOUR))
-    assert count_rows(ledger, "event") == 0
+@pytest.mark.parametrize("step", [40 * 24 * HOUR, -40 * 24 * HOUR, 40 * 365 * 24 * HOUR])
+@pytest.mark.usefixtures("short_blocks")
+def test_a_clock_that_is_set_makes_nothing_old_or_young(opener: Opener, step: float) -> None:
+    """An archive of 30 days outlives a step of 40 days, and what is 30 days old goes however the clock was set."""
+    clock = FakeClock(at(0))
+    state = opener.state(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
+    ledger = state.ledger(FLEET)
+
+    def quarter(count: int) -> None:
+        for _ in range(count):
+            clock.advance(HOUR / 4)
+            ledger.follow_clock(clock.moment())
+            keep(ledger, decision((clock.now() - at(0)).total_seconds(), events=[event()]))
+
+    def kept() -> list[int]:
+        return [len(list(state.archive.records("web"))), len(state.archive.series("web")), count_rows(ledger, "event")]
+
+    quarter(7)
+    clock.step(step)
+    quarter(1)
+    assert kept() == [8, 8, 8]
+    quarter(12)
+    detail, series, events = kept()
+    assert 8 <= detail <= 12  # blocks of four go as a whole
+    assert 16 <= series <= 20
+    assert events == 17
+    times = [record.decision.now for record in state.archive.records("web")]
+    assert times == sorted(times)  # what was before the step is gone
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_an_autoscaler_that_left_is_not_forgotten_for_a_clock_that_is_set(opener: Opener) -> None:
+    """It was decided about a minute ago."""
+    clock = FakeClock(at(0))
+    ledger = opener.ledger(kept_for(retention=timedelta(hours=4)))
+    ledger.follow_clock(clock.moment())
+    keep(ledger, decision(0, "gone", "gone"))
+    clock.step(1000 * HOUR)
+    clock.advance(60)
+    ledger.follow_clock(clock.moment())
+    keep(ledger, decision(1000 * HOUR + 60))
+    assert opener.archive().knows("gone")
 
 
 def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:

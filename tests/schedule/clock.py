@@ -2,13 +2,17 @@
 
 from datetime import UTC, datetime, timedelta
 
+from autoscaler.moment import Moment
+
 
 class FakeClock:
-    """Wall and monotonic time advance together; `step` sets the wall clock alone."""
+    """Wall and monotonic time advance together; `step` sets the wall clock alone, the machine may `sleep`."""
 
-    def __init__(self) -> None:
-        self._wall = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+    def __init__(self, wall: datetime = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)) -> None:
+        self._wall = wall
         self._monotonic = 0.0
+        self._elapsed = timedelta(hours=1)
+        self._boots = 1
 
     def now(self) -> datetime:
         return self._wall
@@ -16,9 +20,22 @@ class FakeClock:
     def monotonic(self) -> float:
         return self._monotonic
 
+    def moment(self) -> Moment:
+        return Moment(self._wall, f"boot-{self._boots}", self._elapsed)
+
     def advance(self, seconds: float) -> None:
-        self._wall += timedelta(seconds=seconds)
+        self.sleep(seconds)
         self._monotonic += seconds
+
+    def sleep(self, seconds: float) -> None:
+        """As the kernel makes it: CLOCK_MONOTONIC stands still, CLOCK_BOOTTIME does not."""
+        self._wall += timedelta(seconds=seconds)
+        self._elapsed += timedelta(seconds=seconds)
+
+    def reboot(self) -> None:
+        """The machine is started anew, in no time."""
+        self._boots += 1
+        self._elapsed = timedelta(0)
 
     def step(self, seconds: float) -> None:
         self._wall += timedelta(seconds=seconds)

@@ -74,6 +74,25 @@ def test_an_autoscaler_that_breaks_is_one_line() -> None:
     assert "please report it" in keys["error"]
 
 
+def test_a_damaged_memory_is_said_in_the_states_own_words() -> None:
+    """It is not a bug: there is something that the operator can do."""
+    bench = Bench()
+    bench.ports.fails_for["recall"] = {"every-15": StateError("its row is damaged; restore a backup")}
+    bench.tick()
+    ((_, event, keys),) = bench.log.lines
+    assert (event, keys["error"]) == ("autoscaler_failed", "its row is damaged; restore a backup")
+
+
+def test_a_write_that_could_not_be_recorded_is_said() -> None:
+    """Nobody else knows of it, until a later cycle finds the size."""
+    bench = Bench()
+    bench.ports.fails_for["record"] = {"every-15": TypeError()}
+    bench.tick()
+    level, event, keys = bench.log.lines[-1]
+    assert (level, event, keys["autoscaler"]) == ("error", "write_not_recorded", "every-15")
+    assert keys["error"].startswith("size 3 was written; it stays an unfinished write")
+
+
 def test_a_tick_still_queued_when_the_lane_is_emptied_does_nothing() -> None:
     """After a reload took its autoscalers away, no late tick may write."""
     bench = Bench()
@@ -146,7 +165,7 @@ def test_a_cycle_tells_whose_it_was_how_late_it_began_and_how_long_it_took() -> 
     """What operators see of a lane that falls behind."""
     bench = Bench()
     bench.ports.before_observe = lambda: bench.clock.advance(2)
-    bench.lane.due(bench.clock.now())
+    bench.lane.due(bench.clock.monotonic())
     bench.clock.advance(0.5)
     bench.tick()
     (batch,) = bench.reported
@@ -163,10 +182,21 @@ def test_a_cycle_that_fails_is_timed_too() -> None:
     assert (batch.lane, batch.seconds) == ("fleet", 2)
 
 
-def test_a_clock_that_was_set_back_makes_no_cycle_early() -> None:
-    """Lateness is never negative: it is summed up."""
+@pytest.mark.parametrize("step", [-3600, 3600, 86400])
+def test_a_clock_that_was_set_makes_no_cycle_early_or_late(step: float) -> None:
+    """Lateness says how busy the machine is."""
     bench = Bench()
-    bench.lane.due(bench.clock.now())
-    bench.clock.step(-3600)
+    bench.lane.due(bench.clock.monotonic())
+    bench.clock.step(step)
+    bench.clock.advance(0.5)
     bench.tick()
-    assert bench.reported[0].late_seconds == 0
+    assert bench.reported[0].late_seconds == 0.5
+
+
+def test_a_cycle_is_told_the_moment_that_its_time_is_of() -> None:
+    """Else a clock that is set between two looks would make memory and now disagree."""
+    bench = Bench()
+    bench.tick()
+    (call,) = bench.ports.asked
+    assert call.moment is not None
+    assert call.moment.now == call.now

@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 
 import pytest
 from apscheduler.schedulers import base as apscheduler_base
 
 from autoscaler.clock import SystemClock
+from autoscaler.moment import Moment
 from autoscaler.schedule import Batch, Lane, Lanes
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.schedule.ports import FakePorts, scaler
@@ -29,10 +31,16 @@ class SteppingClock(SystemClock):
     """The machine's clock, with a wall that can be set."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.step = timedelta(0)
+        self.slept = timedelta(0)
 
     def now(self) -> datetime:
-        return super().now() + self.step
+        return super().now() + self.step + self.slept
+
+    def moment(self) -> Moment:
+        moment = super().moment()
+        return replace(moment, elapsed=moment.elapsed + self.slept)
 
 
 class House:
@@ -172,8 +180,9 @@ def test_a_single_cycle_that_hangs_is_left_behind(house: House) -> None:
     assert not house.lanes.once()
 
 
-def test_a_wall_clock_set_back_stalls_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """APScheduler compares wall clock times: left alone, it would wait for the length of the step."""
+@pytest.fixture
+def apscheduler_follows(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """APScheduler reads the wall clock by itself."""
     clock = house.clock
 
     class Wall(datetime):
@@ -182,10 +191,15 @@ def test_a_wall_clock_set_back_stalls_nothing(house: House, monkeypatch: pytest.
             return cls.fromtimestamp(clock.now().timestamp(), tz)
 
     monkeypatch.setattr(apscheduler_base, "datetime", Wall)
+
+
+@pytest.mark.usefixtures("apscheduler_follows")
+def test_a_wall_clock_set_back_stalls_nothing(house: House) -> None:
+    """APScheduler compares wall clock times: left alone, it would wait for the length of the step."""
     house.lane("a", 0.1)
     house.lanes.start()
     until(lambda: house.cycles("a") >= 2)
-    clock.step = timedelta(hours=-1)
+    house.clock.step = timedelta(hours=-1)
     time.sleep(0.3)  # whatever was due has run, and the next is an hour away
     before = house.cycles("a")
     time.sleep(0.3)
@@ -194,6 +208,29 @@ def test_a_wall_clock_set_back_stalls_nothing(house: House, monkeypatch: pytest.
     until(lambda: house.cycles("a") >= before + 3)
     (step,) = [keys["seconds"] for _, event, keys in house.log.lines if event == "clock_stepped"]
     assert step == pytest.approx(-3600, abs=1)
+    assert house.lanes.clock_steps() == 1
+
+
+@pytest.mark.usefixtures("apscheduler_follows")
+def test_a_wall_clock_set_forward_by_a_day_makes_up_for_no_tick(house: House) -> None:
+    """864,000 ticks of this lane have not been missed, for the day has not passed."""
+    house.lane("a", 0.1)
+    house.lanes.start()
+    until(lambda: house.cycles("a") >= 2)
+    before, began = house.cycles("a"), time.monotonic()
+    house.clock.step = timedelta(days=1)
+    until(lambda: house.cycles("a") >= before + 3)
+    house.lanes.follow_clock()
+    until(lambda: house.cycles("a") >= before + 6)
+    assert house.cycles("a") - before <= (time.monotonic() - began) / 0.1 + 2
+    assert house.lanes.missed() == {"a": 0}
+
+
+def test_a_machine_that_slept_has_not_had_its_clock_set(house: House) -> None:
+    """The wall clock went on meanwhile, and CLOCK_BOOTTIME with it; CLOCK_MONOTONIC alone stood still."""
+    house.clock.slept = timedelta(hours=8)
+    house.lanes.follow_clock()
+    assert "clock_stepped" not in house.events()
 
 
 def test_a_clock_that_keeps_time_moves_nothing(house: House) -> None:

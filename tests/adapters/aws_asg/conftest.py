@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from botocore.loaders import create_loader
 from adapters.aws_asg import AwsAsg
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetState
+from autoscaler.moment import Moment
 from autoscaler.target import AdapterMemory, ForgetfulMemory
 from autoscaler.target.contract import RecordingLogger, make_context
 from tests.servers.aws import AwsServer, running_aws
@@ -35,6 +37,9 @@ class Clock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def moment(self) -> Moment:
+        return Moment(self.now(), "boot", self.now() - datetime.fromtimestamp(0, UTC))
 
 
 @dataclass

@@ -1,0 +1,83 @@
+"""A bad day: what happens on it, and what is expected of everybody but the one who caused it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from bench.hostile.daemon import Stretch
+from bench.hostile.measure import Meter
+from bench.hostile.prometheus import Prometheus
+
+if TYPE_CHECKING:
+    from bench.hostile.world import World
+
+_POLL_SECONDS: Final = 0.1
+_LONGEST_PERIODS: Final = 40
+
+
+class Ended(Exception):
+    """The daemon has ended on this day."""
+
+
+@dataclass
+class Day:
+    """One day in the world, as its case drives it."""
+
+    world: "World"
+    meter: Meter
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def hostile(self) -> Prometheus:
+        """The server whose answers are the bad ones' metrics."""
+        return self.world.hostile
+
+    @property
+    def log(self) -> Stretch:
+        """Of the day so far."""
+        return self.meter.read_log()
+
+    def odd(self, **targets: str) -> None:
+        """From now on the adapter's answers for these targets are odd; without any, none are."""
+        self.world.make_odd(targets)
+
+    def lasts(self, moves: int | None = None) -> None:
+        """Go on until the good autoscaler's load has moved so often since the day began; None: as a day lasts."""
+        least = self.world.moves if moves is None else moves
+        self.until(
+            lambda: len(self.world.load.moves(self.meter.began)) >= least,
+            _LONGEST_PERIODS * self.world.period_seconds,
+            "the load did not move",
+        )
+
+    def expect(self, holds: bool, problem: str) -> None:
+        """Note the problem unless it holds."""
+        if not holds:
+            self.problems.append(problem)
+
+    def until(self, holds: Callable[[], bool], seconds: float, problem: str) -> bool:
+        """Wait for it, noting the problem when it does not come within so many seconds."""
+        end = time.monotonic() + seconds
+        while not holds():
+            if not self.world.daemon.alive:
+                raise Ended
+            if time.monotonic() > end:
+                self.problems.append(problem)
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the table."""
+
+    name: str
+    happens: Callable[[Day], None]
+    short: bool = False
+    """Part of the short version, too."""
+    guarded: bool = False
+    """Needs the daemon that has TLS and users."""
+    note: str = ""
+    """What is particular about it: "a daemon of its own ends"."""

@@ -1,0 +1,15 @@
+"""The bad days, a file for each kind."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from bench.hostile.case import Case
+from bench.hostile.cases import answers, clocks, names, sockets, writes
+
+SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
+    "Answers": answers.CASES,
+    "Sockets": sockets.CASES,
+    "Names and files": names.CASES,
+    "Time": clocks.CASES,
+    "Lanes and writes": writes.CASES,
+}

@@ -1,0 +1,171 @@
+"""Answers of a Prometheus and of an adapter that no documentation promises."""
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+from bench.hostile.case import Case, Day
+from bench.hostile.prometheus import Asked, Reply, samples, vector, with_headers
+from tests.servers.scripted import Wire
+
+_HUGE: Final = 10 * 2**20
+_HEAD: Final = b'{"status":"success","data":{"resultType":"vector","result":['
+
+
+def _answers(reply: Reply) -> Callable[[Day], None]:
+    """A day on which the hostile Prometheus answers like this."""
+
+    def happens(day: Day) -> None:
+        day.hostile.reply = reply
+        day.lasts()
+
+    return happens
+
+
+def _ages(text: str) -> Reply:
+    """The time of each sample, where it is asked for, is this text."""
+
+    def reply(wire: Wire, asked: Asked) -> None:
+        wire.answer(vector(samples(asked, **({"value": [asked.at, text]} if asked.is_age else {}))))
+
+    return reply
+
+
+def _labels(value: Any) -> Reply:
+    """Every sample has a label with this value."""
+    return lambda wire, asked: wire.answer(vector(samples(asked, metric={"instance": value})))
+
+
+def _three_vast(wire: Wire, asked: Asked) -> None:
+    wire.answer(vector([{"metric": {"n": str(n)}, "value": [asked.at, "9.2e15"]} for n in range(3)]))
+
+
+def _body(body: Callable[[], bytes], status: str = "200 OK", headers: bytes = b"") -> Reply:
+    """This body, made once."""
+    made = cache(body)
+    return lambda wire, asked: wire.answer(made(), status, headers)  # noqa: ARG005 - whatever is asked
+
+
+def _huge_error() -> bytes:
+    return json.dumps({"status": "error", "errorType": "bad_data", "error": "x" * _HUGE}).encode()
+
+
+def _huge_label(wire: Wire, asked: Asked) -> None:
+    """Of a sample that cannot be used, so that the message would name it."""
+    wire.answer(vector([{"metric": {"instance": "x" * _HUGE}, "value": [asked.at, "-1"]}]))
+
+
+def _huge_warning(wire: Wire, asked: Asked) -> None:
+    wire.answer(vector(samples(asked), warnings=["x" * _HUGE]))
+
+
+def _in_gzip(piece: bytes, size: int) -> Reply:
+    """A vector of this element again and again, `size` bytes long, compressed."""
+
+    def body() -> bytes:
+        return gzip.compress(_HEAD + piece + b"".join([b"," + piece] * (size // (len(piece) + 1))) + b"]}}", 9)
+
+    return _body(body, headers=b"Content-Encoding: gzip\r\n")
+
+
+def _nested() -> bytes:
+    return gzip.compress(_HEAD + b"[" * 60_000_000, 9)
+
+
+def _trickled_headers(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
+    """One header without an end: after a hundred of them a client gives up."""
+    wire.send(b"HTTP/1.1 200 OK\r\nX-Header: ")
+    wire.repeat(b"x", every_seconds=0.2)
+
+
+def _trickled_body(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
+    wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    wire.repeat(b" ", every_seconds=0.1)
+
+
+def _cookies(day: Day) -> None:
+    """Each answer sets another cookie of 2,000 bytes; who sends back more than 8 KiB is refused."""
+    number = iter(range(10**9))
+
+    def reply(wire: Wire, asked: Asked) -> None:
+        if len(asked.head) > 8_192:
+            wire.answer(b"too many cookies", "431 Request Header Fields Too Large")
+        else:
+            with_headers(f"Set-Cookie: c{next(number)}={'x' * 2_000}; Path=/")(wire, asked)
+
+    day.hostile.reply = reply
+    day.lasts()
+    day.expect(not day.log.failed["bad"], f"{day.log.failed['bad']} decisions failed for cookies that were sent back")
+
+
+def _old(change: Callable[[Wire, Asked], None]) -> Callable[[Day], None]:
+    """Answers that say 1, and that are not of the time asked for: nobody may go by them."""
+
+    def happens(day: Day) -> None:
+        day.hostile.values["bad_load"] = 1
+        day.hostile.reply = change
+        day.lasts()
+        sizes = day.world.shared.sizes("bad", day.meter.began)
+        day.expect(not sizes, f"the bad autoscaler's target was written {sizes} from an answer of another time")
+
+    return happens
+
+
+def _an_hour_old(wire: Wire, asked: Asked) -> None:
+    wire.answer(vector(samples(asked, value=[asked.at - 3_600, "1"])))
+
+
+def _date(seconds: float) -> Reply:
+    def reply(wire: Wire, asked: Asked) -> None:
+        when = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(asked.at + seconds))
+        with_headers(f"Date: {when}")(wire, asked)
+
+    return reply
+
+
+def _adapter(word: str, target: str = "joined") -> Callable[[Day], None]:
+    """A day on which the adapter's answer for a target is odd, while its load asks for another size."""
+
+    def happens(day: Day) -> None:
+        day.odd(**{target: word})
+        day.hostile.values["joined_each"] = 2
+        day.lasts()
+
+    return happens
+
+
+CASES: Final[Sequence[Case]] = (
+    Case("an ordinary day", lambda day: day.lasts()),
+    Case("timestamp() is 1e300, with maxAge", _answers(_ages("1e300")), short=True),
+    Case("timestamp() is NaN, with maxAge", _answers(_ages("NaN"))),
+    Case("a label is a number", _answers(_labels(5))),
+    Case("a label is a list", _answers(_labels(["a"])), short=True),
+    Case("three samples of 9.2e15 against a target of 1m", _answers(_three_vast), short=True),
+    Case("10 MB of error", _answers(_body(_huge_error, "400 Bad Request"))),
+    Case("10 MB of label", _answers(_huge_label), short=True),
+    Case("10 MB of warning", _answers(_huge_warning)),
+    Case("45 MB of [{},{},…] in gzip", _answers(_in_gzip(b"{}", 45 * 10**6)), short=True),
+    Case("60 MB of [[],[],…] in 60 KB, every query", _answers(_in_gzip(b"[]", 60 * 10**6))),
+    Case("60 MB of [[[[… in 60 KB, every query", _answers(_body(_nested, headers=b"Content-Encoding: gzip\r\n"))),
+    Case(
+        "1.4 million good samples in 64 MB",
+        _answers(_in_gzip(b'{"metric":{"instance":"a"},"value":[1,"1"]}', 64 * 10**6)),
+    ),
+    Case("200 MB of good samples", _answers(_in_gzip(b'{"metric":{"instance":"a"},"value":[1,"1"]}', 200 * 10**6))),
+    Case("trickled headers", _answers(_trickled_headers), short=True),
+    Case("a trickled body", _answers(_trickled_body)),
+    Case("cookies until 431", _cookies, short=True),
+    Case("samples are an hour old", _old(_an_hour_old), short=True),
+    Case("an Age of an hour", _old(with_headers("Age: 3600"))),
+    Case("a Date 20 minutes ahead", _old(_date(1_200))),
+    Case("a Date 20 minutes back", _old(_date(-1_200))),
+    Case("an identity of an instance is None", _adapter("an identity is None"), short=True),
+    Case("a size is a text", _adapter("a size is a text")),
+    Case("a size is beyond 32 bits", _adapter("a size is beyond 32 bits")),
+    Case("a target's state is not a state", _adapter("not a state")),
+    Case("10 MB of an adapter's error", _adapter("10 MB of error")),
+    Case("10 MB of an adapter's warning", _adapter("10 MB of warning")),
+)

@@ -1,0 +1,122 @@
+"""Many writes, an exit in the middle of things, workers that take their time to stop."""
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import requests
+
+from bench.hostile.case import Case, Day
+from bench.hostile.config import CROWD
+from tests.daemon.running import autoscaler, finished, running_daemon, write_config
+
+_EXIT_SECONDS: Final = 20.0
+"""Within which SIGTERM ends a daemon whose cycles end in time."""
+_RISES: Final = 10
+"""Cycles; in each there is time for a third of the writes."""
+_DRAIN: Final = 12
+"""Workers before the load falls."""
+_SETTLED: Final = 10
+"""Workers that the constant load asks for."""
+
+
+def _mass_change(day: Day) -> None:
+    """The load of all rises with every cycle, so that those first in the file always have something to write."""
+    for size in range(3, 3 + _RISES):
+        day.world.good.values["crowd_load"] = size
+        time.sleep(day.world.period_seconds)
+    written = {name: len(day.world.crowd.sizes(name, day.meter.began)) for name in CROWD}
+    starved = [name for name, writes in written.items() if not writes]
+    day.expect(not starved, f"never written while the load rose for {_RISES} cycles: {', '.join(starved)}")
+    day.lasts()
+
+
+def _constant_load(day: Day) -> None:
+    """After one change of load a pool is written once, however long its workers take to stop."""
+    day.world.good.values["drain_load"] = _DRAIN
+
+    def size() -> int:
+        return int(_summary(day, "drain")["current"] or 0)
+
+    day.until(lambda: size() == _DRAIN, 30, f"the pool does not reach {_DRAIN} workers")
+    time.sleep(2 * day.world.period_seconds)
+    day.world.good.values["drain_load"] = _SETTLED
+    seen = [_DRAIN]
+    end = time.monotonic() + 16
+    while time.monotonic() < end:
+        if (now := size()) != seen[-1]:
+            seen.append(now)
+        time.sleep(day.world.period_seconds / 4)
+    day.expect(seen == [_DRAIN, _SETTLED], f"at a constant load the size went {', '.join(map(str, seen))}")
+    day.lasts()
+
+
+def _summary(day: Day, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = day.world.daemon.ask(f"/api/v1/autoscalers/{name}").json()["data"]
+    return found
+
+
+def _exit(day: Day) -> None:
+    """Reloads by signal and over HTTP are under way when SIGTERM comes."""
+    folder = day.world.folder / "exit"
+    folder.mkdir(exist_ok=True)
+    config = write_config(folder, day.world.good.url, [autoscaler("web", "bad_load")])
+    with running_daemon(config) as other:
+        url = other.wait_for("listening")["url"]
+        other.wait_for("ready")
+        reloads = [threading.Thread(target=_reload, args=(url,), daemon=True) for _ in range(8)]
+        for _ in range(8):
+            other.send(signal.SIGHUP)
+        for thread in reloads:
+            thread.start()
+        time.sleep(0.05)
+        other.send(signal.SIGTERM)
+        for _ in range(3):
+            with suppress(requests.RequestException):
+                threading.Thread(target=_reload, args=(url,), daemon=True).start()
+        began = time.monotonic()
+        with suppress(Exception):
+            other.process.wait(90)
+        seconds = time.monotonic() - began
+    day.expect(seconds <= _EXIT_SECONDS, f"SIGTERM behind reloads took {seconds:.0f} s")
+    day.lasts()
+
+
+def _reload(url: str) -> None:
+    with suppress(requests.RequestException):
+        requests.post(f"{url}/-/reload", timeout=90)
+
+
+def _few_ports(day: Day) -> None:
+    """A pool that can never have as many workers as the autoscaler asks for."""
+    said = _check(day, "ports", {"command": ["sleep", "60"], "ports": "20000-20004"})
+    day.expect("port" in said and "ok," not in said, "check does not find that 5 ports are too few for 10 replicas")
+    day.lasts()
+
+
+def _no_such_command(day: Day) -> None:
+    said = _check(day, "command", {"command": ["/no/such/program"]}, "--live")
+    day.expect("/no/such/program" in said, "check --live does not find that a worker's command cannot be started")
+    day.lasts()
+
+
+def _check(day: Day, name: str, pool: dict[str, Any], *options: str) -> str:
+    folder = day.world.folder / f"check-{name}"
+    folder.mkdir(exist_ok=True)
+    scaler = autoscaler("web", "bad_load", "pools", maxReplicas=10)
+    adapters = {"pools": {"type": "process", "pools": {"web": pool}}}
+    config = write_config(folder, day.world.good.url, [scaler], adapters)
+    return finished([sys.executable, "-m", "autoscaler", "check", *options, str(config)], folder).stdout
+
+
+CASES: Final[Sequence[Case]] = (
+    Case("the load of 12 slow targets rises all the while", _mass_change, short=True),
+    Case("workers stop slowly at a constant load", _constant_load),
+    Case("SIGTERM behind reloads", _exit, note="a daemon of its own ends"),
+    Case("too few ports for maxReplicas", _few_ports, note="check runs beside the daemon"),
+    Case("a worker's command that does not exist", _no_such_command, note="check runs beside the daemon"),
+)

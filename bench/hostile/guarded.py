@@ -1,0 +1,35 @@
+"""The daemon with TLS and users, which some cases need: whether there are users is settled when a daemon starts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import bcrypt
+
+from bench.hostile.daemon import Access
+from bench.hostile.measure import Bounds
+from bench.hostile.world import World, world
+from tests.servers.certificates import Authority
+
+OPERATOR: Final = ("ann", "correct horse")
+SCRAPER: Final = ("scraper", "battery staple")
+"""May read alone."""
+_ROUNDS: Final = 10
+"""Of bcrypt, as `htpasswd -nBC 10` makes them."""
+
+
+@contextmanager
+def guarded_world(folder: Path, period_seconds: float, bounds: Bounds, moves: int = 2) -> Iterator[World]:
+    """A world whose daemon has TLS, an operator and a scraper."""
+    authority = Authority(folder)
+    pair = authority.sign("server", "127.0.0.1")
+    users = "".join(
+        f"  {name}: {bcrypt.hashpw(password.encode(), bcrypt.gensalt(_ROUNDS)).decode()}\n"
+        for name, password in (OPERATOR, SCRAPER)
+    )
+    file = folder / "web.yaml"
+    file.write_text(f"tls_server_config:\n  cert_file: {pair.cert}\n  key_file: {pair.key}\nbasic_auth_users:\n{users}")
+    access = Access((f"--web.config.file={file}",), {"readOnlyUsers": [SCRAPER[0]]}, OPERATOR, authority.ca)
+    with world(folder, period_seconds, bounds, moves=moves, access=access) as found:
+        yield found

@@ -1,0 +1,75 @@
+"""The good autoscaler's load, which goes up and down all the while, and how the size follows."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Final
+
+from bench.hostile.daemon import Notes
+from bench.hostile.prometheus import Prometheus
+
+SERIES: Final = "good_load"
+TARGET: Final = "good"
+_LEVELS: Final = (3, 9)
+"""One instance for each; the same twice in a row would be nothing to follow."""
+_HOLDS_PERIODS: Final = 2
+"""A level that was followed at once stays for so long."""
+_GIVEN_UP_PERIODS: Final = 5
+"""A level that is not followed gives way to the next."""
+_POLL_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The load went to another level."""
+
+    at: float
+    """When, on the monotonic clock."""
+    size: int
+    after_seconds: float | None
+    """How long until that size was written; None: it never was."""
+
+
+class Load:
+    """Moves from `start` to `stop`."""
+
+    def __init__(self, prometheus: Prometheus, notes: Notes, period_seconds: float) -> None:
+        self._prometheus = prometheus
+        self._notes = notes
+        self._period = period_seconds
+        self._moves: list[Move] = []
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Begin with the lower level."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the load as it is."""
+        self._ending.set()
+        self._thread.join()
+
+    def moves(self, since: float) -> Sequence[Move]:
+        """Those begun since a time and over by now."""
+        return [move for move in self._moves if move.at >= since]
+
+    def _run(self) -> None:
+        for size in cycle(_LEVELS):
+            at = time.monotonic()
+            self._prometheus.values[SERIES] = size
+            while not self._over(at, size):
+                if self._ending.wait(_POLL_SECONDS):
+                    return
+            written = self._written(at, size)
+            self._moves.append(Move(at, size, None if written is None else written - at))
+
+    def _over(self, at: float, size: int) -> bool:
+        lasted = (time.monotonic() - at) / self._period
+        return lasted >= _GIVEN_UP_PERIODS or (lasted >= _HOLDS_PERIODS and self._written(at, size) is not None)
+
+    def _written(self, at: float, size: int) -> float | None:
+        writes = (note for note in self._notes.all()[-200:] if note.verb == "writes" and note.at >= at)
+        return next((note.at for note in writes if note.words == (TARGET, str(size))), None)

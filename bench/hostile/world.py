@@ -1,0 +1,139 @@
+"""One daemon, its two Prometheus servers, good autoscalers and bad ones, and a load that moves all the while."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+
+from bench.hostile import adapter, daemon, prometheus
+from bench.hostile.case import Case, Day, Ended
+from bench.hostile.config import BAD, CALM, WINDOWED, WINDOWED_SIZE, write
+from bench.hostile.daemon import OPEN, Access, BenchError, Daemon, Notes
+from bench.hostile.load import Load
+from bench.hostile.measure import Bounds, Meter, Row, largest_page
+from bench.hostile.prometheus import Prometheus
+from tests.daemon.running import workers
+from tests.servers.files import replace_text
+from tests.servers.stepped_clock import SteppedClock
+
+_BEGINS_SECONDS: Final = 120.0
+_HEALS_PERIODS: Final = 6
+"""Until a bad autoscaler is decided again after its day."""
+
+
+class World:
+    """Everything that a case meets. `endure` is called with one case after the other."""
+
+    def __init__(
+        self,
+        folder: Path,
+        good: Prometheus,
+        hostile: Prometheus,
+        period_seconds: float,
+        bounds: Bounds,
+        moves: int = 2,
+        access: Access = OPEN,
+    ) -> None:
+        """`moves` of the good autoscaler's load in a day, up and down."""
+        self.folder, self.good, self.hostile = folder, good, hostile
+        self.period_seconds, self.bounds, self.moves = period_seconds, bounds, moves
+        self.shared, self.crowd = Notes(folder / "notes-shared"), Notes(folder / "notes-crowd")
+        self.load = Load(good, self.shared, period_seconds)
+        self.config, self.scalers = write(folder, good.url, hostile.url, period_seconds, access.web)
+        self.clock = SteppedClock(folder)
+        """The daemon's wall clock."""
+        self.daemon: Daemon
+        self._access = access
+        self._env = adapter.install(folder)
+        self._stack = ExitStack()
+
+    def begin(self) -> None:
+        """Start the daemon, and wait until every autoscaler is where it belongs. Raises BenchError."""
+        self._heal()
+        self.good.values[f"{WINDOWED}_load"] = WINDOWED_SIZE
+        since = time.monotonic()
+        env = self._env | self.clock.env
+        self.daemon = self._stack.enter_context(daemon.running(self.config, self._access, env))
+        day = Day(self, self._meter())
+
+        def settled() -> bool:
+            decided, sizes = day.log.decided, self.shared.sizes(WINDOWED, since)
+            return sizes[-1:] == [WINDOWED_SIZE] and all(decided[name] for name in self.scalers)
+
+        if not day.until(settled, _BEGINS_SECONDS, "not settled"):
+            raise BenchError(f"not every autoscaler is where it belongs: {dict(day.log.decided)}, {day.log.errors}")
+        self.good.values[f"{WINDOWED}_load"] = 1  # from here on its window of an hour is all that holds it
+
+    def end(self) -> None:
+        """Stop everything that was begun, workers included."""
+        self._stack.close()
+        for pid in workers(self.folder):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def endure(self, section: str, case: Case) -> Row:
+        """One bad day, measured, and the healing after it."""
+        meter = self._meter()
+        day, page = Day(self, meter), 0
+        try:
+            case.happens(day)
+            day.lasts()
+            day.expect(not self.shared.sizes(WINDOWED, meter.began), "an autoscaler left its window of an hour")
+            page = largest_page(self.daemon)
+        except Ended:
+            why = f"killed at {daemon.MOST_MEBIBYTES} MiB" if self.daemon.killed else "gone"
+            day.problems.append(f"the daemon was {why}")
+        except requests.RequestException as error:
+            day.problems.append(f"the page does not answer ({type(error).__name__})")
+        row = meter.row(section, case.name, page)
+        self._heal()
+        if self.daemon.alive:
+            self._see_it_heal(day)
+        else:
+            self._stack.close()
+            self.begin()
+        row.problems += day.problems
+        row.note = case.note
+        return row
+
+    def make_odd(self, targets: Mapping[str, str]) -> None:
+        """What the adapter answers for these targets from now on is odd."""
+        replace_text(self.folder / "odd.json", json.dumps(targets))
+
+    def _see_it_heal(self, day: Day) -> None:
+        healing = self._meter()
+
+        def missing() -> list[str]:
+            return [name for name in BAD if not healing.read_log().decided[name]]
+
+        if not Day(self, healing).until(lambda: not missing(), _HEALS_PERIODS * self.period_seconds, ""):
+            day.problems.append(f"{', '.join(missing())}: not healthy {_HEALS_PERIODS} periods after the server was")
+
+    def _heal(self) -> None:
+        self.make_odd({})
+        self.hostile.reply = prometheus.well
+        self.hostile.values.update(CALM)
+        self.good.values.update(CALM)
+
+    def _meter(self) -> Meter:
+        return Meter(self.daemon, self.shared, self.load, self.period_seconds, len(self.scalers), self.bounds)
+
+
+@contextmanager
+def world(folder: Path, period_seconds: float, bounds: Bounds, **more: Any) -> Iterator[World]:
+    """A world whose daemon runs. `more`: as World takes it."""
+    with prometheus.running() as good, prometheus.running() as hostile:
+        found = World(folder, good, hostile, period_seconds, bounds, **more)
+        found.load.start()
+        try:
+            found.begin()
+            yield found
+        finally:
+            found.load.stop()
+            found.end()

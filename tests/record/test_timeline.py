@@ -1,0 +1,221 @@
+"""The state's own scale of time: what a setting of the wall clock moves, and what it does not."""
+
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.model import History, Recommendation, Sighting
+from autoscaler.record import Ledger
+from autoscaler.record.timeline import Anchor
+from tests.record.conftest import Opener
+from tests.record.samples import FLEET, START, at, decision, keep, rising, save, scaler, written
+from tests.schedule.clock import FakeClock
+
+HOUR, DAY = 3600.0, 86400.0
+STEPS = [HOUR, -HOUR, DAY, -DAY, 30, -30]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(START)
+
+
+def seconds(micros: int) -> float:
+    return micros / 1_000_000
+
+
+def anchored(clock: FakeClock) -> Anchor:
+    """The scale of a state that begins now."""
+    return Anchor().followed(clock.moment())
+
+
+def cycle(ledger: Ledger, clock: FakeClock, name: str = "web", size: int = 5) -> History:
+    """One that keeps the recommendation `size`; what it was decided from."""
+    ledger.follow_clock(clock.moment())
+    history = ledger.recall([scaler(name)])[name]
+    save(ledger, decision((clock.now() - START).total_seconds(), name, size=size))
+    return history
+
+
+def ages(history: History, clock: FakeClock) -> list[float]:
+    """Of the recommendations, in seconds."""
+    return [(clock.now() - each.at).total_seconds() for each in history.recommendations]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_lead_follows_a_step_of_the_wall_clock(clock: FakeClock, step: float) -> None:
+    anchor = anchored(clock)
+    clock.advance(15)
+    clock.step(step)
+    assert seconds(anchor.followed(clock.moment()).lead) == step
+
+
+def test_a_clock_that_nobody_sets_leaves_the_scale_alone(clock: FakeClock) -> None:
+    """It is not written again in every cycle."""
+    anchor = anchored(clock)
+    clock.advance(30 * DAY)
+    assert anchor.followed(clock.moment()) is anchor
+
+
+@pytest.mark.parametrize("slew", [0.5, -0.5, 0.01])
+def test_small_steps_add_up_and_no_age_is_ever_wrong_by_more_than_a_second(clock: FakeClock, slew: float) -> None:
+    """A clock that is pushed half a second a cycle would else end a window of 300 s in a minute of cycles."""
+    anchor, set_by = anchored(clock), 0.0
+    for _ in range(240):
+        clock.advance(1)
+        clock.step(slew)
+        set_by += slew
+        anchor = anchor.followed(clock.moment())
+        assert abs(seconds(anchor.lead) - set_by) <= 1.0001
+
+
+def test_a_machine_that_slept_has_let_time_go_by(clock: FakeClock) -> None:
+    """The kernel tells of it: what is older than a window is."""
+    anchor = anchored(clock)
+    clock.sleep(8 * HOUR)
+    assert anchor.followed(clock.moment()) is anchor
+
+
+def test_after_another_start_of_the_machine_the_wall_clock_is_believed(clock: FakeClock) -> None:
+    """It was off for two hours, or its clock was set: nothing says which."""
+    anchor = anchored(clock)
+    clock.reboot()
+    clock.step(2 * HOUR)
+    followed = anchor.followed(clock.moment(), newest=anchor.booted)
+    assert followed.lead == 0
+    clock.advance(15)
+    clock.step(HOUR)
+    assert seconds(followed.followed(clock.moment()).lead) == HOUR
+
+
+def test_after_another_start_with_an_earlier_clock_no_time_has_gone_by(clock: FakeClock) -> None:
+    """A machine without a battery wakes up in 1970: what was remembered keeps the age that it had."""
+    anchor = anchored(clock)
+    newest = round(clock.now().timestamp() * 1_000_000)
+    clock.reboot()
+    clock.step(-DAY)
+    assert seconds(anchor.followed(clock.moment(), newest).lead) == -DAY
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_is_remembered_keeps_its_age(opener: Opener, clock: FakeClock, step: float) -> None:
+    """Recommendations, scale events, conditions, the unfinished write: at the next cycle all are 15 s older."""
+    ledger = opener.ledger()
+    ledger.follow_clock(clock.moment())
+    keep(ledger, written(rising(0)))
+    ledger.recall([scaler()])
+    ledger.intend([rising(0, size=9)])
+    before = ledger.recall([scaler()])["web"]
+    assert before.unfinished is not None
+    clock.advance(15)
+    clock.step(step)
+    ledger.follow_clock(clock.moment())
+    assert ledger.recall([scaler()])["web"] == before.moved(timedelta(seconds=step))
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_a_step_moves_once_however_often_it_is_read(opener: Opener, clock: FakeClock, *, restart: bool) -> None:
+    """Before it is recorded, after, and by a daemon that is started anew between."""
+    ledger = opener.ledger()
+    cycle(ledger, clock)
+    clock.advance(15)
+    clock.step(HOUR)
+    for expected in (15, 15):
+        ledger.follow_clock(clock.moment())
+        assert ages(ledger.recall([scaler()])["web"], clock) == [expected]
+        if restart:
+            ledger = opener.restart()
+    assert ages(cycle(ledger, clock), clock) == [15]
+    if restart:
+        ledger = opener.restart()
+    clock.advance(15)
+    assert ages(cycle(ledger, clock), clock) == [15]
+
+
+def test_a_step_while_no_daemon_ran_is_followed(opener: Opener, clock: FakeClock) -> None:
+    """The machine was not started anew meanwhile, so its other clock tells how long it was."""
+    cycle(opener.ledger(), clock)
+    opener.close()
+    clock.advance(60)
+    clock.step(HOUR)
+    state = opener.state(moment=clock.moment())
+    assert state.timeline.moved == timedelta(hours=1)
+    assert ages(cycle(state.ledger(FLEET), clock), clock) == [60]
+
+
+def test_time_that_went_by_while_no_daemon_ran_counts(opener: Opener, clock: FakeClock) -> None:
+    cycle(opener.ledger(), clock)
+    opener.close()
+    clock.advance(2 * HOUR)
+    state = opener.state(moment=clock.moment())
+    assert not state.timeline.moved
+    assert ages(cycle(state.ledger(FLEET), clock), clock) == [2 * HOUR]
+
+
+def test_a_step_during_a_cycle_is_the_next_ones(opener: Opener, clock: FakeClock) -> None:
+    """A cycle goes by one look at the clock, from its beginning to its record."""
+    ledger = opener.ledger()
+    ledger.follow_clock(clock.moment())
+    ledger.recall([scaler()])
+    made = decision((clock.now() - START).total_seconds())
+    clock.step(HOUR)
+    save(ledger, made)
+    clock.advance(15)
+    assert ages(cycle(ledger, clock), clock) == [15]
+
+
+def test_every_lane_follows_a_step_once(opener: Opener, clock: FakeClock) -> None:
+    """Also one that has not run since before the step, and one that looked before it and comes to it later."""
+    state = opener.state()
+    ledgers = {name: state.ledger(name) for name in ("one", "two")}
+    for name, ledger in ledgers.items():
+        cycle(ledger, clock, name)
+    clock.advance(10)
+    before = clock.moment()
+    clock.advance(5)
+    clock.step(HOUR)
+    assert ages(cycle(ledgers["one"], clock, "one"), clock) == [15]
+    ledgers["two"].follow_clock(before)
+    (kept,) = ledgers["two"].recall([scaler("two")])["two"].recommendations
+    assert before.now - kept.at == timedelta(seconds=10)
+    for name, ledger in ledgers.items():
+        clock.advance(15)
+        assert ages(cycle(ledger, clock, name), clock) == [45 if name == "two" else 15]
+
+
+def test_one_that_was_away_for_several_steps_follows_them_all(opener: Opener, clock: FakeClock) -> None:
+    """It left the configuration, and came back."""
+    ledger = opener.ledger()
+    cycle(ledger, clock)
+    for step in (HOUR, -2 * HOUR, 30):
+        clock.advance(15)
+        clock.step(step)
+        cycle(ledger, clock, "other")
+    assert ages(cycle(ledger, clock), clock) == [45]
+
+
+def test_sightings_keep_their_age(opener: Opener, clock: FakeClock) -> None:
+    """Else a step back makes every instance young, and HPA passes over the cpu of young ones."""
+    target = scaler().target
+    ledger = opener.ledger()
+    ledger.follow_clock(clock.moment())
+    ledger.recall([scaler()])
+    save(ledger, decision(), sightings={"task-1": Sighting(at(0), True, at(-7))})
+    clock.advance(15)
+    clock.step(HOUR)
+    expected = {target: {"task-1": Sighting(at(HOUR), True, at(HOUR - 7))}}
+    ledger.follow_clock(clock.moment())
+    assert ledger.sightings([target]) == expected
+    assert ledger.sightings([target]) == expected
+    ledger = opener.restart()
+    ledger.follow_clock(clock.moment())
+    assert ledger.sightings([target]) == expected
+
+
+def test_a_state_that_never_saw_a_clock_begins_with_the_first(opener: Opener, clock: FakeClock) -> None:
+    """One that was taken over from an older version."""
+    keep(opener.ledger(), decision(60))
+    state = opener.restart()
+    state.follow_clock(clock.moment())  # a minute before the newest decision
+    history = state.recall([scaler()])["web"]
+    assert history.recommendations == (Recommendation(5, clock.now()),)
