@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config import load
 from autoscaler.config.settings import Settings
@@ -83,7 +84,11 @@ class Daemon:
     """
 
     def __init__(self, options: RunOptions, clock: Clock, logger: Logger) -> None:
-        """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError and Stopping."""
+        """Builds everything and lets no cycle begin.
+
+        Raises ConfigError, AdapterError, StateError, ListenError and Stopping.
+        """
+        memory.return_freed()
         self._options = options
         self._clock = clock
         self._logger = logger
