@@ -10,7 +10,6 @@ from autoscaler.observe.planner.reading import Reading, Shape, read
 from autoscaler.observe.planner.rewrite import Rewriting, rewrite
 from autoscaler.observe.planner.tagged import Unproven
 
-UNREAD: Final = "it has no equality matcher, or one with a control character or an escape in it"
 REFUSED: Final = "it was refused when it was merged"
 APART: Final = 0
 """The part of those that are asked as they are written."""
@@ -32,7 +31,7 @@ class Planner:
     def __init__(self, limits: Limits | None = None) -> None:
         """`limits`: how large a merged query may get."""
         self._limits = limits or Limits()
-        self._readings: dict[Question, Reading | None] = {}
+        self._readings: dict[Question, Reading | str] = {}
         self._proofs: _Proofs = {}
         self._plans: dict[tuple[tuple[Question, ...], frozenset[tuple[Question, int]]], Plan] = {}
 
@@ -64,8 +63,8 @@ class Planner:
         for question in wanted:
             reading = self._read(question)
             part = parts.get(question, -1)
-            if reading is None:
-                yield as_written({(): (question,)}, UNREAD)
+            if isinstance(reading, str):
+                yield as_written({(): (question,)}, reading)
             elif part == APART:
                 yield as_written({(): (question,)}, REFUSED)
             else:
@@ -77,7 +76,7 @@ class Planner:
             choice = choose(same[0].reading.labels, [member.reading.values for member in same])
             yield from queries(same, choice, self._proof(same[0], choice), self._limits)
 
-    def _read(self, question: Question) -> Reading | None:
+    def _read(self, question: Question) -> Reading | str:
         if question not in self._readings:
             self._readings[question] = read(question.prometheus, question.expr)
         return self._readings[question]
