@@ -1,6 +1,7 @@
 """The plan of each cycle, made anew only where the questions changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from autoscaler.observe.plan import Question
@@ -32,13 +33,14 @@ class Planner:
         """`limits`: how large a merged query may get."""
         self._limits = limits or Limits()
         self._readings: dict[Question, Reading | str] = {}
+        self._shapes: dict[Shape, Shape] = {}  # each once: thousands of readings share a few
         self._proofs: _Proofs = {}
         self._plans: dict[tuple[tuple[Question, ...], frozenset[tuple[Question, int]]], Plan] = {}
 
     def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NOBODY) -> Plan:
         """The queries that answer these questions.
 
-        `parts`: which of them are merged with those of the same part only, or not at all (APART); see `bisect.py`.
+        `parts`: which of them are merged with those of the same part only, or not at all (APART); see `refusals.py`.
         """
         wanted = tuple(dict.fromkeys(questions))
         at = wanted, frozenset((question, part) for question, part in parts.items())
@@ -56,6 +58,7 @@ class Planner:
         """Texts and proofs of long ago: a daemon's configuration may change every minute for years."""
         if len(self._readings) > 2 * asked + _SPARE:
             self._readings.clear()
+            self._shapes.clear()
             self._proofs.clear()
 
     def _queries(self, wanted: Sequence[Question], parts: Mapping[Question, int]) -> Iterator[PlannedQuery]:
@@ -78,7 +81,10 @@ class Planner:
 
     def _read(self, question: Question) -> Reading | str:
         if question not in self._readings:
-            self._readings[question] = read(question.prometheus, question.expr)
+            reading = read(question.prometheus, question.expr)
+            if isinstance(reading, Reading):
+                reading = replace(reading, shape=self._shapes.setdefault(reading.shape, reading.shape))
+            self._readings[question] = reading
         return self._readings[question]
 
     def _proof(self, example: Member, choice: Choice) -> Rewriting | str:

@@ -1,34 +1,12 @@
 """Which queries follow one that was refused."""
 
 import random
-from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import APART, Bisection, Outcome, PlannedQuery, Planner, Refusals, bisect, refused
+from autoscaler.observe.planner import Bisection, Outcome, bisect, refused
 from tests.observe.planner.build import each, only, plan
-
-NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
-NOTHING = Refusals({})
-
-
-def fleet(size: int) -> PlannedQuery:
-    return only(plan(each("a{g=$}", *(f"v{number:03}" for number in range(size)))))
-
-
-def questions(queries: tuple[PlannedQuery, ...]) -> set[Question]:
-    return {question for query in queries for question in query.questions}
-
-
-def search(query: PlannedQuery, culprits: AbstractSet[Question], budget: int = 40) -> tuple[Bisection, list[str]]:
-    """The search to its end, against a server that refuses what has a culprit in it; and what it was asked."""
-    state, asked = bisect(query, budget), []
-    while found := state.next:
-        asked.append(found.expr)
-        state = state.after(Outcome.REFUSED if culprits & set(found.questions) else Outcome.ANSWERED)
-    return state, asked
+from tests.observe.planner.searching import fleet, questions, search
 
 
 def test_the_one_at_fault_is_found_and_the_others_are_answered() -> None:
@@ -101,49 +79,6 @@ def test_each_member_ends_up_in_one_place(seed: int) -> None:
     assert sorted(ends) == sorted(query.questions)
 
 
-def test_a_culprit_is_asked_alone_for_ten_minutes() -> None:
-    query = fleet(8)
-    culprit = list(query.questions)[3]
-    refusals = NOTHING.found(search(query, {culprit})[0], NOW)
-    assert refusals.parts(NOW + timedelta(minutes=9, seconds=59)) == {culprit: APART}
-    assert refusals.parts(NOW + timedelta(minutes=10)) == {}
-
-
-def test_many_at_fault_are_found_over_some_cycles_while_the_others_are_answered() -> None:
-    """Those that were answered once no longer depend on a search that goes on."""
-    every = list(fleet(200).questions)
-    culprits, refusals, planner = set(every[50:120]), NOTHING, Planner()
-    answered: list[int] = []
-    for _ in range(20):
-        count = 0
-        for query in planner.plan(every, refusals.parts(NOW)).queries:
-            if not culprits & set(query.questions):
-                count += len(list(query.questions))
-            elif query.form:
-                state = search(query, culprits)[0]
-                count += len(questions(state.answered))
-                refusals = refusals.found(state, NOW)
-        answered.append(count)
-        if count == 130:
-            break
-    assert answered == sorted(answered)
-    assert answered[-1] == 130, answered
-    assert len(answered) < 8
-
-
-def test_halves_that_are_answered_stay_halves_when_nobody_is_at_fault() -> None:
-    """Else the whole would be refused in every cycle."""
-    query = fleet(8)
-    refusals = NOTHING.found(search(query, frozenset())[0], NOW)
-    again = Planner().plan(list(query.questions), refusals.parts(NOW)).queries
-    assert [len(each.members) for each in again] == [4, 4]
-
-
-def test_what_is_over_is_forgotten() -> None:
-    refusals = NOTHING.kept_apart((fleet(4),), NOW).kept_apart((fleet(2),), NOW + timedelta(hours=1))
-    assert len(refusals.until) == 2
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "error", "expected"),
     [
@@ -152,6 +87,8 @@ def test_what_is_over_is_forgotten() -> None:
         (422, "422", "cannot execute query: duplicate time series", Outcome.REFUSED),
         (422, "execution", "query processing would load too many samples into memory", Outcome.FAILED),
         (422, "execution", "the query exceeded the maximum number of series", Outcome.FAILED),
+        (422, "execution", 'found duplicate series for the match group {asg="too many \\"limit"}', Outcome.REFUSED),
+        (422, "422", "cannot select more than -search.maxSamplesPerQuery=1000", Outcome.FAILED),
         (503, "timeout", "query timed out in query execution", Outcome.FAILED),
         (503, "execution", "anything", Outcome.FAILED),
         (429, "too_many_requests", "slow down", Outcome.FAILED),
