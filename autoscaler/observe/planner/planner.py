@@ -89,6 +89,8 @@ class Planner:
 
     def _proof(self, example: Member, choice: Choice) -> Rewriting | str:
         """How expressions like this one are written at once, or why they are not."""
+        if not choice.open:  # they are the same, but for their quotes
+            return ALONE
         reading = example.reading
         at = reading.shape, choice.open
         if at not in self._proofs:

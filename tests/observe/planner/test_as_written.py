@@ -80,4 +80,4 @@ def test_what_nothing_is_like_is_asked_as_it_is() -> None:
 
 def test_what_would_be_too_long_is_asked_as_it_is() -> None:
     query, long = plan(each("a{g=$}", "x", "y", "z" * 100), Limits(text_bytes=50)).queries
-    assert (query.expr, long.reason) == ('a{g=~"x|y"}', "it would be too long")
+    assert (query.expr, long.reason) == ('a{g=~"x|y"}', "merged, it would be too long")

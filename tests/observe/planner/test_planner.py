@@ -40,7 +40,7 @@ def test_two_spellings_of_one_question_share_an_answer() -> None:
 
 def test_two_spellings_and_nothing_else_are_asked_once_whatever_they_are() -> None:
     query = only(plan([ask("absent(a{g='x'})"), ask('absent(a{g="x"})')]))
-    assert (query.expr, query.form) == ("absent(a{g='x'})", None)
+    assert (query.expr, query.form, query.reason) == ("absent(a{g='x'})", None, "no other question is written like it")
     assert len(list(query.questions)) == 2
 
 

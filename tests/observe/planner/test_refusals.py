@@ -59,4 +59,4 @@ def test_a_member_that_is_too_large_is_alone_after_some_cycles() -> None:
         queries = planner.plan(every, refusals.parts(NOW)).queries
         large = next(query for query in queries if every[99] in query.questions)
         refusals = refusals.too_large(large, NOW)
-    assert (large.expr, len(queries)) == (every[99].expr, 9)
+    assert (large.expr, len(queries)) == (every[99].expr, 8)
