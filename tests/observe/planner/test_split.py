@@ -81,12 +81,6 @@ def test_a_number_in_place_of_nothing_is_given_to_who_has_nothing() -> None:
     assert answers("sum(a{g=$}) or vector(0)", result) == [[({}, 0.0)], [({}, 3.0)]]
 
 
-def test_warnings_belong_to_all() -> None:
-    questions = each("a{g=$}", "api", "web")
-    found = split(only(plan(questions)), vector(point(1.0, g="web"), warnings=("a store is gone",))).answers
-    assert [found[question].warnings for question in questions] == [("a store is gone",)] * 2
-
-
 def test_two_spellings_get_the_same_answer() -> None:
     one, two = ask("a{g='x'}"), ask('a{g="x"}')
     found = split(only(plan([one, two, ask('a{g="y"}')])), vector(point(1.0, g="x"))).answers
