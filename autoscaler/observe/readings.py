@@ -12,7 +12,10 @@ from autoscaler.observe.join import join, of_container
 from autoscaler.observe.plan import question, request_query
 from autoscaler.observe.result import Point, ResultType, milli
 from autoscaler.quantity import Milli, format_duration
+from autoscaler.text import plain
 
+_LONGEST_LIST: Final = 256
+"""Bytes that are shown of an instance's samples: each of thousands of instances may have too many."""
 _REMEDY: Final = {
     ResultType.SCALAR: "a scalar names no instance; drop scalar(), or use it with an External or Object metric",
     ResultType.STRING: "a string is not a number",
@@ -38,7 +41,7 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
     except MetricError as error:
         return MetricError(str(error))  # without the frames that the traceback keeps alive
     except Exception as error:  # noqa: BLE001 - an answer that nobody foresaw must not cost the other autoscalers theirs
-        return MetricError(f"could not be read: {named(error)}; this is a bug, report it")
+        return MetricError(f"could not be read: {named(error)}; this is a bug, please report it")
 
 
 def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:
@@ -105,7 +108,9 @@ def instance_samples(
         elif ages is not None and not fresh:
             dropped.append(f"{name}: {ages.problem(mine[0])}")
         else:
-            dropped.append(f"{name}: has {len(fresh)} samples where one is needed: {_some(fresh)}")
+            dropped.append(
+                f"{name}: has {len(fresh)} samples where one is needed: {plain(_some(fresh), _LONGEST_LIST)}"
+            )
     return InstanceSamples(samples, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 
