@@ -1,4 +1,4 @@
-"""A third party's adapter whose targets live in its memory, installed for one daemon: what is measured is the daemon."""
+"""A third party's adapter whose targets live in its memory, installed for one daemon."""
 
 import sys
 from pathlib import Path
