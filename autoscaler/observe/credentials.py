@@ -8,6 +8,7 @@ from requests.auth import AuthBase, HTTPBasicAuth
 
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
+from autoscaler.target.files import read_secret
 from autoscaler.target.http.errors import words
 
 
@@ -44,7 +45,7 @@ def _login(url: str) -> tuple[str, str] | None:
 
 def _secret(file: Path, key: str) -> str:
     try:
-        secret = file.read_text().strip()
+        secret = read_secret(file)
     except (OSError, UnicodeDecodeError) as error:
         raise MetricError(f"cannot be asked: {key} {file}: {words(error)}") from None
     if not secret or not secret.isprintable():
