@@ -33,6 +33,8 @@ _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
 _UPKEEP_SECONDS: Final = 5.0
 """How often the state is held against other daemons: several times before they count it as left behind."""
+_LOGGED_PROBLEMS: Final = 100
+"""Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -203,8 +205,8 @@ class Daemon:
         if self._ready:
             self._service.reloading()
         problems = [*self._follow_file(), *web.reload()]
-        for problem in problems:
-            self._logger.error("reload_failed", error=problem)
+        for problem in problems[:_LOGGED_PROBLEMS]:
+            self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
             self._metrics.reload_failed()
         else:

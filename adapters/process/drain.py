@@ -11,6 +11,7 @@ It ends by itself when the last worker has. Only the standard library, and littl
 
 import fcntl
 import os
+import resource
 import select
 import stat
 import sys
@@ -113,6 +114,8 @@ def main(folder: Path, log_bytes: int) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for each worker
     Drain(folder, log_bytes).run()
 
 

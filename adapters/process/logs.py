@@ -19,6 +19,8 @@ KEPT_LOGS = 10
 
 _HELD_SECONDS = 1.0
 _HELD_AT_MOST_SECONDS = 30.0
+_MOST_HELD = 100
+"""However many workers start at once: the daemon has other uses for its file descriptors."""
 
 
 class _Held:
@@ -33,6 +35,10 @@ class _Held:
         """Keep it open until it has been read."""
         with self._lock:
             self._pipes[number] = folder, time.monotonic()
+            if len(self._pipes) > _MOST_HELD:
+                oldest = next(iter(self._pipes))
+                os.close(oldest)
+                del self._pipes[oldest]
 
     def release(self, folder: Path, *, unread: bool = False) -> None:
         """Close a folder's pipes that have been read, or for which nobody came; `unread`: all of them."""
