@@ -23,6 +23,8 @@ MOST_MEBIBYTES: Final = 2_500
 """A daemon that takes more is killed before it takes the machine."""
 _DESCRIPTORS: Final = 1_024
 """The usual soft limit, and systemd's."""
+NOT_JSON: Final = "line that is not JSON"
+"""Counted as an event."""
 _LISTENING_SECONDS: Final = 60.0
 UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """C0 without tab and line feed, DEL, C1, and what turns the direction of writing."""
@@ -101,7 +103,10 @@ class Stretch:
         self.lines += 1
         self.size += len(line)
         self.longest = max(self.longest, len(line))
-        entry: Mapping[str, Any] = json.loads(line)
+        try:
+            entry: Mapping[str, Any] = json.loads(line)
+        except ValueError:
+            entry = {"event": NOT_JSON, "error": line.decode(errors="replace")}
         self.events[entry["event"]] += 1
         self.unprintable += any(UNPRINTABLE.search(text) is not None for text in _texts(entry))
         if entry["event"] == "decision":
