@@ -1,43 +1,69 @@
-"""One reconcile cycle, on one screen. Each stage takes frozen values and returns frozen values."""
+"""One reconcile cycle, on one screen. Each stage takes frozen values and returns frozen values.
+
+A stage that fails for one autoscaler leaves that one out of what follows; the others go on.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from autoscaler.decide import conclude, decide
+from autoscaler.isolation import each, without
 from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome
 
 
 class Ports(Protocol):
-    """What the cycle needs of the world. Mappings are keyed by the autoscaler's name and hold every one asked for."""
+    """What the cycle needs of the world. Mappings are keyed by the autoscaler's name."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         """One batch: every distinct query once, every target once. A failure is a value in an observation."""
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        """What each remembers. Raises StateError."""
+        """What each remembers. Raises StateError; looking up one whose record is damaged raises its own."""
 
-    def intend(self, decisions: Sequence[Decision]) -> None:
-        """Commit what is about to be written, in one transaction. Raises StateError: then nothing is written."""
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        """Commit what is about to be written, in one transaction. Raises StateError: then nothing is written.
+
+        Returns whose could not be committed, and why: those are not written.
+        """
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         """Write each decision that has a change, or in a dry run propose it. Keys: those with a change."""
 
-    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        """Commit what came of it, in one transaction. Raises StateError."""
+    def record(
+        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
+        """Commit what came of it, in one transaction. Raises StateError.
+
+        Returns whose could not be committed, and why: what was intended for them stays an unfinished write.
+        """
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Tell the back ends that keep a record of decisions what was not written. Nothing depends on it."""
 
 
-def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Sequence[Decision]:
-    """The concluded decisions of one cycle, in the order of `scalers`. Raises StateError."""
+class Reconciled(NamedTuple):
+    """What one cycle came to."""
+
+    decisions: Sequence[Decision]
+    """Concluded and recorded, in the order of the autoscalers."""
+    broken: Mapping[str, Exception]
+    """Autoscaler's name -> what was raised for it: it has no decision."""
+    unrecorded: Mapping[str, Outcome]
+    """Of those, what a write came to that is not recorded."""
+
+
+def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Reconciled:
+    """One cycle of `scalers`. Raises StateError, and what a port itself raised: that concerns them all."""
+    broken = dict[str, Exception]()
     observed = ports.observe(scalers, call)
     history = ports.recall(scalers)
     seen = observed.observations
-    decisions = [decide(scaler, seen[scaler.name], history[scaler.name], call.now) for scaler in scalers]
-    ports.intend(decisions)  # committed before the first write
-    outcomes = ports.act(decisions, call)
-    concluded = [conclude(decision, outcomes.get(decision.name)) for decision in decisions]
-    ports.record(scalers, observed, concluded)
-    ports.announce(concluded, call)
-    return concluded
+    decisions = each(scalers, lambda one: decide(one, seen[one.name], history[one.name], call.now), broken)
+    broken |= ports.intend(decisions)  # committed before the first write
+    intended = without(decisions, broken)
+    outcomes = ports.act(intended, call)
+    concluded = each(intended, lambda made: conclude(made, outcomes.get(made.name)), broken)
+    broken |= ports.record(scalers, observed, concluded)
+    recorded = without(concluded, broken)
+    ports.announce(recorded, call)
+    return Reconciled(recorded, broken, {name: outcomes[name] for name in broken if name in outcomes})

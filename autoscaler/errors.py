@@ -45,6 +45,10 @@ class TargetUnavailable(TargetError):
     """
 
 
+class TargetDeferred(TargetUnavailable):
+    """There was no time left, or no budget of requests, for a write: nothing was sent, and it goes first next cycle."""
+
+
 class TargetForbidden(TargetError):
     """The back end refused our credentials: surface it, a retry cannot help before they are changed."""
 

@@ -51,14 +51,16 @@ class _Ports:
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         return self.ledger.recall(scalers)
 
-    def intend(self, decisions: Sequence[Decision]) -> None:
-        self.ledger.intend(decisions)
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        return self.ledger.intend(decisions)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         return self.actuator.act(decisions, call)
 
-    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
+    def record(
+        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
+        return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self.actuator.announce(decisions, call)
@@ -102,8 +104,8 @@ class _Built:
 class _Connected:
     wanted: _Wanted
     built: _Built
-    metered: Adapter
     connection: Connection
+    actuator: Actuator
     ledger: Ledger
     lane: Lane
     scalers: Sequence[Autoscaler]
@@ -112,12 +114,17 @@ class _Connected:
     def stuck(self) -> bool:
         """Whether its lane, or its adapter in a thread of its own, hangs too long to be waited for."""
         shortest = min(self.lane.periods, default=None)
-        overdue = 0.0 if shortest is None else self.connection.overdue_seconds() / shortest.total_seconds()
+        calls = max(self.connection.overdue_seconds(), self.actuator.overdue_seconds())
+        overdue = 0.0 if shortest is None else calls / shortest.total_seconds()
         return max(self.lane.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
+
+    def overdue_seconds(self) -> float:
+        """How far past its deadline is what hangs longest; 0: nothing does."""
+        return max(self.lane.overdue_seconds(), self.connection.overdue_seconds(), self.actuator.overdue_seconds())
 
     def ended(self) -> bool:
         """Whether no thread is in it any more."""
-        return not self.lane.running() and not self.connection.calling()
+        return not (self.lane.running() or self.connection.calling() or self.actuator.writing())
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +260,7 @@ class Runtime:
         except StateError as failure:
             self._let_go([built.adapter])
             return failure
-        overdue = max(have.lane.overdue_seconds(), have.connection.overdue_seconds())
+        overdue = have.overdue_seconds()
         del self._connected[name]
         self._end([have], wait=False)
         self._connect(name, _Waiting(have.wanted, built, have.scalers, have.sources), ledger, missed=have.lane.missed)
@@ -307,7 +314,8 @@ class Runtime:
         lane = Lane(name, self._clock, self._logger, self._report)
         lane.missed = missed
         connection = Connection(name, adapter, self._clock, self._logger)
-        have = _Connected(coming.wanted, built, adapter, connection, ledger, lane, coming.scalers, coming.sources)
+        actuator = Actuator({name: adapter}, self._clock, self._logger, ledger.is_current)
+        have = _Connected(coming.wanted, built, connection, actuator, ledger, lane, coming.scalers, coming.sources)
         lane.assign(self._work(have))
         self._connected[name] = have
         self.lanes.add(lane)
@@ -315,8 +323,7 @@ class Runtime:
     def _work(self, have: _Connected) -> Work:
         name = have.lane.name
         observer = Observer(have.sources, {name: have.connection}, self._clock, self._logger, self._metrics)
-        actuator = Actuator({name: have.metered}, self._clock, self._logger, have.ledger.is_current)
-        ports = _Ports(observer, have.ledger, actuator)
+        ports = _Ports(observer, have.ledger, have.actuator)
         return Work.of(have.scalers, ports, partial(have.ledger.follow, tuple(have.scalers)), observer.close)
 
     def _end(self, gone: Collection[_Connected], *, wait: bool = True) -> None:

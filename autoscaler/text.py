@@ -1,5 +1,6 @@
 """Texts from outside: what a server, a manifest or a worker says, made harmless before anybody shows or keeps it."""
 
+import re
 import unicodedata
 from typing import Final
 
@@ -8,14 +9,25 @@ MOST_SAID_BYTES: Final = 1024
 
 
 def plain(text: str, most: int = MOST_SAID_BYTES) -> str:
-    """One printable line of at most `most` bytes of UTF-8; what was cut off is shown by an ellipsis.
+    """One printable line of at most `most` bytes of UTF-8, without credentials; an ellipsis shows what was cut off.
 
-    Costs no more than `most`, however long `text` is.
+    Costs no more than twice `most`, however long `text` is.
     """
-    line = clean(text[:most])
-    if len(text) <= most and len(line.encode()) <= most:
+    begin = text[: 2 * most]
+    if len(begin) < len(text):
+        begin = _UNFINISHED.sub(r"\1", begin)  # where the @ may be that would show a password to be one
+    line = clean(masked(begin))
+    if len(begin) == len(text) and len(line.encode()) <= most:
         return line
     return line.encode()[: most - len(_CUT.encode())].decode(errors="ignore") + _CUT
+
+
+def masked(text: str) -> str:
+    """Without `user:password@` in every URL, up to the last @ before its path: passwords may hold one too.
+
+    Also in URLs without a scheme, in those that JSON has escaped, and in those inside another URL (`%2F%2F`).
+    """
+    return _LOGIN.sub(lambda found: found[1] or found[2] or found[3], text) if "@" in text or "%" in text else text
 
 
 def clean(text: str) -> str:
@@ -33,3 +45,11 @@ def _shown(character: str) -> str:
 
 
 _CUT: Final = "…"
+_SLASHES: Final = r"(//|\\/\\/|%(?:25)*2F%(?:25)*2F)"
+_LOGIN: Final = re.compile(
+    r"(//)[^/ \t\r\n]*@"
+    r"|(\\/\\/)(?:(?!\\/)[^/ \t\r\n])*@"
+    r"|((%(?:25)*2F)\4)(?:(?!\4)[^/ \t\r\n])*(?:@|%(?:25)*40)",
+    re.IGNORECASE,
+)
+_UNFINISHED: Final = re.compile(rf"{_SLASHES}[^/ \t\r\n]*\Z", re.IGNORECASE)

@@ -1,9 +1,11 @@
 """Whatever a server says is one bounded line before anybody shows or keeps it."""
 
+import time
+
 import pytest
 
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.text import MOST_SAID_BYTES, clean, plain
+from autoscaler.text import MOST_SAID_BYTES, clean, masked, plain
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,47 @@ def test_an_error_of_an_adapter_or_a_query_is_one_bounded_line(error: type[Excep
     message = str(error("\x1b[2J\n" + "x" * 1_000_000))
     assert message.startswith("\\x1b[2J x")
     assert len(message.encode()) <= 2048
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://u:p@ss@host/x@y", "http://host/x@y"),
+        ("HTTPS://token@host:1", "HTTPS://host:1"),
+        ("postgresql+psycopg://u:p@h/d", "postgresql+psycopg://h/d"),
+        ("at //u:p@host.", "at //host."),
+        ("http://u:p%40ss@[::1]:3/", "http://[::1]:3/"),
+        ("a http://u:p@h, http://v:q@i,http://w:r@j", "a http://h, http://i,http://j"),
+        ("via?to=http%3A%2F%2Fu%3Ap%40ss%40host%2Fpath%40x", "via?to=http%3A%2F%2Fhost%2Fpath%40x"),
+        ("http%253a%252f%252fu%253ap%2540host", "http%253a%252f%252fhost"),
+        (r'{"url":"http:\/\/u:p@h\/x@y"}', r'{"url":"http:\/\/h\/x@y"}'),
+        ("mail a@b, see http://host/a@b", "mail a@b, see http://host/a@b"),
+        ("http://u:p%20\x1b@host", "http://host"),
+    ],
+)
+def test_a_url_is_shown_without_its_credentials(text: str, shown: str) -> None:
+    """Passwords hold an @, schemes come in any case, and proxies quote one URL inside another."""
+    assert masked(text) == shown
+    assert plain(text) == shown
+
+
+@pytest.mark.parametrize("length", [10, 900, 1100, 2030, 2040, 3000, 100_000])
+@pytest.mark.parametrize("slashes", ["//", r"\/\/", "%2F%2F"])
+def test_what_is_cut_off_lays_no_password_open(length: int, slashes: str) -> None:
+    """The @ that shows it to be one may be beyond the cut."""
+    for begin in ("", "x" * 500, "x" * 1000, "x" * 1500, "x" * 2040):
+        assert "hunter" not in plain(f"{begin} http:{slashes}u:{'hunter' * (length // 6)}@host/x")
+
+
+@pytest.mark.parametrize("text", ["/", "//@", "%2F", "%2F%2Fa", r"\/", "%25", "//%2F%2F", "//a "])
+def test_a_text_made_to_be_searched_for_long_is_not(text: str) -> None:
+    """A search that grew with the square of the text would take minutes."""
+    started = time.process_time()
+    masked(text * 200_000 + "@")
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("error", [MetricError, TargetUnavailable])
+def test_an_error_holds_no_credentials_of_a_url(error: type[Exception]) -> None:
+    """A server may send back the URL that it was asked for, and a client library name the environment's proxy."""
+    assert str(error("cannot connect to proxy http://u:p@ss@proxy:3128")) == "cannot connect to proxy http://proxy:3128"

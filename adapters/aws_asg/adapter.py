@@ -39,6 +39,9 @@ class AwsAsg:
 
     Settings: ClassVar = AwsSettings
     target_keys: ClassVar[frozenset[str]] = frozenset({"victims"})
+    concurrent_writes: ClassVar[int] = 8
+    """A write takes two or three requests, one after another; so many writes at a time spend the account's budget of
+    requests even where each takes a second."""
 
     @staticmethod
     def target_problem(target: TargetRef, settings: AwsSettings) -> str | None:  # noqa: ARG004 - the contract's

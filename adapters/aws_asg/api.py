@@ -1,6 +1,7 @@
 """Requests to Auto Scaling, EC2 and STS: signed by boto3, ended by the deadline, each failure a TargetError."""
 
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from adapters.aws_asg.http_client import HttpClient
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refusals import Busy, Throttled
 from adapters.aws_asg.settings import AwsSettings
-from autoscaler.target import AdapterError, Call, Clock, TargetUnavailable
+from autoscaler.target import AdapterError, Call, Clock, TargetDeferred
 
 _ATTEMPTS: Final = 3
 """As in botocore's standard mode, whose own retries are off: they know no deadline and no shared budget."""
@@ -31,18 +32,22 @@ _SESSION_NAME: Final = "prometheus-autoscaler"
 
 
 class AwsApi:
-    """One connection to one account in one region. Nothing is sent before the first call."""
+    """One connection to one account in one region, for several threads. Nothing is sent before the first call."""
 
     def __init__(self, name: str, settings: AwsSettings, clock: Clock) -> None:
         """Raises AdapterError for a profile that does not exist and where no region is known."""
         self._settings = settings
         self._clock = clock
-        self._deadline = 0.0
+        self._of_thread = threading.local()
+        """`deadline`: of the call that the thread is at."""
         self._session = _session(name, settings)
         self.region: Final[str] = _region(name, settings, self._session)
         bundle = self._session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")  # as botocore
         self._http_client = HttpClient(bundle or True, self._left)
         self._session.register("before-send", self._http_client.send)
+        self._making = (
+            threading.Lock()
+        )  # guards all that follows: boto3's clients serve any thread, its sessions do not
         self._clients: dict[str, Any] = {}
         self._role: Raw | None = None
         self._budget: Budget | None = None
@@ -54,7 +59,7 @@ class AwsApi:
 
         `operation` is boto3's method. A write is tried again only where it was certainly not done. Raises TargetError.
         """
-        self._deadline = call.deadline
+        self._of_thread.deadline = call.deadline
         retrying = Retrying(
             retry=retry_if_exception_type(Throttled if write else Busy),
             stop=stop_after_attempt(_ATTEMPTS) | stop_before_delay(max(self._left(), 0.0)),
@@ -84,41 +89,46 @@ class AwsApi:
 
     def _once(self, service: str, operation: str, call: Call, write: bool, parameters: Mapping[str, Any]) -> Raw:
         where = f"AWS {self.region}, {operation}"
-        client = self._client(service, call)
-        if self._budget is None:
-            self._budget = shared_budget(self._settings.endpoint_url, self._account(), self.region)
-        self._wait(self._budget, where)
+        client, budget = self._client(service, call)
+        self._wait(budget, where)
         try:
             answer: Raw = getattr(client, operation)(**parameters)
         except Exception as error:  # also what urllib3 raises through botocore
             found = failure(where, error, expired=self._left() <= 0, write=write)
             if isinstance(found, Throttled):
-                self._budget.throttled(self._clock.monotonic())
+                budget.throttled(self._clock.monotonic())
             raise found from error
-        self._budget.succeeded()
+        budget.succeeded()
         return answer
 
     def _wait(self, budget: Budget, where: str) -> None:
         left = self._left()
         if left <= 0:
-            raise TargetUnavailable(f"{where}: the cycle's deadline has passed; nothing was sent")
+            raise TargetDeferred(f"{where}: the cycle's deadline has passed; nothing was sent")
         wait = budget.reserve(self._clock.monotonic(), left)
         if wait is None:
-            raise TargetUnavailable(
+            raise TargetDeferred(
                 f"{where}: the account's budget of requests leaves none before the cycle's deadline; nothing was sent"
             )
         if wait:
             time.sleep(wait)
 
-    def _client(self, service: str, call: Call) -> Any:
-        if self._left() <= 0:
-            raise TargetUnavailable(f"AWS {self.region}: the cycle's deadline has passed; nothing was sent")
-        if self._settings.role_arn is not None and self._is_old(call.now):
-            self._clients.clear()
-            self._role = self._assume(self._settings.role_arn)
-        if service not in self._clients:
-            self._clients[service] = self._build(service, self._role)
-        return self._clients[service]
+    def _client(self, service: str, call: Call) -> tuple[Any, Budget]:
+        """A boto3 client with credentials that last, and the budget of their account."""
+        left = self._left()
+        if left <= 0 or not self._making.acquire(timeout=left):
+            raise TargetDeferred(f"AWS {self.region}: the cycle's deadline has passed; nothing was sent")
+        try:
+            if self._settings.role_arn is not None and self._is_old(call.now):
+                self._clients.clear()
+                self._role = self._assume(self._settings.role_arn)
+            if service not in self._clients:
+                self._clients[service] = self._build(service, self._role)
+            if self._budget is None:
+                self._budget = shared_budget(self._settings.endpoint_url, self._account(), self.region)
+            return self._clients[service], self._budget
+        finally:
+            self._making.release()
 
     def _is_old(self, now: datetime) -> bool:
         expires: datetime | None = self._role["Expiration"] if self._role is not None else None
@@ -161,7 +171,8 @@ class AwsApi:
         return getattr(credentials, "account_id", None)
 
     def _left(self) -> float:
-        return self._deadline - self._clock.monotonic()
+        deadline: float = self._of_thread.deadline
+        return deadline - self._clock.monotonic()
 
 
 def _session(name: str, settings: AwsSettings) -> Any:

@@ -64,8 +64,8 @@ class Breaker:
 
     def tried(self, group: str, now: datetime) -> None:
         """A scale-out was written: if the circuit was open and this the try, it is open again."""
-        if group in self._open:
-            self._open[group].until = now + self._settings.retry_after
+        if (state := self._open.get(group)) is not None:
+            state.until = now + self._settings.retry_after
 
     def _launches(self, group: str, call: Call) -> list[Raw]:
         """Those that have ended since the group was last whole, the newest first."""

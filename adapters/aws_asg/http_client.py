@@ -39,12 +39,12 @@ class HttpClient:
     def send(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
         """The answer; a handler of `before-send`. Raises botocore's HTTPClientError."""
         origin = "/".join(request.url.split("/", 3)[:3])
-        if origin not in self._sessions:
+        session = self._sessions.get(origin)
+        if session is None:
             proxies = get_environ_proxies(request.url)
-            self._sessions[origin] = _Session(
-                self._pools, verify=self._verify, proxies=proxies, timeout=_ENOUGH_SECONDS
-            )
-        return self._sessions[origin].send(request)
+            made = _Session(self._pools, verify=self._verify, proxies=proxies, timeout=_ENOUGH_SECONDS)
+            session = self._sessions.setdefault(origin, made)  # of two threads that made one, both use the first
+        return session.send(request)
 
     def close(self) -> None:
         """Close idle connections."""

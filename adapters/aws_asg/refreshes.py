@@ -42,7 +42,8 @@ class Refreshes:
 
     def look_again(self, observed: Collection[str], call: Call) -> None:
         """Ask for some of the groups that had one. Raises TargetError."""
-        self._known = {group: reason for group, reason in self._known.items() if group in observed}
+        known = self._known.copy()  # a write that hangs may add to it at this moment
+        self._known = {group: reason for group, reason in known.items() if group in observed}
         for group in list(self._known)[:_GROUPS_A_CYCLE]:
             self._ask(group, call)
 

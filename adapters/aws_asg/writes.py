@@ -5,6 +5,7 @@ third size has. Kept in the adapter's memory, so that a restart does not forget 
 """
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -37,7 +38,7 @@ class Write:
 
 
 class Writes:
-    """By the group's name."""
+    """By the group's name; for several threads, each group's for one at a time."""
 
     def __init__(self, connection: str, memory: AdapterMemory, old_file: Path, logger: Logger) -> None:
         """`connection`: the adapter's name in the configuration. `old_file`: where 0.1.0 kept them."""
@@ -45,20 +46,22 @@ class Writes:
         self._memory = memory
         self._old_file = old_file
         self._logger = logger
+        self._lock = threading.RLock()  # held while something is saved: what is saved last is what is remembered
         self._writes: dict[str, Write] = {}
         self._loaded = False
-        self._previous: Write | None = None
-        """What the last write took the place of."""
+        self._previous: dict[str, Write | None] = {}
+        """What the last write of each group took the place of."""
 
     def load(self) -> None:
         """Recall what was written before a restart; once. Raises StateError."""
-        if self._loaded:
-            return
-        for target, values in self._memory.load().items():
-            self._recall(target.name, values)
-        if self._old_file.exists():
-            self._take_over(self._old_file)
-        self._loaded = True
+        with self._lock:
+            if self._loaded:
+                return
+            for target, values in self._memory.load().items():
+                self._recall(target.name, values)
+            if self._old_file.exists():
+                self._take_over(self._old_file)
+            self._loaded = True
 
     def _take_over(self, file: Path) -> None:
         try:
@@ -77,49 +80,56 @@ class Writes:
 
     def size(self, name: str, reported: int, now: datetime) -> int:
         """The group's size, when AWS reports this one."""
-        write = self._writes.get(name)
-        if write is None:
+        with self._lock:
+            write = self._writes.get(name)
+            if write is None:
+                return reported
+            if write.lasts(now) and reported in write.passed:
+                return write.size
+            self._writes[name] = replace(write, passed=())  # seen, or overtaken: from now on AWS is believed
             return reported
-        if write.lasts(now) and reported in write.passed:
-            return write.size
-        self._writes[name] = replace(write, passed=())  # seen, or overtaken: from now on AWS is believed
-        return reported
 
     def has(self, name: str, change: str) -> bool:
         """Whether this decision was written, or begun to be, lately."""
-        return name in self._writes and self._writes[name].change == change
+        write = self._writes.get(name)
+        return write is not None and write.change == change
 
     def ended(self, name: str) -> frozenset[str]:
         """Instances ended by it lately: a read may still show them in service."""
-        return frozenset(self._writes[name].ended) if name in self._writes else frozenset()
+        write = self._writes.get(name)
+        return frozenset() if write is None else frozenset(write.ended)
 
     def remember(self, name: str, change: str, before: int, size: int, now: datetime, ended: str | None = None) -> None:
         """Before the write is sent. Raises StateError where it cannot be kept: then it must not be sent."""
-        self._drop_old(now)
-        self._previous = previous = self._writes.get(name)
-        passed = (*(previous.passed if previous else ()), before)
-        gone = (*(previous.ended if previous else ()), *((ended,) if ended else ()))
-        self._writes[name] = Write(change, passed, size, now.isoformat(), gone)
-        try:
-            self._save(name)
-        except StateError:
-            self._restore(name)
-            raise
+        with self._lock:
+            self._drop_old(now)
+            self._previous[name] = previous = self._writes.get(name)
+            passed = (*(previous.passed if previous else ()), before)
+            gone = (*(previous.ended if previous else ()), *((ended,) if ended else ()))
+            self._writes[name] = Write(change, passed, size, now.isoformat(), gone)
+            try:
+                self._save(name)
+            except StateError:
+                self._restore(name)
+                raise
 
     def forget(self, name: str) -> None:
         """What was remembered last was certainly not done: what was before it holds again."""
-        self._restore(name)
-        self._try_to_save(name)
+        with self._lock:
+            self._restore(name)
+            self._try_to_save(name)
 
     def _restore(self, name: str) -> None:
-        if self._previous is None:
-            del self._writes[name]
+        previous = self._previous.pop(name, None)
+        if previous is None:
+            self._writes.pop(name, None)
         else:
-            self._writes[name] = self._previous
+            self._writes[name] = previous
 
     def _drop_old(self, now: datetime) -> None:
         for name in [name for name, write in self._writes.items() if not write.lasts(now)]:
             del self._writes[name]
+            self._previous.pop(name, None)
             self._try_to_save(name)
 
     def _try_to_save(self, name: str) -> None:

@@ -100,7 +100,7 @@ class Process:
         workers = [worker for worker in pool.workers if worker.identity is not None]
         return TargetState(
             replicas=pool.size,
-            status_replicas=len(workers),
+            status_replicas=sum(not worker.stopping for worker in workers),
             instances=tuple(map(_instance, workers)),
             limits=_limits(settings),
             hold=_hold(target.name, settings, upkeep),

@@ -1,28 +1,23 @@
-"""Carries decisions out through the adapters, one after another, until the batch's deadline."""
+"""Carries decisions out through the adapters, as many at a time as they take, until the batch's deadline."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import cast
 
+from autoscaler.act.turns import Turns, Write
+from autoscaler.act.writers import Job, Writers
 from autoscaler.clock import Clock
-from autoscaler.errors import StaleLedger, TargetError, TargetUnavailable, named
+from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable, named
 from autoscaler.logger import Logger
-from autoscaler.model import (
-    Call,
-    Conflict,
-    Decision,
-    Held,
-    Outcome,
-    Proposed,
-    ScaleChange,
-    TargetRef,
-    Unchanged,
-    Written,
-)
-from autoscaler.target import Adapter, Announces
+from autoscaler.model import Call, Conflict, Decision, Held, Outcome, Proposed, TargetRef, Unchanged, Written
+from autoscaler.target import Adapter, Announces, concurrent_writes
 
 
 class Actuator:
-    """Stands behind `cycle.Ports.act` and `announce`. Whatever an adapter does, each change has an outcome."""
+    """Stands behind `cycle.Ports.act` and `announce`. Whatever an adapter does, each change has one outcome.
+
+    It serves one lane as long as that lives, for it remembers whose write has waited and which one hangs.
+    """
 
     def __init__(
         self,
@@ -33,24 +28,36 @@ class Actuator:
     ) -> None:
         """`adapters`: connections by name; a decision's target names the one that is written through.
 
-        `is_current`: whether this lane may still write to a target, or another one has taken over.
+        `is_current`: whether this lane may still write to a target, or another one has taken over. From any thread.
         """
         self._adapters = adapters
         self._clock = clock
         self._logger = logger
         self._is_current = is_current
+        self._turns = Turns()
+        self._writers = Writers(min(map(concurrent_writes, adapters.values()), default=1), clock)
+
+    def writing(self) -> bool:
+        """Whether a write is under way in a thread of its own."""
+        return self._writers.writing()
+
+    def overdue_seconds(self) -> float:
+        """For how long a write hangs past its deadline, in a thread of its own; 0: none does."""
+        return self._writers.overdue_seconds()
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         """Autoscaler's name -> what its write came to, for each decision that has a change; in a dry run `Proposed`.
 
-        Failures are values. What the deadline leaves no time for is not written and comes back as TargetUnavailable.
+        Failures are values. What the deadline leaves no time for is not written and comes back as TargetDeferred.
         Raises StaleLedger, before the next write, when another lane has taken over.
         """
-        return {
-            decision.name: self._one(decision, decision.change, call)
-            for decision in decisions
-            if decision.change is not None
-        }
+        writes = [Write(decision, decision.change) for decision in decisions if decision.change is not None]
+        live = self._turns.order([write for write in writes if not write.decision.dry_run])
+        jobs = [Job(one.decision.name, one.decision.target, partial(self._write, one, call)) for one in live]
+        written = self._writers.run(jobs, call.deadline)
+        for decision in decisions:
+            self._turns.note(decision, written.get(decision.name))
+        return {one.name: Proposed(change.size) if one.dry_run else written[one.name] for one, change in writes}
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Tell the adapters that keep a record of decisions which concluded ones were not written: failures, proposals.
@@ -61,29 +68,29 @@ class Actuator:
             if isinstance(decision.outcome, Proposed | TargetError):
                 self._announce(decision, call)
 
-    def _one(self, decision: Decision, change: ScaleChange, call: Call) -> Outcome:
-        if decision.dry_run:
-            return Proposed(change.size)
+    def _write(self, write: Write, call: Call) -> Outcome:
+        """What one write comes to. Raises StaleLedger."""
+        (decision, change), target = write, write.decision.target
         if self._clock.monotonic() >= call.deadline:
-            return TargetUnavailable(
-                f"{decision.target}: the cycle's deadline passed before size {change.size} was written, "
+            return TargetDeferred(
+                f"{target}: the cycle's deadline passed before size {change.size} was written, "
                 "so nothing was; the next cycle decides anew"
             )
-        if not self._is_current(decision.target):
-            raise StaleLedger(f"{decision.target}: another lane has taken over; size {change.size} was not written")
+        if not self._is_current(target):
+            raise StaleLedger(f"{target}: another lane has taken over; size {change.size} was not written")
         try:
-            outcome = cast("object", self._adapters[decision.target.adapter].scale(decision.target, change, call))
+            outcome = cast("object", self._adapters[decision.target.adapter].scale(target, change, call))
         except TargetError as error:
             return error
-        except Exception as error:  # noqa: BLE001 - foreign code: its bug must cost this target alone
+        except BaseException as error:  # noqa: BLE001 - foreign code: whatever it raises must cost this target alone
             return TargetUnavailable(
-                f"{decision.target}: the adapter failed with {named(error)} while it wrote size {change.size}; "
+                f"{target}: the adapter failed with {named(error)} while it wrote size {change.size}; "
                 "whether it was written is unknown until the next cycle"
             )
         if isinstance(outcome, Written | Unchanged | Held | Conflict):
             return outcome
         return TargetUnavailable(
-            f"{decision.target}: the adapter answered a write of size {change.size} with {type(outcome).__name__}, "
+            f"{target}: the adapter answered a write of size {change.size} with {type(outcome).__name__}, "
             "expected Written, Unchanged, Held or Conflict; report it to the adapter's author"
         )
 
@@ -96,7 +103,7 @@ class Actuator:
             adapter.announce(decision.target, decision, call)
         except TargetError as error:
             reason = str(error)
-        except Exception as error:  # noqa: BLE001 - foreign code, and nothing depends on an announcement
+        except BaseException as error:  # noqa: BLE001 - foreign code, and nothing depends on an announcement
             reason = named(error)
         else:
             return

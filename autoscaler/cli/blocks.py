@@ -1,11 +1,15 @@
 """An autoscaler's block of the configuration as commented YAML: what `create` and `import` write."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
+
+from autoscaler.config.document import FLOAT, INT
+from autoscaler.text import plain
 
 _COMMENT_COLUMN: Final = 36
 
@@ -15,8 +19,8 @@ class UsualQuery:
     """PromQL for a resource of each instance, as an adapter's usual exporter has it."""
 
     expr: str
-    request: str | None = None
-    """Capacity of an instance, in YAML; None: its own reservation, which the adapter knows."""
+    request: Mapping[str, Any] | int | str | None = None
+    """Capacity of an instance; None: its own reservation, which the adapter knows."""
     label: str | None = None
     """Label that names the instance, where it is none of the usual ones."""
 
@@ -55,6 +59,34 @@ _KEYS: Final = {
 }
 
 
+def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
+    """What the section's lines mean: the plain values that a configuration with them holds."""
+    return {"autoscalers": [_value(block) for block in blocks]}
+
+
+def _value(block: AutoscalerBlock) -> dict[str, Any]:
+    metrics = [{"type": metric.type, _KEYS[metric.type]: _metric_value(metric)} for metric in block.metrics]
+    behavior = {} if block.behavior is None else {"behavior": block.behavior}
+    return {
+        "name": block.name,
+        "scaleTargetRef": {"adapter": block.adapter, "name": block.target},
+        "minReplicas": block.minimum,
+        "maxReplicas": block.maximum,
+        "metrics": metrics,
+        **behavior,
+    }
+
+
+def _metric_value(metric: MetricBlock) -> dict[str, Any]:
+    label = {} if metric.query.label is None else {"instanceLabel": metric.query.label}
+    request = {} if not _has_request(metric) else {"request": metric.query.request}
+    return {**metric.body, "query": {"expr": metric.query.expr, **label}, **request, "target": metric.target}
+
+
+def _has_request(metric: MetricBlock) -> bool:
+    return metric.target.get("type") == "Utilization" and metric.query.request is not None
+
+
 def section_lines(blocks: Sequence[AutoscalerBlock]) -> list[str]:
     """The section `autoscalers`, in lines."""
     return ["autoscalers:", *[line for block in blocks for line in _block(block)]]
@@ -73,7 +105,7 @@ def _block(block: AutoscalerBlock) -> Iterator[str]:
         yield "    #   scaleDown: {policies: [{type: Percent, value: 10, periodSeconds: 60}]}"
     else:
         yield "    behavior:"
-        text = yaml.safe_dump(dict(block.behavior), sort_keys=False, width=100)
+        text = yaml.dump(dict(block.behavior), Dumper=_Dumper, sort_keys=False, width=100)
         yield from (f"      {line}" for line in text.splitlines())
 
 
@@ -85,23 +117,47 @@ def _metric(metric: MetricBlock) -> Iterator[str]:
     yield _beside("          query:", metric.hint)
     yield f"            expr: {flow(metric.query.expr)}"
     if metric.query.label is not None:
-        yield _beside(f"            instanceLabel: {metric.query.label}", "names the instance")
-    if metric.target.get("type") == "Utilization":
-        if metric.query.request is not None:
-            yield _beside(f"          request: {metric.query.request}", "an instance's capacity")
-        else:
-            yield _beside("          # request: 1", "left out: the instance's own reservation")
+        yield _beside(f"            instanceLabel: {flow(metric.query.label)}", "names the instance")
+    if _has_request(metric):
+        yield _beside(f"          request: {flow(metric.query.request)}", "an instance's capacity")
+    elif metric.target.get("type") == "Utilization":
+        yield _beside("          # request: 1", "left out: the instance's own reservation")
     yield f"          target: {flow(dict(metric.target))}"
 
 
 def _beside(line: str, comment: str) -> str:
-    return f"{line.ljust(_COMMENT_COLUMN - 2)}  # {comment}"
+    return f"{line.ljust(_COMMENT_COLUMN - 2)}  # {plain(comment)}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes ASCII alone, without aliases, and in quotes what would be read as something else."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the signature is the base class's
+        """What stands twice is written twice."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """One that may not stand on one line as it is, in double quotes."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _text)
+for _number in (INT, FLOAT):  # PyYAML's own are YAML 1.1's: it would write the name 1e3 without quotes
+    _Dumper.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(rf"(?:{_number.pattern})\Z"), list("-+.0123456789")
+    )
 
 
 def flow(value: Any) -> str:
     """A value in one line of YAML."""
-    text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf"), allow_unicode=True)
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))
     return text.removesuffix("...\n").rstrip("\n")
+
+
+def _quoted(text: str) -> str:
+    """As a string of PromQL, which escapes as Go does: it knows no halves of a character beyond 16 bits."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
@@ -112,16 +168,16 @@ def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQu
 
 def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
     """By node_exporter, with the group's name in a label `asg`."""
-    name = json.dumps(group)
+    name = _quoted(group)
     total = f"node_memory_MemTotal_bytes{{asg={name}}}"
     cores = f'count by (instance_id) (node_cpu_seconds_total{{asg={name},mode="idle"}})'
     return {
         "cpu": UsualQuery(
-            f'sum by (instance_id) (rate(node_cpu_seconds_total{{asg={name},mode!="idle"}}[2m]))', _query_yaml(cores)
+            f'sum by (instance_id) (rate(node_cpu_seconds_total{{asg={name},mode!="idle"}}[2m]))', _asked(cores)
         ),
         "memory": UsualQuery(
             f"sum by (instance_id) ({total} - node_memory_MemAvailable_bytes{{asg={name}}})",
-            _query_yaml(f"sum by (instance_id) ({total})"),
+            _asked(f"sum by (instance_id) ({total})"),
         ),
     }
 
@@ -129,7 +185,7 @@ def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
 def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
     """By cAdvisor."""
     label = "container_label_com_docker_swarm_task_id"
-    chosen = f"{{container_label_com_docker_swarm_service_name={json.dumps(service)}}}"
+    chosen = f"{{container_label_com_docker_swarm_service_name={_quoted(service)}}}"
     return {
         "cpu": UsualQuery(f"sum by ({label}) (rate(container_cpu_usage_seconds_total{chosen}[2m]))", label=label),
         "memory": UsualQuery(f"sum by ({label}) (container_memory_working_set_bytes{chosen})", label=label),
@@ -139,7 +195,7 @@ def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
 def _nomad(target: str) -> Mapping[str, UsualQuery]:
     """By Nomad itself."""
     job, _, group = target.rpartition("/")
-    chosen = f"{{exported_job={json.dumps(job)},task_group={json.dumps(group)}}}"
+    chosen = f"{{exported_job={_quoted(job)},task_group={_quoted(group)}}}"
     return {
         "cpu": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_cpu_total_ticks{chosen})"),
         "memory": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_memory_usage{chosen})"),
@@ -148,12 +204,12 @@ def _nomad(target: str) -> Mapping[str, UsualQuery]:
 
 def _process(target: str) -> Mapping[str, UsualQuery]:
     """By what every Prometheus client library says of its own process."""
-    chosen = f"{{job={json.dumps(target)}}}"
+    chosen = f"{{job={_quoted(target)}}}"
     return {
-        "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", "1"),
+        "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", 1),
         "memory": UsualQuery(f"sum by (instance) (process_resident_memory_bytes{chosen})", "1Gi"),
     }
 
 
-def _query_yaml(expr: str) -> str:
-    return flow({"query": {"expr": expr}})
+def _asked(expr: str) -> Mapping[str, Any]:
+    return {"query": {"expr": expr}}

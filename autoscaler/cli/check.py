@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from autoscaler.cli.output import error_lines
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, Query
+from autoscaler.text import clean
 
 if TYPE_CHECKING:
     from autoscaler.cli.findings import Finding, Findings
@@ -49,11 +51,13 @@ def _check(file: Path, *, live: bool) -> bool:
     try:
         settings = load(file)
     except ConfigError as error:
-        typer.echo(str(error))
+        typer.echo("\n".join(error_lines(error.problems)))
         return False
-    for warning in settings.warnings:
-        place = f"{warning.file}:{warning.line}:{warning.column}"
-        typer.echo(f"{place}: warning: {warning.path}: {warning.message}")
+    warnings = [
+        f"{each.file}:{each.line}:{each.column}: warning: {each.path}: {each.message}" for each in settings.warnings
+    ]
+    for line in error_lines(warnings):
+        typer.echo(line)
     autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
     typer.echo(f"{file}: ok, {_count(autoscalers, 'autoscaler')}, {_count(queries, 'query', 'queries')}")
     return not live or _examine(settings)
@@ -78,13 +82,13 @@ def _examine(settings: Settings) -> bool:
 
 def _title(block: "Findings") -> str:
     verdict = typer.style("would not work", "red") if block.wrong else typer.style("ok", "green")
-    return f"\n{typer.style(block.title, bold=True)}: {verdict}"
+    return f"\n{typer.style(clean(block.title), bold=True)}: {verdict}"
 
 
 def _indented(line: "Finding", width: int) -> str:
     """With its label; on a terminal broken into lines of its width, in a pipe one line that `grep` finds whole."""
-    begin = f"  {line.label:<{width}}  "
-    text = line.text
+    begin = f"  {clean(line.label):<{width}}  "
+    text = clean(line.text)
     if sys.stdout.isatty():
         room = max(_NARROWEST, shutil.get_terminal_size().columns - len(begin))
         text = f"\n{' ' * len(begin)}".join(textwrap.wrap(text, room, break_on_hyphens=False))

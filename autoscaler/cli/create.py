@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_lines, usual_query
+from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.errors import AutoscalerError, QuantityError
@@ -64,16 +64,15 @@ def create(
     targets = {word: _target(word, value) for word, value in given.items()}
     with exit_on_error():
         kind = adapter_type(adapter, config_file)
-    metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
-    fits = (
-        "" if kind is not None else f"\n# The type of the adapter {adapter} is not known, so the queries are a guess."
-    )
-    show(
-        [
-            f"# Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check{fits}",
-            *section_lines([AutoscalerBlock(name or _name(rest), adapter, rest, minimum, maximum, metrics)]),
-        ]
-    )
+        metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
+        block = AutoscalerBlock(name or _name(rest), adapter, rest, minimum, maximum, metrics)
+        head = [f"Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check"]
+        if kind is None:
+            head.append(f"The type of the adapter {adapter} is not known, so the queries are a guess.")
+        from autoscaler.cli.reread import checked_lines  # noqa: PLC0415 - slow to import
+
+        lines = checked_lines(head, [block])
+    show(lines)
 
 
 def adapter_type(adapter: str, config_file: Path | None) -> str | None:

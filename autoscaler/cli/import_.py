@@ -1,20 +1,25 @@
 """`autoscaler import`: HorizontalPodAutoscaler manifests as our configuration."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from autoscaler.cli import manifest
-from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_lines, usual_query
+from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.create import adapter_type
 from autoscaler.cli.output import exit_on_error, show
+from autoscaler.cli.reread import checked_lines
 from autoscaler.cli.source import DEFAULT_CONFIG
-from autoscaler.text import clean
+from autoscaler.errors import AutoscalerError
+from autoscaler.text import plain
 
 _NO_ADAPTER: Final = "CHANGE-ME"
+_HEAD: Final = "Add these to the configuration, write the missing queries, then run: autoscaler check"
 
 
 def import_(
@@ -39,31 +44,42 @@ def import_(
     with exit_on_error():
         kind = None if adapter is None else adapter_type(adapter, config_file)
         manifests = [manifest.read_manifest(Path("/dev/stdin") if str(file) == "-" else file) for file in files]
-    for note in [note for each in manifests for note in each.notes]:
-        typer.echo(clean(note), err=True)
-    hpas = [hpa for each in manifests for hpa in each.hpas]
+        hpas = [hpa for each in manifests for hpa in each.hpas]
+        blocks = [_block(hpa, name, adapter, kind) for hpa, name in zip(hpas, _names(hpas), strict=True)]
+        lines = checked_lines([_HEAD], blocks) if blocks else []
+    notes = [note for each in manifests for note in each.notes]
+    if more := sum(each.skipped for each in manifests) - len(notes):
+        notes.append(f"{more} more objects are skipped")
     if not hpas:
-        typer.echo("no HorizontalPodAutoscaler was found", err=True)
+        _say([*notes, "no HorizontalPodAutoscaler was found"])
         raise typer.Exit(1)
-    names = _names(hpas)
-    blocks = []
-    for hpa, name in zip(hpas, names, strict=True):
-        metrics = [_metric(metric, target, kind, hpa.target) for metric, target in hpa.metrics]
-        blocks.append(
-            AutoscalerBlock(name, adapter or _NO_ADAPTER, hpa.target, hpa.minimum, hpa.maximum, metrics, hpa.behavior)
-        )
-        for line in _left_to_do(hpa, name, metrics):
-            typer.echo(clean(line), err=True)
+    for hpa, block in zip(hpas, blocks, strict=True):
+        notes += _left_to_do(hpa, block)
     if adapter is None:
-        typer.echo(f"scaleTargetRef.adapter is {_NO_ADAPTER}; name the connection with --adapter", err=True)
-    head = "# Add these to the configuration, write the missing queries, then run: autoscaler check"
-    show([head, *section_lines(blocks)])
+        notes.append(f"scaleTargetRef.adapter is {_NO_ADAPTER}; name the connection with --adapter")
+    _say(notes)
+    show(lines)
+
+
+def _say(notes: Iterable[str]) -> None:
+    typer.echo("\n".join(map(plain, notes)), err=True)
+
+
+def _block(hpa: manifest.Hpa, name: str, adapter: str | None, kind: str | None) -> AutoscalerBlock:
+    metrics = [_metric(metric, target, kind, hpa.target) for metric, target in hpa.metrics]
+    return AutoscalerBlock(name, adapter or _NO_ADAPTER, hpa.target, hpa.minimum, hpa.maximum, metrics, hpa.behavior)
 
 
 def _names(hpas: Sequence[manifest.Hpa]) -> Sequence[str]:
-    """Their own; with the namespace before it where several have one name."""
-    plain = [hpa.name for hpa in hpas]
-    return [hpa.name if plain.count(hpa.name) == 1 else f"{hpa.namespace}-{hpa.name}" for hpa in hpas]
+    """Their own; with the namespace before it where several have one name. Raises AutoscalerError."""
+    often = Counter(hpa.name for hpa in hpas)
+    names = [hpa.name if often[hpa.name] == 1 else f"{hpa.namespace}-{hpa.name}" for hpa in hpas]
+    places: dict[str, str] = {}
+    for hpa, name in zip(hpas, names, strict=True):
+        first = places.setdefault(name, hpa.place)
+        if first != hpa.place:
+            raise AutoscalerError(f"{hpa.place}: {name} is already the name of the one at {first}; rename one of them")
+    return names
 
 
 def _metric(metric: manifest.HpaMetric, target: Mapping[str, Any], kind: str | None, name: str) -> MetricBlock:
@@ -99,23 +115,30 @@ def _named(metric: manifest.Identifier) -> dict[str, Any]:
 def _series(metric: manifest.Identifier) -> str:
     """A selector of Prometheus that says what Kubernetes' own does."""
     matchers = list(_matchers(metric.selector)) if metric.selector is not None else []
-    return metric.name + (f"{{{','.join(matchers)}}}" if matchers else "")
+    if re.fullmatch(r"[A-Za-z_:][A-Za-z0-9_:]*", metric.name):
+        return metric.name + (f"{{{','.join(matchers)}}}" if matchers else "")
+    return f"{{{','.join([f'__name__={json.dumps(metric.name)}', *matchers])}}}"
 
 
 def _matchers(selector: manifest.Selector) -> Iterator[str]:
-    for label, value in selector.match_labels.items():
-        yield f"{label}={json.dumps(value)}"
+    for key, value in selector.match_labels.items():
+        yield f"{_label(key)}={json.dumps(value)}"
     for each in selector.match_expressions:
         match each.operator:
             case "In" | "NotIn":
                 sign = "=~" if each.operator == "In" else "!~"
-                yield f"{each.key}{sign}{json.dumps('|'.join(each.values))}"
+                yield f"{_label(each.key)}{sign}{json.dumps('|'.join(each.values).replace('.', '[.]'))}"
             case "Exists" | "DoesNotExist":
-                yield f'{each.key}{"!=" if each.operator == "Exists" else "="}""'
+                yield f'{_label(each.key)}{"!=" if each.operator == "Exists" else "="}""'
 
 
-def _left_to_do(hpa: manifest.Hpa, name: str, metrics: Sequence[MetricBlock]) -> Iterator[str]:
-    for index, metric in enumerate(metrics):
+def _label(key: str) -> str:
+    """A label's key as Prometheus' service discovery writes it."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", key)
+
+
+def _left_to_do(hpa: manifest.Hpa, block: AutoscalerBlock) -> Iterator[str]:
+    for index, metric in enumerate(block.metrics):
         what = metric.body.get("name") or metric.body["metric"]["name"]
         todo = "check that its query fits" if metric.query.expr else f"needs a query: {metric.hint}"
-        yield f"{hpa.place}: {name}: metrics[{index}], {metric.type} {what}: {todo}"
+        yield f"{hpa.place}: {block.name}: metrics[{index}], {metric.type} {what}: {todo}"

@@ -7,11 +7,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from autoscaler.cli.kubernetes import (
+    ContainerName,
+    LabelKey,
+    LabelValue,
+    MetricName,
+    NamespaceName,
+    ObjectName,
+    ReferredName,
+    ResourceName,
+)
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
@@ -28,6 +38,7 @@ class _HpaModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
 
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
 _Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 
@@ -35,22 +46,22 @@ _Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 class Requirement(_HpaModel):
     """One of a selector's `matchExpressions`."""
 
-    key: str
+    key: LabelKey
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[str, ...] = ()
+    values: tuple[LabelValue, ...] = ()
 
 
 class Selector(_HpaModel):
     """Which series of a metric are meant."""
 
-    match_labels: Mapping[str, str] = Field(default_factory=dict)
+    match_labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
 
 
 class Identifier(_HpaModel):
     """A metric's name and selector."""
 
-    name: str
+    name: MetricName
     selector: Selector | None = None
 
 
@@ -58,21 +69,21 @@ class DescribedObject(_HpaModel):
     """What an Object metric is about."""
 
     api_version: str | None = None
-    kind: str
-    name: str
+    kind: ReferredName
+    name: ReferredName
 
 
 class Resource(_HpaModel):
     """A resource of each pod."""
 
-    name: str
+    name: ResourceName
     target: ResourceTarget
 
 
 class ContainerResource(Resource):
     """A resource of one container of each pod."""
 
-    container: str
+    container: ContainerName
 
 
 class Pods(_HpaModel):
@@ -119,8 +130,16 @@ class HpaMetric(_HpaModel):
 
 class _TargetRef(_HpaModel):
     api_version: str | None = None
-    kind: str
-    name: str
+    kind: ReferredName
+    name: ObjectName
+
+
+class _Metadata(BaseModel):
+    """What is read of it; it holds more."""
+
+    name: ObjectName
+    namespace: NamespaceName = "default"
+    annotations: Any = None
 
 
 class _Spec(_HpaModel):
@@ -167,19 +186,25 @@ class Manifest:
 
     hpas: list[Hpa] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What is left out, with its place."""
+    """What is left out, with its place; the first of many."""
+    skipped: int = 0
+    """How many objects are left out."""
 
 
 _DEFAULT_CPU_PERCENT: Final = 80
 """What Kubernetes scales on where nothing is said."""
+_MOST_NOTES: Final = 100
+_SEPARATOR: Final = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
+_NOTHING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
+"""Empty lines and comments."""
 
 
 def read_manifest(path: Path) -> Manifest:
     """The autoscalers in a file. Raises ConfigError with everything that is wrong with them."""
     manifest, problems = Manifest(), list[Problem]()
-    for text in _documents(read(path)):
+    for text, line in _documents(read(path)):
         try:
-            document = YamlDocument(text, str(path))
+            document = YamlDocument(text, str(path), line)
         except ConfigError as error:
             problems += error.problems
             continue
@@ -192,11 +217,12 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def _documents(text: str) -> Iterator[str]:
-    """The file's YAML documents, each after as many empty lines as stood before it, so that places stay right."""
-    line = 0
-    for part in re.split(r"(?m)^---(?=\s|$)", text):
-        yield "\n" * line + part
+def _documents(text: str) -> Iterator[tuple[str, int]]:
+    """The file's YAML documents that hold something, each with the number of its first line."""
+    line = 1
+    for part in _SEPARATOR.split(text):
+        if not _NOTHING.fullmatch(part):
+            yield part, line
         line += part.count("\n")
 
 
@@ -213,26 +239,25 @@ def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifes
     place = ":".join(map(str, (document.file, *document.place(loc))))
     if not isinstance(value, dict) or value.get("kind") != _KIND:
         kind = value.get("kind") if isinstance(value, dict) else None
-        manifest.notes.append(f"{place}: {str(kind)[:64] if kind else 'something without a kind'} is skipped")
+        manifest.skipped += 1
+        if len(manifest.notes) < _MOST_NOTES:
+            what = kind[:64] if isinstance(kind, str) and kind else "something without a kind"
+            manifest.notes.append(f"{place}: {what} is skipped")
         return
-    model = _SPECS.get(str(value.get("apiVersion")))
+    version = value.get("apiVersion")
+    model = _SPECS.get(version) if isinstance(version, str) else None
     if model is None:
         known = ", ".join(sorted(_SPECS))
         problems.add((*loc, "apiVersion"), f"is not one of {known}; `kubectl get hpa -o yaml` writes autoscaling/v2")
         return
-    metadata, spec = value.get("metadata"), value.get("spec")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    given, spec = value.get("metadata"), value.get("spec")
     spec = spec if isinstance(spec, dict) else {}
-    if not isinstance(metadata.get("name"), str):
-        problems.add((*loc, "metadata", "name"), "is missing; add it")
+    metadata = _read(_Metadata, given, (*loc, "metadata"), problems)
+    read_spec = _read(model, spec, (*loc, "spec"), problems)
+    if metadata is None or read_spec is None:
         return
-    try:
-        read_spec = model.model_validate(spec, by_alias=True, by_name=False)
-    except ValidationError as error:
-        problems.add_validation(error, model, (*loc, "spec"))
-        return
-    annotations = metadata.get("annotations")
-    hidden = [key for key in annotations if str(key).startswith(_OLD)] if isinstance(annotations, dict) else []
+    annotations = metadata.annotations if isinstance(metadata.annotations, dict) else {}
+    hidden = any(key.startswith(_OLD) for key in annotations)
     if isinstance(read_spec, _SpecV1) and hidden:
         message = (
             "annotations hold what autoscaling/v1 has no fields for; write it with `kubectl get hpa.v2.autoscaling`"
@@ -243,8 +268,8 @@ def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifes
     manifest.hpas.append(
         Hpa(
             place=place,
-            name=metadata["name"],
-            namespace=str(metadata.get("namespace") or "default"),
+            name=metadata.name,
+            namespace=metadata.namespace,
             target=read_spec.scale_target_ref.name,
             minimum=1 if read_spec.min_replicas is None else read_spec.min_replicas,
             maximum=read_spec.max_replicas,
@@ -252,6 +277,16 @@ def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifes
             behavior=spec.get("behavior") or None,
         )
     )
+
+
+def _read(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _ModelT | None:
+    """None: what is wrong was added to `problems`."""
+    known = {} if not isinstance(value, dict) else {key: each for key, each in value.items() if each is not None}
+    try:
+        return model.model_validate(known, by_alias=True, by_name=False)
+    except ValidationError as error:
+        problems.add_validation(error, model, loc)
+        return None
 
 
 def _metrics(

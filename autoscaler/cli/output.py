@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from autoscaler.cli.tables.layout import Screen
-from autoscaler.errors import AutoscalerError
-from autoscaler.text import clean
+from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.text import plain
 
 if TYPE_CHECKING:  # slow, and most commands show none
     from autoscaler.documents.base import Document
 
 _POLL_SECONDS: Final = 1.0
+MOST_PROBLEMS: Final = 1000
+"""Of a file that are printed."""
+_MOST_LINE_BYTES: Final = 2048
 _INTERRUPTED: Final = 130
 """What shells make of SIGINT."""
 
@@ -66,8 +69,22 @@ def exit_on_error() -> Iterator[None]:
     try:
         yield
     except AutoscalerError as error:
-        typer.echo("\n".join(map(clean, str(error).splitlines())), err=True)
+        show_error(error)
         raise typer.Exit(1) from None
+
+
+def show_error(error: AutoscalerError) -> None:
+    """Print it on stderr: within bounds, a line for each problem of a configuration."""
+    problems = error.problems if isinstance(error, ConfigError) else [error]
+    typer.echo("\n".join(error_lines(problems)), err=True)
+
+
+def error_lines(problems: Sequence[object]) -> Iterator[str]:
+    """A printable line for each, up to a number that somebody may still read."""
+    for each in problems[:MOST_PROBLEMS]:
+        yield plain(str(each), _MOST_LINE_BYTES)
+    if len(problems) > MOST_PROBLEMS:
+        yield f"and {len(problems) - MOST_PROBLEMS:,} more; correct these first"
 
 
 def repeat(step: Callable[[], None]) -> None:

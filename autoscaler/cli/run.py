@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from autoscaler.cli.output import show_error
 from autoscaler.clock import SystemClock
 from autoscaler.daemon import Daemon, RunOptions
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
-from autoscaler.log import Format, Level, configure
+from autoscaler.log import Format, Level, configure, route_uncaught
 
 
 def run(
@@ -41,14 +42,15 @@ def run(
 ) -> None:
     """Keep every target at the size that its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""
     logger = configure(log_level, log_format)
+    route_uncaught(logger)
     try:
         daemon = Daemon(RunOptions(config_file, dry_run, listen, web_config), SystemClock(), logger)
         fine, ended = daemon.once() if once else (True, daemon.run())
     except (ConfigError, AdapterError) as error:
-        typer.echo(str(error), err=True)
+        show_error(error)
         raise typer.Exit(2) from None
     except AutoscalerError as error:
-        typer.echo(str(error), err=True)
+        show_error(error)
         raise typer.Exit(1) from None
     code = 0 if fine else 1
     if not ended:  # an orderly exit would wait for ever for threads that hang

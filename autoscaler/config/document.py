@@ -19,6 +19,8 @@ Loc: TypeAlias = tuple[str | int, ...]
 
 MAX_DEPTH: Final = 50
 """A configuration needs about 12 levels; libyaml's composer overflows the stack at some ten thousand."""
+MAX_VALUES: Final = 2_000_000
+"""Keys and values; ten thousand autoscalers of three metrics take about half. Each costs some 4 us and 500 bytes."""
 FREE_EXPANSION: Final = 100_000
 MAX_EXPANSION: Final = 10
 """Aliases may multiply a document's values by this, and small documents up to FREE_EXPANSION values."""
@@ -36,8 +38,8 @@ _WORDS: Final[dict[str, bool | None]] = {
     "False": False,
     "FALSE": False,
 }  # fmt: skip - one line a meaning
-_INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
+FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
 class _Known(NamedTuple):
@@ -54,12 +56,14 @@ class YamlDocument:
     Raises ConfigError: one problem where it is not YAML, or every duplicate key and tag in it.
     """
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str, file: str, first_line: int = 1) -> None:
+        """`first_line`: the number, in the file, of the text's first line."""
         self.file = file
+        self._first_line = first_line
         self._problems: list[Problem] = []
         self._known: dict[int, _Known | None] = {}
         self._entries: dict[int, dict[str, tuple[Node, Node]]] = {}
-        self._root = _compose(text, file)
+        self._root = _compose(text, file, first_line)
         self._allowance = max(FREE_EXPANSION, MAX_EXPANSION * text.count("\n"))
         self.value: Any = None if self._root is None else self._convert(self._root).value
         if self._problems:
@@ -74,7 +78,7 @@ class YamlDocument:
                 break
             key, node = found
         shown = key if of_key else node
-        return (1, 1) if shown is None else _mark(shown)
+        return (self._first_line, 1) if shown is None else self._mark(shown)
 
     def holds(self, loc: Loc) -> bool:
         """Whether the file has something at `loc`."""
@@ -140,7 +144,7 @@ class YamlDocument:
             if name is None:
                 continue
             if name in seen:
-                self._add(key, f"{name[:64]!r} is given twice, first on line {_mark(seen[name])[0]}; remove one")
+                self._add(key, f"{name[:64]!r} is given twice, first on line {self._mark(seen[name])[0]}; remove one")
             elif _is_merge(key):
                 merged = self._merged(value, part.value)
             else:
@@ -181,7 +185,10 @@ class YamlDocument:
         return _Known(value, size, depth)
 
     def _add(self, node: Node, message: str) -> None:
-        self._problems.append(Problem(self.file, *_mark(node), "", message))
+        self._problems.append(Problem(self.file, *self._mark(node), "", message))
+
+    def _mark(self, node: Node) -> tuple[int, int]:
+        return node.start_mark.line + self._first_line, node.start_mark.column + 1
 
     def _stop(self, node: Node, message: str) -> NoReturn:
         self._add(node, message)
@@ -192,9 +199,13 @@ class _Composer(yaml.CSafeLoader):
     """libyaml's composer: it asks for the tag of every node and says when it goes deeper."""
 
     depth = 0
+    values = 0
 
     def resolve(self, *_: object) -> None:
         """No tag: so a node that has one was given it in the file."""
+        self.values += 1
+        if self.values > MAX_VALUES:
+            raise _TooMany
 
     def descend_resolver(self, *_: object) -> None:
         self.depth += 1
@@ -209,12 +220,18 @@ class _TooDeep(Exception):
     """The composer was about to nest deeper than MAX_DEPTH."""
 
 
-def _compose(text: str, file: str) -> Node | None:
+class _TooMany(Exception):
+    """The composer was about to hold more than MAX_VALUES."""
+
+
+def _compose(text: str, file: str, first_line: int) -> Node | None:
     composer = _Composer(text)
     try:
         return composer.get_single_node()
     except _TooDeep:
         line, column, message = 1, 1, f"the file is nested deeper than {MAX_DEPTH} levels; flatten it"
+    except _TooMany:
+        line, column, message = 1, 1, f"the file holds more than {MAX_VALUES:,} keys and values; split it"
     except ReaderError as error:
         before = text.encode()[: error.position].decode(errors="replace")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
@@ -226,7 +243,7 @@ def _compose(text: str, file: str) -> Node | None:
         message = f"invalid YAML: {what}; correct it"
     finally:
         composer.dispose()
-    raise ConfigError([Problem(file, line, column, "", message)])
+    raise ConfigError([Problem(file, line + first_line - 1, column, "", message)])
 
 
 def _scalar(node: ScalarNode) -> Any:
@@ -235,14 +252,10 @@ def _scalar(node: ScalarNode) -> Any:
         return text
     if text in _WORDS:
         return _WORDS[text]
-    if _INT.fullmatch(text):
+    if INT.fullmatch(text):
         return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    return float(text) if FLOAT.fullmatch(text) else text
 
 
 def _is_merge(key: Node) -> bool:
     return key.value == "<<" and not getattr(key, "style", None)
-
-
-def _mark(node: Node) -> tuple[int, int]:
-    return node.start_mark.line + 1, node.start_mark.column + 1

@@ -82,19 +82,22 @@ def _check_result(root: Any) -> None:
         raise ValueError("the expression is a string, not a number; write a selector or a function of one")
 
 
-def _is_scalar(node: Any) -> bool:
+def _is_scalar(root: Any) -> bool:
     """By PromQL's types: arithmetic on scalars is a scalar, with a vector it is a vector."""
-    match node:
-        case ast.NumberLiteral():
-            return True
-        case ast.Call():
-            return bool(node.func.return_type == ast.ValueType.Scalar)
-        case ast.ParenExpr() | ast.UnaryExpr():
-            return _is_scalar(node.expr)
-        case ast.BinaryExpr():
-            return _is_scalar(node.lhs) and _is_scalar(node.rhs)
-        case _:
-            return False
+    todo = [root]
+    while todo:  # a sum of a thousand numbers nests a thousand deep
+        match node := todo.pop():
+            case ast.ParenExpr() | ast.UnaryExpr():
+                todo.append(node.expr)
+            case ast.BinaryExpr():
+                todo += (node.lhs, node.rhs)
+            case ast.NumberLiteral():
+                pass
+            case ast.Call() if node.func.return_type == ast.ValueType.Scalar:
+                pass
+            case _:
+                return False
+    return True
 
 
 def _walk(root: Any) -> Iterator[Any]:

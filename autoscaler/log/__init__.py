@@ -1,5 +1,5 @@
 """The log, with a line for each decision, and the notifications to the service manager (systemd)."""
 
-from autoscaler.log.configure import Format, Level, configure
+from autoscaler.log.configure import Format, Level, configure, route_uncaught
 
-__all__ = ["Format", "Level", "configure"]
+__all__ = ["Format", "Level", "configure", "route_uncaught"]

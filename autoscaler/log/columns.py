@@ -14,6 +14,8 @@ _LEVELS: Final = {"error": _RED, "critical": _RED, "warning": _YELLOW, "debug": 
 _GAP: Final = "  "
 _NARROWEST: Final = {"autoscaler": 8, "size": 7, "metrics": 12, "reason": 20}
 """Where columns start, so that the first lines need not jump; `10 → 12` is 7."""
+_WIDEST: Final = 60
+"""Columns that one column grows to; a longer text in it moves its own line alone."""
 _ROOM_TO_WRAP: Final = 40
 """Columns that a message needs beside the others to be wrapped there."""
 
@@ -56,7 +58,7 @@ class Columns:
         return line + _GAP + ("\n" + " " * indent).join(lines)
 
     def _pad(self, column: str, text: str) -> str:
-        width = self._widths[column] = max(self._widths[column], len(text))
+        width = self._widths[column] = max(self._widths[column], min(len(text), _WIDEST))
         return text.ljust(width)
 
     def _paint(self, colour: str, text: str) -> str:
@@ -80,8 +82,11 @@ def _size(current: int | None, desired: int | None) -> str:
     return str(current) if desired is None or desired == current else f"{current} → {desired}"
 
 
-def _metric(metric: Mapping[str, Any]) -> str:
-    return f"{metric['name']} {metric['value'] or '<unknown>'}/{metric['target']}"
+def _metric(metric: Mapping[str, Any] | str) -> str:
+    """`metric`: a text where it stands for those that the line has no room for."""
+    if isinstance(metric, str):
+        return metric
+    return f"{metric.get('name')} {metric.get('value') or '<unknown>'}/{metric.get('target')}"
 
 
 def _words(value: Any) -> str:

@@ -1,16 +1,19 @@
 """The log on stderr: JSON lines, or columns on a terminal. Everything that logs in this process ends here."""
 
 import logging
-import re
 import sys
+import threading
+import traceback
 from collections.abc import Callable
 from enum import StrEnum
+from types import TracebackType
 from typing import Any, Final, TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from autoscaler.errors import named
+from autoscaler.log.bounds import within_bounds
 from autoscaler.log.columns import Columns
 from autoscaler.logger import Logger
 
@@ -33,7 +36,9 @@ class Format(StrEnum):
     CONSOLE = "console"
 
 
-_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]+@")
+_SHOWN_CALLS: Final = 20
+_MOST_SPLIT: Final = 2**16
+"""Characters of a library's message that are looked at; fewer are logged."""
 
 
 def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: TextIO | None = None) -> Logger:
@@ -43,9 +48,9 @@ def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: Te
     threshold = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[
+            within_bounds,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            without_credentials,
             Columns(out) if columns else _json(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
@@ -57,19 +62,28 @@ def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: Te
     return log
 
 
-def without_credentials(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
-    """Cut `user:password@` out of every URL in a line, whoever wrote it."""
-    return {key: _clean(value) for key, value in entry.items()}
+def route_uncaught(log: Logger) -> None:
+    """Log what ends a thread or the process, instead of the traceback that Python would write to stderr as it is."""
+
+    def thread_failed(failed: threading.ExceptHookArgs) -> None:
+        if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
+            _log_crash(log, "thread_failed", failed.exc_value, thread=failed.thread and failed.thread.name)
+
+    def crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:  # noqa: ARG001 - sys's signature
+        _log_crash(log, "crashed", error)
+
+    threading.excepthook = thread_failed
+    sys.excepthook = crashed
 
 
-def _clean(value: Any) -> Any:
-    if isinstance(value, str) and "://" in value:
-        return _CREDENTIALS.sub("", value)
-    return value
+def _log_crash(log: Logger, event: str, error: BaseException, **keys: Any) -> None:
+    """With the calls that led to it, and without its message: that may hold a credential."""
+    frames = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(error.__traceback__)]
+    log.error(event, error=named(error), calls=frames[-_SHOWN_CALLS:], **keys)
 
 
 def _json() -> Processor:
-    render = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+    render = structlog.processors.JSONRenderer(ensure_ascii=False)
 
     def ordered(logger: WrappedLogger, method: str, entry: EventDict) -> str | bytes:
         first = {key: entry.pop(key) for key in ("timestamp", "level", "event")}
@@ -96,7 +110,11 @@ class _Routed(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         keys: dict[str, Any] = {"logger": record.name}
+        try:
+            message = record.getMessage()
+        except Exception:  # noqa: BLE001 - arguments that do not fit: the library's mistake, and not to be its end
+            message = str(record.msg)
         if record.exc_info and record.exc_info[1] is not None:
             keys["error"] = named(record.exc_info[1])
         write: Callable[..., Any] = self._log.error if record.levelno >= logging.ERROR else self._log.warning
-        write("library_log", message=" ".join(record.getMessage().split()), **keys)
+        write("library_log", message=" ".join(message[:_MOST_SPLIT].split()), **keys)

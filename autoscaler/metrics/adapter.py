@@ -6,7 +6,7 @@ from typing import Protocol, cast
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
-from autoscaler.target import Adapter, Announces
+from autoscaler.target import Adapter, Announces, concurrent_writes
 
 
 class CallMeter(Protocol):
@@ -26,6 +26,7 @@ class _Metered:
     def __init__(self, name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> None:
         self._name = name
         self._adapter = adapter
+        self.concurrent_writes = concurrent_writes(adapter)
         self._meter = meter
         self._clock = clock
 
@@ -33,7 +34,7 @@ class _Metered:
         began = self._clock.monotonic()
         try:
             states = self._adapter.observe(targets, call)
-        except Exception as error:
+        except BaseException as error:  # foreign code may raise anything
             self._count("observe", began, [error] * len(targets))
             raise
         answers = states.values() if isinstance(states, Mapping) else ()  # foreign code: the caller checks what came
@@ -44,7 +45,7 @@ class _Metered:
         began = self._clock.monotonic()
         try:
             outcome = self._adapter.scale(target, change, call)
-        except Exception as error:
+        except BaseException as error:  # foreign code may raise anything
             self._count("scale", began, [error])
             raise
         self._count("scale", began, ())
@@ -59,7 +60,7 @@ class _MeteredAnnouncer(_Metered):
         began = self._clock.monotonic()
         try:
             cast("Announces", self._adapter).announce(target, decision, call)
-        except Exception as error:
+        except BaseException as error:  # foreign code may raise anything
             self._count("announce", began, [error])
             raise
         self._count("announce", began, ())

@@ -49,7 +49,7 @@ class Instance:
     started_at: datetime | None = None
     """When it was started. None: unknown; the daemon then uses when it first saw the instance."""
     deleting: bool = False
-    """On its way out: its samples are ignored, as a terminating pod's are."""
+    """On its way out: its samples are ignored, as a terminating pod's are, and `status_replicas` leaves it out."""
     identities: frozenset[str] = frozenset()
     """Everything a sample's label may call it: id, addresses with and without port, names."""
     requests: Mapping[str, Milli] = field(default_factory=dict)
@@ -95,7 +95,11 @@ class TargetState:
     replicas: int
     """The size that is asked for (HPA's spec.replicas), in units."""
     status_replicas: int
-    """The size that exists (HPA's status.replicas), in units; includes what is not ready."""
+    """The size that exists (HPA's status.replicas), in units; includes what is not ready.
+
+    Without what is on its way out or has failed, as a ReplicaSet counts its active pods alone. Averages are taken
+    over it.
+    """
     instances: tuple[Instance, ...]
     limits: Limits = Limits()
     hold: Hold = Hold()

@@ -1,7 +1,7 @@
 """The read side: what was decided, when, and why. For the command line, the page and metrics."""
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from heapq import merge
@@ -168,9 +168,10 @@ class Archive:
             return {row.name: from_micros(row.first) for row in connection.execute(query)}
 
     def steering(self) -> Mapping[str, Steering]:
-        """What operators asked for, by the autoscaler's name, expired or not."""
+        """What operators asked for, by the autoscaler's name, expired or not; without what cannot be read."""
         with self._reading() as connection:
-            return read_steering(connection)
+            found = read_steering(connection)
+        return {name: asked for name, asked in found.items() if isinstance(asked, Steering)}
 
     def cuts(self) -> Sequence[Cut]:
         """What `state.maxSize` has cut short."""
@@ -199,14 +200,7 @@ class Archive:
 
 def _newest_readable(connection: Connection) -> list[Newest]:
     """The newest decision about each autoscaler and target, without those that cannot be read."""
-    try:
-        return list(newest_decisions(connection).values())
-    except StateError:
-        decisions = list[Newest]()
-        for owner_id in connection.execute(select(schema.memory.c.autoscaler_id)).scalars().all():
-            with suppress(StateError):
-                decisions += newest_decisions(connection, schema.autoscaler.c.id == owner_id).values()
-        return decisions
+    return [found for found in newest_decisions(connection).values() if not isinstance(found, StateError)]
 
 
 def _cuts(connection: Connection) -> Sequence[Cut]:

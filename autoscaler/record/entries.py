@@ -4,17 +4,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import DECISION, Columns, decision_from
-from autoscaler.record.journal import Place, read_newest
+from autoscaler.record.journal import MISSING, Place, read_newest
 from autoscaler.record.rows import completed
 from autoscaler.record.times import from_micros, to_micros
 
@@ -104,15 +104,21 @@ class Entry:
 
 
 def intent_row(entry: Entry, intent: Intent, lead: int) -> dict[str, int | None]:
-    """Its row of the table `intent`; `lead`: of its time."""
+    """Its row of the table `intent`; `lead`: of its time. Raises OverflowError for sizes that no database holds."""
     return {
         "autoscaler_id": entry.id,
-        "size": intent.size,
-        "decided_from": intent.decided_from,
+        "size": _whole(intent.size),
+        "decided_from": _whole(intent.decided_from),
         "at": to_micros(intent.at),
         "scaled_to_zero": intent.scaled_to_zero,
         "lead": lead,
     }
+
+
+def _whole(number: int) -> int:
+    if -(2**63) <= number < 2**63:
+        return number
+    raise OverflowError(f"{number} does not fit 64 bits")
 
 
 def remembered_body(history: History) -> bytes:
@@ -148,8 +154,10 @@ class Newest(NamedTuple):
     decision: Decision
 
 
-def newest_decisions(connection: Connection, of: ColumnElement[bool] | None = None) -> Mapping[int, Newest]:
-    """Of each autoscaler, by id; `of`: which autoscalers. Raises StateError."""
+def newest_decisions(
+    connection: Connection, of: ColumnElement[bool] | None = None
+) -> Mapping[int, Newest | StateError]:
+    """Of each autoscaler, by id, or what is wrong with it; `of`: which autoscalers."""
     owner, memory = schema.autoscaler, schema.memory
     query = select(
         owner.c.id,
@@ -164,47 +172,85 @@ def newest_decisions(connection: Connection, of: ColumnElement[bool] | None = No
     ).join(memory, memory.c.autoscaler_id == owner.c.id)
     found = connection.execute(query if of is None else query.where(of)).all()
     rows = read_newest(connection, [Place(*each[:6]) for each in found])
-    decisions = {}
+    decisions = dict[int, Newest | StateError]()
     for each in found:
-        if each.id not in rows:
-            raise StateError(f"autoscaler {each.name!r}: its newest cycle is missing; restore a backup of the state")
-        newest, whole = rows[each.id]
-        with readable(each.name):
-            columns = completed(newest, whole)[DECISION]
-            decision = decision_from(columns, newest.at, each.name, target_from(each.target))
-        decisions[each.id] = Newest(each.recorded, newest.number, decision)
+        try:
+            with readable(each.name):
+                if isinstance(pair := rows[each.id], StateError):
+                    raise pair
+                newest, whole = pair
+                columns = completed(newest, whole)[DECISION]
+                decision = decision_from(columns, newest.at, each.name, target_from(each.target))
+                decisions[each.id] = Newest(each.recorded, newest.number, decision)
+        except StateError as error:
+            decisions[each.id] = error
     return decisions
 
 
-def load_entries(connection: Connection, name: str, slots: Collection[int]) -> dict[Key, Entry]:
+class Loaded(NamedTuple):
+    """What the state holds of a lane's autoscalers."""
+
+    entries: dict[Key, Entry]
+    damaged: Mapping[Key, str]
+    """Of those whose memory cannot be read: what is wrong, and what to do."""
+
+
+def load_entries(connection: Connection, name: str, slots: Collection[int]) -> Loaded:
     """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError."""
     owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
     of = (owner.c.connection == name) & owner.c.slot.in_(slots)
-    entries = {
-        found.id: ((found.name, found.target), Entry(found.id, found.slot))
-        for found in connection.execute(select(owner).where(of))
-    }
     mine = select(owner.c.id).where(of).scalar_subquery()
+
+    def by_owner(query: Select[Any]) -> Mapping[int, Row[Any]]:
+        return {found.autoscaler_id: found for found in connection.execute(query)}
+
     decisions = newest_decisions(connection, of)
-    for found in connection.execute(select(memory).where(memory.c.autoscaler_id.in_(mine))):
-        entry = entries[found.autoscaler_id][1]
-        _, entry.number, entry.latest = decisions[found.autoscaler_id]
-        entry.history, entry.lead = history_from(found.body, entry.latest), found.lead
-    for found in connection.execute(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine))):
-        entry = entries[found.autoscaler_id][1]
-        at = from_micros(found.at - found.lead + entry.lead)
-        entry.intent = Intent(found.size, found.decided_from, at, found.scaled_to_zero)
-        entry.history = replace(entry.history, unfinished=entry.intent)
-    newest = (
+    memories = by_owner(select(memory).where(memory.c.autoscaler_id.in_(mine)))
+    intents = by_owner(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine)))
+    last = (
         select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))
         .where(spec.c.autoscaler_id.in_(mine))
         .group_by(spec.c.autoscaler_id)
         .subquery()
     )
     query = select(spec.c.autoscaler_id, spec.c.number, spec.c.body).join(
-        newest, (newest.c.autoscaler_id == spec.c.autoscaler_id) & (newest.c.number == spec.c.number)
+        last, (last.c.autoscaler_id == spec.c.autoscaler_id) & (last.c.number == spec.c.number)
     )
-    for found in connection.execute(query):
-        entry = entries[found.autoscaler_id][1]
-        entry.spec, entry.scaler = found.number, SPEC.load(found.body)
-    return dict(entries.values())
+    specs = by_owner(query)
+    entries, damaged = dict[Key, Entry](), dict[Key, str]()
+    for found in connection.execute(select(owner).where(of)):
+        key = found.name, found.target
+        newest = decisions.get(found.id)
+        try:
+            if isinstance(newest, StateError):
+                raise newest
+            with readable(found.name):
+                entries[key] = _entry(
+                    Entry(found.id, found.slot), newest, memories.get(found.id),
+                    intents.get(found.id), specs.get(found.id),
+                )  # fmt: skip
+        except StateError as error:
+            damaged[key] = f"{error}; or give the autoscaler another name: it then begins without a memory"
+    return Loaded(entries, damaged)
+
+
+def _entry(
+    entry: Entry,
+    newest: Newest | None,
+    memory: Row[Any] | None,
+    intent: Row[Any] | None,
+    spec: Row[Any] | None,
+) -> Entry:
+    """The entry with what these rows say. Raises StateError, and what a damaged value raises."""
+    if memory is not None:
+        if newest is None:
+            raise StateError(MISSING)
+        entry.number, entry.latest = newest.number, newest.decision
+        entry.history, entry.lead = history_from(memory.body, entry.latest), memory.lead
+    if intent is not None:
+        at = from_micros(intent.at - intent.lead + entry.lead)
+        entry.intent = Intent(intent.size, intent.decided_from, at, intent.scaled_to_zero)
+        entry.history = replace(entry.history, unfinished=entry.intent)
+    if spec is not None:
+        entry.spec, entry.scaler = spec.number, SPEC.load(spec.body)
+    return entry

@@ -19,6 +19,8 @@ PAGES_A_BLOCK: Final = 240
 """An hour at the usual period of 15 s."""
 MOST_BYTES: Final = 2**24
 """Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
+MISSING: Final = "its newest recorded cycle is missing; restore a backup of the state"
+"""Of an autoscaler whose row in the journal is not where its memory says."""
 
 
 class _Item(msgspec.Struct, array_like=True):
@@ -47,12 +49,22 @@ def page_of(rows: Mapping[int, Row]) -> bytes:
     return _PAGE.dump({owner_id: _Item(*row) for owner_id, row in rows.items()})
 
 
-def rows_from(page: bytes, ids: Collection[int] | None = None) -> Iterator[tuple[int, Row]]:
-    """Id and row of the autoscalers of a page, or of these among them. Raises StateError."""
+def rows_from(page: bytes, ids: Collection[int] | None = None) -> Iterator[tuple[int, Row | StateError]]:
+    """Id and row of the autoscalers of a page, or of these among them; for a damaged row, what is wrong with it.
+
+    Raises StateError when the page itself is damaged.
+    """
     for owner_id, raw in _RAW_PAGE.load(page).items():
         if ids is None or owner_id in ids:
-            item = _ITEM.load(bytes(raw))
-            yield owner_id, Row(item.number, item.at, item.spec, item.base, item.columns, item.history)
+            yield owner_id, _row_from(bytes(raw))
+
+
+def _row_from(data: bytes) -> Row | StateError:
+    try:
+        item = _ITEM.load(data)
+    except StateError as error:
+        return error
+    return Row(item.number, item.at, item.spec, item.base, item.columns, item.history)
 
 
 def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:
@@ -66,6 +78,8 @@ def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:
     found = dict[int, Row]()
     for page in connection.execute(query):
         for _, row in rows_from(page.body, (owner_id,)):
+            if isinstance(row, StateError):
+                raise row
             found[row.number] = row  # one that was carried to a later page is whole there
     return [found[number] for number in sorted(found)]
 
@@ -82,8 +96,8 @@ class Place(NamedTuple):
     """Where the whole row stands that completes it."""
 
 
-def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int, tuple[Row, Row]]:
-    """The newest row of each of these autoscalers, and the whole row that completes it, by id. Raises StateError."""
+def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int, tuple[Row, Row] | StateError]:
+    """The newest row of each of these autoscalers, and the whole row that completes it, by id; or why there is none."""
     wanted = dict[tuple[str, int, int, int], set[int]]()
     newest = dict[int, int]()
     for owner_id, last, name, period, *pages in places:
@@ -92,6 +106,7 @@ def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int,
             wanted.setdefault((name, period, chunk_of(owner_id), page), set()).add(owner_id)
     table = schema.journal
     found = dict[int, dict[int, Row]]()
+    damaged = dict[int, StateError]()
     for (name, period, chunk, number), ids in wanted.items():
         query = select(table.c.body).where(
             table.c.connection == name,
@@ -100,14 +115,21 @@ def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int,
             table.c.number == number,
         )
         body: bytes | None = connection.execute(query).scalar_one_or_none()
-        for owner_id, row in rows_from(body, ids) if body is not None else ():
-            found.setdefault(owner_id, {})[row.number] = row
-    pairs = dict[int, tuple[Row, Row]]()
+        try:
+            for owner_id, row in rows_from(body, ids) if body is not None else ():
+                if isinstance(row, StateError):
+                    damaged[owner_id] = row
+                else:
+                    found.setdefault(owner_id, {})[row.number] = row
+        except StateError as error:
+            damaged |= dict.fromkeys(ids, error)
+    pairs = dict[int, tuple[Row, Row] | StateError]()
     for owner_id, last in newest.items():
         rows = found.get(owner_id, {})
-        if last not in rows or rows[last].base not in rows:
-            raise StateError("the newest of the recorded cycles are missing; restore a backup of the state")
-        pairs[owner_id] = rows[last], rows[rows[last].base]
+        if last in rows and rows[last].base in rows:
+            pairs[owner_id] = rows[last], rows[rows[last].base]
+        else:
+            pairs[owner_id] = damaged.get(owner_id) or StateError(MISSING)
     return pairs
 
 

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
 from autoscaler.decide import intent_of
-from autoscaler.errors import StaleLedger
+from autoscaler.errors import StaleLedger, StateError
+from autoscaler.isolation import each, without
 from autoscaler.model import Autoscaler, Decision, History, Observed, Sightings, Steering, TargetRef
 from autoscaler.moment import Moment
 from autoscaler.record import schema
@@ -45,6 +46,7 @@ from autoscaler.record.timeline import Timeline
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
+_NOTHING_ASKED: Final = Steering()
 _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
 
@@ -63,6 +65,20 @@ class Shared:
     """What was committed last about each autoscaler, for readers: they never wait for a lane."""
 
 
+class _Histories(dict[str, History]):
+    """By the autoscaler's name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.damaged: dict[str, str] = {}
+        """Name -> what is wrong with its record, and what to do."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        if name in self.damaged:
+            raise StateError(self.damaged[name])
+        raise KeyError(name)
+
+
 class Ledger:
     """Used by one lane's thread; `is_current` by any."""
 
@@ -73,8 +89,12 @@ class Ledger:
         self._epochs = epochs
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet, or in doubt since a transaction failed."""
+        self._damaged: Mapping[Key, str] = {}
+        """Autoscalers whose entry cannot be read: what is wrong, and what to do."""
         self._sightings: dict[str, tuple[int, Sightings]] | None = None
         """By target, each with the lead of its times; None: as above."""
+        self._unseen: dict[str, str] = {}
+        """Targets whose sightings could not be read: what is wrong. Until the next commit, which begins them anew."""
         self._lead = shared.timeline.lead
         """Of the times of the cycle under way."""
         self._pages: dict[tuple[int, int], Pages] | None = None
@@ -113,17 +133,24 @@ class Ledger:
         self._lead = self._shared.timeline.follow(moment, partial(self._commit, self._epochs.keys()))
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        """What each remembers; an empty history for one never decided about. Raises StateError."""
+        """What each remembers; an empty history for one never decided about. Raises StateError.
+
+        One whose record is damaged is not to be scaled as if it had none: looking it up raises its own StateError.
+        """
         with self._reading() as connection:
             steering = self._shared.steering.current(connection)
         entries = self._loaded()
-        histories = {}
+        histories = _Histories()
         fresh = dict[Key, History]()
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
+            asked = steering.get(scaler.name, _NOTHING_ASKED)
+            problem = self._damaged.get(key) or self._unseen.get(key[1])
+            if problem is not None or isinstance(asked, StateError):
+                histories.damaged[scaler.name] = problem or str(asked)
+                continue
             entry = entries.get(key)
             known = History() if entry is None else entry.follow(self._lead)
-            asked = steering.get(scaler.name, Steering())
             history = known if asked == known.steering else replace(known, steering=asked)
             if entry is None:
                 fresh[key] = history
@@ -140,7 +167,16 @@ class Ledger:
                 rows = connection.execute(select(schema.sighting)).all()
             followed = self._followed
             mine = {row.target for row in rows} if followed is None else {target for _, target in followed}
-            self._sightings = {row.target: (row.lead, SIGHTINGS.load(row.body)) for row in rows if row.target in mine}
+            self._sightings, self._unseen = {}, {}
+            for row in rows:
+                if row.target in mine:
+                    try:
+                        self._sightings[row.target] = row.lead, SIGHTINGS.load(row.body)
+                    except StateError as error:
+                        self._unseen[row.target] = (
+                            f"since when its target's instances are known cannot be read ({error}); "
+                            "the next cycle begins that anew, as for instances that have just started"
+                        )
         known, lead = self._sightings, self._lead
         found = dict[TargetRef, Sightings]()
         for target in targets:
@@ -154,52 +190,65 @@ class Ledger:
                 found[target] = seen
         return found
 
-    def intend(self, decisions: Sequence[Decision]) -> None:
-        """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written."""
-        live = [(made, intent) for made in decisions if (intent := intent_of(made)) is not None and not made.dry_run]
-        if not live:
-            return
-        with self._commit({slot_of(made.target) for made, _ in live}) as connection:
-            owners = self._owners(connection, [made for made, _ in live])
-            rows = [intent_row(entry, intent, self._lead) for entry, (_, intent) in zip(owners, live, strict=True)]
-            schema.upsert(connection, schema.intent, rows)
-        for entry, (_, intent) in zip(owners, live, strict=True):
-            entry.history = replace(entry.history, unfinished=intent)
-            entry.intent = intent
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written.
 
-    def record(self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        Returns whose intent cannot be kept, and why: those may not be written.
+        """
+        broken = dict[str, Exception]()
+        intents = {made.name: intent for made in decisions if not made.dry_run and (intent := intent_of(made))}
+        live = [made for made in decisions if made.name in intents]
+        if not live:
+            return broken
+        with self._commit({slot_of(made.target) for made in live}) as connection:
+            owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
+            rows = each(live, lambda made: intent_row(owners[made.name], intents[made.name], self._lead), broken)
+            schema.upsert(connection, schema.intent, rows)
+        for made in without(live, broken):
+            entry = owners[made.name]
+            entry.intent = intents[made.name]
+            entry.history = replace(entry.history, unfinished=entry.intent)
+        return broken
+
+    def record(
+        self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
         """Commit what came of a cycle that began with `recall`, in one transaction. Raises StateError.
 
-        `scalers`: by the autoscaler's name.
+        `scalers`: by the autoscaler's name. Returns whose decision cannot be recorded, and why: what those remember
+        stays as it was, an intent unfinished.
         """
+        broken = dict[str, Exception]()
         seen = {target_text(target): known for target, known in observed.sightings.items()}
         if not decisions and not seen:
-            return
+            return broken
         observations = observed.observations
-        prepared = [Recording.of(scalers[made.name], observations[made.name], made) for made in decisions]
-        slots = {slot_of(made.target) for made in decisions} | {slot_of(target) for target in observed.sightings}
+        prepared = each(decisions, lambda one: Recording.of(scalers[one.name], observations[one.name], one), broken)
+        slots = {slot_of(one.decision.target) for one in prepared} | {slot_of(target) for target in observed.sightings}
         gone: Sequence[Key] = ()
         with self._commit(slots) as connection:
-            owners = self._owners(connection, decisions)
+            owners = self._owners(connection, [one.decision for one in prepared])
             pages = self._pages_of_journal(connection)
-            carried = write(connection, self.connection, pages, list(zip(owners, prepared, strict=True)), self._lead)
+            recorded = write(connection, self.connection, pages, list(zip(owners, prepared, strict=True)), self._lead)
             rows = [{"target": text, "body": SIGHTINGS.dump(known), "lead": self._lead} for text, known in seen.items()]
             schema.upsert(connection, schema.sighting, rows)
             if decisions:
                 gone = self._shared.housekeeper.tidy(connection, decisions[0].now, self._lead)
         self._pages = pages
-        for entry in (self._entries or {}).values() if carried else ():
-            if entry.id in carried:
+        for entry in (self._entries or {}).values() if recorded.carried else ():
+            if entry.id in recorded.carried:
                 entry.base = None  # its whole row stands in another page now: the next one is whole again
-        for entry, recording in zip(owners, prepared, strict=True):
-            recording.apply(entry, self._lead)
-            made = recording.decision
-            newest = Newest(to_micros(made.now) - self._lead, entry.number, made)
+        for placed in recorded.placed:
+            placed.apply()
+            made = placed.recording.decision
+            newest = Newest(to_micros(made.now) - self._lead, placed.row.number, made)
             self._shared.latest[key_of(made.name, made.target)] = newest
         for key in gone:
             self._shared.latest.pop(key, None)
         if self._sightings is not None:
             self._sightings.update({text: (self._lead, known) for text, known in seen.items()})
+            self._unseen = {target: problem for target, problem in self._unseen.items() if target not in seen}
+        return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
         """What the adapter keeps, by target. From any thread. Raises StateError."""
@@ -239,9 +288,9 @@ class Ledger:
     def _loaded(self) -> dict[Key, Entry]:
         if self._entries is None:
             with self._reading() as connection:
-                entries = load_entries(connection, self.connection, self._epochs)
+                entries, self._damaged = load_entries(connection, self.connection, self._epochs)
             followed = self._followed
-            self._entries = {key: each for key, each in entries.items() if followed is None or key in followed}
+            self._entries = {key: entry for key, entry in entries.items() if followed is None or key in followed}
         return self._entries
 
     def _pages_of_journal(self, connection: Connection) -> dict[tuple[int, int], Pages]:

@@ -1,12 +1,14 @@
 """Turns an hour of the journal's pages into blocks, one for each autoscaler: all of it, and what charts need of it."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
+from autoscaler.record.binary import readable
 from autoscaler.record.evaluation import DECISION, Columns, outline_from
 from autoscaler.record.journal import rows_from
 from autoscaler.record.rows import Row, completed, pack_rows, runs
@@ -20,15 +22,19 @@ def pack_pages(
 
     `goes_on`: ids of the autoscalers that are about to begin its next page, each with a whole row. Returns, of those
     that are not, a copy of the newest row of all: it belongs into that page as well, as what they remember.
+
+    What is damaged among them cannot be packed and is gone: the lane that records is not to stop for it.
     """
     table, memory = schema.journal, schema.memory
     mine = (table.c.connection == name) & (table.c.period == period) & (table.c.chunk == chunk)
     rows = dict[int, dict[int, Row]]()
     recorded = dict[tuple[int, int], int]()
     for page in connection.execute(select(table.c.body, table.c.lead).where(mine).order_by(table.c.number)):
-        for owner_id, row in rows_from(page.body):
-            rows.setdefault(owner_id, {})[row.number] = row
-            recorded[owner_id, row.number] = row.at - page.lead
+        with suppress(StateError):
+            for owner_id, row in rows_from(page.body):
+                if not isinstance(row, StateError):
+                    rows.setdefault(owner_id, {})[row.number] = row
+                    recorded[owner_id, row.number] = row.at - page.lead
     query = select(memory.c.autoscaler_id, memory.c.number).where(memory.c.autoscaler_id.in_(list(rows)))
     newest = {found.autoscaler_id: found.number for found in connection.execute(query)}
     carried = dict[int, Row]()
@@ -39,12 +45,15 @@ def pack_pages(
             continue  # forgotten since
         in_order = [found[number] for number in sorted(found)]
         if owner_id not in goes_on and in_order[-1].number == newest[owner_id]:
-            carried[owner_id] = _copy(in_order[-1], found)
+            with suppress(StateError):
+                carried[owner_id] = _copy(in_order[-1], found)
         # one that changed its sync period has rows of the time between in other pages
         for run in runs(row for row in in_order if not row.copied):
             newest_of_run = max(recorded[owner_id, row.number] for row in run)
-            details.append(block(owner_id, run, newest_of_run, pack_rows(run)))
-            charts.append(block(owner_id, run, newest_of_run, pack_points(points_of(run, bounds[owner_id]))))
+            with suppress(StateError), readable(f"of id {owner_id}"):
+                points = points_of(run, bounds[owner_id])
+                details.append(block(owner_id, run, newest_of_run, pack_rows(run)))
+                charts.append(block(owner_id, run, newest_of_run, pack_points(points)))
     if details:
         connection.execute(insert(schema.detail), details)
         connection.execute(insert(schema.series), charts)
@@ -80,7 +89,9 @@ def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> lis
 
 
 def _copy(row: Row, known: Mapping[int, Row]) -> Row:
-    """The row with the columns that it leaves out, marked as a copy: without a History."""
+    """The row with the columns that it leaves out, marked as a copy: without a History. Raises StateError."""
+    if row.base not in known:
+        raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
     return row._replace(base=row.number, columns=completed(row, known[row.base]), history=None)
 
 

@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, bindparam, delete, insert, update
+from sqlalchemy import Connection, Table, bindparam, delete, insert, update
 
 from autoscaler.decide import changed, remember
+from autoscaler.isolation import each
 from autoscaler.model import Autoscaler, Decision, History, Observation
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, pack
@@ -33,18 +34,22 @@ class Recording:
     """All that the decision was made from and came to."""
     period: int
     """Microseconds."""
-    history: History | None = None
-    """What is remembered after it."""
-    row: Row | None = None
-    page: int = 0
+
+    @property
+    def name(self) -> str:
+        """The autoscaler's."""
+        return self.decision.name
 
     @classmethod
     def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision) -> "Recording":
         """The costly part of recording it, for which no other lane needs to wait."""
         return cls(scaler, decision, columns_of(observation, decision), micros_of(scaler.sync_period))
 
-    def place(self, entry: Entry, page: int, *, begins: bool) -> Row:
-        """Decide how it stands in a page of the journal; `begins`: in the first after the ones before were packed."""
+    def place(self, entry: Entry, page: int, lead: int, *, begins: bool) -> "Placed":
+        """Decide how it stands in a page of the journal; `begins`: in the first after the ones before were packed.
+
+        `lead`: of its times (`timeline`).
+        """
         number = entry.number + 1
         spec = entry.spec if entry.scaler == self.scaler else number
         whole = begins or entry.base is None or entry.given is not entry.chained or entry.period != self.period
@@ -54,9 +59,8 @@ class Recording:
             whole = 2 * _bytes(columns) > entry.base_bytes  # too much has changed since
         if whole:
             columns = self.columns
-        self.page = page
-        self.history = remember(self.scaler, entry.given, self.decision)
-        self.row = Row(
+        history = remember(self.scaler, entry.given, self.decision)
+        row = Row(
             number,
             to_micros(self.decision.now),
             spec,
@@ -64,27 +68,70 @@ class Recording:
             columns,
             HISTORY.dump(entry.given) if whole else None,
         )
-        return self.row
+        return Placed(
+            entry,
+            self,
+            page,
+            lead,
+            row,
+            history,
+            memory=_memory(entry, self.period, page, row, history, lead),
+            spec=_spec(entry, self.scaler, row) if row.spec == row.number else None,
+            change=(
+                change_row(entry.id, row, row.at - lead, self.columns) if changed(entry.latest, self.decision) else None
+            ),
+            events=_events(entry, self.decision, row, lead),
+        )
 
-    def apply(self, entry: Entry, lead: int) -> None:
-        """Let the memory follow, once the rows are committed. `lead`: of its times."""
-        if self.row is None or self.history is None:
-            return
-        if self.row.whole:
-            entry.base, entry.base_number, entry.base_page = self.columns, self.row.number, self.page
-            entry.base_bytes = _bytes(self.columns)
-        entry.number, entry.spec, entry.scaler, entry.period = self.row.number, self.row.spec, self.scaler, self.period
+
+class Placed(NamedTuple):
+    """One decision as the rows of every table: whatever could fail for it alone has been done."""
+
+    entry: Entry
+    recording: Recording
+    page: int
+    lead: int
+    row: Row
+    history: History
+    """What is remembered after it."""
+    memory: Values
+    spec: Values | None
+    """None: the one recorded last is still in force."""
+    change: Values | None
+    """None: nothing changed."""
+    events: Sequence[tuple[Values, Values]]
+    """A row of `event_text` and one of `event` each."""
+
+    @property
+    def name(self) -> str:
+        """The autoscaler's."""
+        return self.recording.name
+
+    def apply(self) -> None:
+        """Let the memory follow, once the rows are committed."""
+        entry, recording, row = self.entry, self.recording, self.row
+        if row.whole:
+            entry.base, entry.base_number, entry.base_page = recording.columns, row.number, self.page
+            entry.base_bytes = _bytes(recording.columns)
+        entry.number, entry.spec, entry.scaler, entry.period = row.number, row.spec, recording.scaler, recording.period
         entry.history = entry.chained = self.history
-        entry.lead = lead
+        entry.lead = self.lead
         entry.intent = self.history.unfinished
-        entry.latest = self.decision
+        entry.latest = recording.decision
 
 
 def _bytes(columns: Sequence[bytes | None]) -> int:
     return sum([len(column) for column in columns if column is not None])
 
 
-Placed: TypeAlias = tuple[Entry, Recording, Row, History]
+class Recorded(NamedTuple):
+    """What one commit holds."""
+
+    placed: Sequence[Placed]
+    broken: Mapping[str, Exception]
+    """Autoscaler's name -> why its decision cannot be put into rows; the others are."""
+    carried: Collection[int]
+    """Ids of autoscalers not among them whose newest row was carried to another page."""
 
 
 def write(
@@ -93,27 +140,31 @@ def write(
     pages: dict[tuple[int, int], Pages],
     pairs: Sequence[tuple[Entry, Recording]],
     lead: int,
-) -> Collection[int]:
+) -> Recorded:
     """A handful of statements, however many decisions.
 
-    `name`: of their adapter connection; `pages` follows; `lead`: of all their times (`timeline`). Returns the ids of
-    autoscalers not among them whose newest row was carried to another page.
+    `name`: of their adapter connection; `pages` follows; `lead`: of all their times (`timeline`).
     """
-    if not pairs:
-        return ()
     chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
     for entry, recording in pairs:
         chunks.setdefault((recording.period, chunk_of(entry.id)), []).append((entry, recording))
     carried = set[int]()
     placed = list[Placed]()
+    broken = dict[str, Exception]()
     journal = list[Values]()
     for (period, chunk), members in chunks.items():
         known = pages.get((period, chunk), Pages(0, 0, 0))
         full, page = known.is_full(chunk), known.last + 1
-        rows = dict[int, Row]()
-        for entry, recording in members:
-            rows[entry.id] = row = recording.place(entry, page, begins=full)
-            placed.append((entry, recording, row, recording.history or History()))
+        entries = {recording.name: entry for entry, recording in members}
+        mine = each(
+            [recording for _, recording in members],
+            lambda one: one.place(entries[one.name], page, lead, begins=full),  # noqa: B023 - called before the loop goes on
+            broken,
+        )
+        if not mine:
+            continue
+        placed += mine
+        rows = {one.entry.id: one.row for one in mine}
         if full:
             others = pack_pages(connection, name, period, chunk, rows.keys())
             _move(connection, others, page)
@@ -124,30 +175,29 @@ def write(
         place = {"connection": name, "period": period, "chunk": chunk, "number": page}
         journal.append(place | {"lead": lead, "body": body})
         pages[period, chunk] = Pages(page, known.unpacked + 1, known.bytes + len(body))
-    connection.execute(insert(schema.journal), journal)
-    _write_specs(connection, placed)
-    schema.upsert(connection, schema.memory, [_memory(*each, lead) for each in placed])
-    changes = [
-        change_row(entry.id, row, row.at - lead, recording.columns)
-        for entry, recording, row, _ in placed
-        if changed(entry.latest, recording.decision)
-    ]
-    if changes:
-        connection.execute(insert(schema.change), changes)
-    _write_events(connection, placed, lead)
+    _insert(connection, schema.journal, journal)
+    _insert(connection, schema.spec, [one.spec for one in placed if one.spec is not None])
+    schema.upsert(connection, schema.memory, [one.memory for one in placed])
+    _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
+    _write_events(connection, placed)
     _write_intents(connection, placed, lead)
-    return carried
+    return Recorded(placed, broken, carried)
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    if rows:
+        connection.execute(insert(table), rows)
 
 
 def _write_intents(connection: Connection, placed: Sequence[Placed], lead: int) -> None:
     """Follow what became of announced writes. One without an answer stays, also where a later one was not sent."""
-    settled = [{"owner_id": entry.id} for entry, _, _, after in placed if entry.intent and after.unfinished is None]
+    settled = [{"owner_id": one.entry.id} for one in placed if one.entry.intent and one.history.unfinished is None]
     if settled:
         connection.execute(delete(schema.intent).where(schema.intent.c.autoscaler_id == bindparam("owner_id")), settled)
     open_still = [
-        intent_row(entry, after.unfinished, lead)
-        for entry, _, _, after in placed
-        if after.unfinished is not None and after.unfinished != entry.intent
+        intent_row(one.entry, one.history.unfinished, lead)
+        for one in placed
+        if one.history.unfinished is not None and one.history.unfinished != one.entry.intent
     ]
     schema.upsert(connection, schema.intent, open_still)
 
@@ -160,33 +210,27 @@ def _move(connection: Connection, rows: Mapping[int, Row], page: int) -> None:
         connection.execute(moved.values(page=page, base_page=page))
 
 
-def _memory(entry: Entry, recording: Recording, row: Row, history: History, lead: int) -> Values:
+def _memory(entry: Entry, period: int, page: int, row: Row, history: History, lead: int) -> Values:
     return {
         "autoscaler_id": entry.id,
         "number": row.number,
         "at": row.at,
-        "period": recording.period,
-        "page": recording.page,
-        "base_page": recording.page if row.whole else entry.base_page,
+        "period": period,
+        "page": page,
+        "base_page": page if row.whole else entry.base_page,
         "body": remembered_body(history),
         "lead": lead,
     }
 
 
-def _write_specs(connection: Connection, placed: Sequence[Placed]) -> None:
-    rows = [
-        {
-            "autoscaler_id": entry.id,
-            "number": row.number,
-            "minimum": recording.scaler.min_replicas,
-            "maximum": recording.scaler.max_replicas,
-            "body": SPEC.dump(recording.scaler),
-        }
-        for entry, recording, row, _ in placed
-        if row.spec == row.number
-    ]
-    if rows:
-        connection.execute(insert(schema.spec), rows)
+def _spec(entry: Entry, scaler: Autoscaler, row: Row) -> Values:
+    return {
+        "autoscaler_id": entry.id,
+        "number": row.number,
+        "minimum": scaler.min_replicas,
+        "maximum": scaler.max_replicas,
+        "body": SPEC.dump(scaler),
+    }
 
 
 def change_row(owner_id: int, row: Row, recorded: int, columns: Columns) -> Values:
@@ -203,28 +247,31 @@ def change_row(owner_id: int, row: Row, recorded: int, columns: Columns) -> Valu
     }
 
 
-def _write_events(connection: Connection, placed: Sequence[Placed], lead: int) -> None:
-    texts, rows = dict[int, Values](), []
-    for entry, recording, row, _ in placed:
-        for position, event in enumerate(recording.decision.events):
-            text = {"type": event.type.value, "reason": plain(event.reason), "message": plain(event.message)}
-            key = text_id(**text)
-            texts[key] = {"id": key, **text}
-            rows.append(
-                {
-                    "autoscaler_id": entry.id,
-                    "number": row.number,
-                    "position": position,
-                    "at": row.at,
-                    "recorded": row.at - lead,
-                    "dry_run": recording.decision.dry_run,
-                    "text_id": key,
-                }
-            )
-    if rows:
+def _events(entry: Entry, decision: Decision, row: Row, lead: int) -> Sequence[tuple[Values, Values]]:
+    found = []
+    for position, event in enumerate(decision.events):
+        text = {"type": event.type.value, "reason": plain(event.reason), "message": plain(event.message)}
+        key = text_id(**text)
+        happened = {
+            "autoscaler_id": entry.id,
+            "number": row.number,
+            "position": position,
+            "at": row.at,
+            "recorded": row.at - lead,
+            "dry_run": decision.dry_run,
+            "text_id": key,
+        }
+        found.append(({"id": key, **text}, happened))
+    return found
+
+
+def _write_events(connection: Connection, placed: Sequence[Placed]) -> None:
+    events = [event for one in placed for event in one.events]
+    texts = {text["id"]: text for text, _ in events}
+    if texts:
         in_order = [texts[key] for key in sorted(texts)]  # lanes that wait for each other's rows wait in one direction
         schema.insert_absent(connection, schema.event_text, in_order)
-        connection.execute(insert(schema.event), rows)
+    _insert(connection, schema.event, [row for _, row in events])
 
 
 def text_id(type: str, reason: str, message: str) -> int:  # noqa: A002 - named as its column

@@ -5,9 +5,10 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, select, update
 
+from autoscaler.errors import StateError
 from autoscaler.model import Steering
 from autoscaler.record import schema
-from autoscaler.record.binary import Binary
+from autoscaler.record.binary import Binary, readable
 from autoscaler.record.database import Database
 
 STEERING: Final = Binary[Steering](Steering)
@@ -28,19 +29,27 @@ def steer(database: Database, name: str, steering: Steering) -> None:
         )
 
 
-def read_steering(connection: Connection) -> Mapping[str, Steering]:
-    """By the autoscaler's name, expired or not. Raises StateError for what this version cannot read."""
-    return {row.name: STEERING.load(row.body) for row in connection.execute(select(schema.steering))}
+def read_steering(connection: Connection) -> Mapping[str, Steering | StateError]:
+    """By the autoscaler's name, expired or not; for one that this version cannot read, what is wrong with it."""
+    return {row.name: _steering(row.name, row.body) for row in connection.execute(select(schema.steering))}
+
+
+def _steering(name: str, body: bytes) -> Steering | StateError:
+    try:
+        with readable(name):
+            return STEERING.load(body)
+    except StateError as error:
+        return StateError(f"{error}; or pause or override it anew: what was asked for before cannot be read")
 
 
 class SteeringCache:
     """The same, read again only where it has changed. Any number of threads at once."""
 
     def __init__(self) -> None:
-        self._known: tuple[int, Mapping[str, Steering]] | None = None
+        self._known: tuple[int, Mapping[str, Steering | StateError]] | None = None
         """The counter's value, and what was read at it; replaced as a whole."""
 
-    def current(self, connection: Connection) -> Mapping[str, Steering]:
+    def current(self, connection: Connection) -> Mapping[str, Steering | StateError]:
         """What is in the state now. Raises StateError."""
         counter = select(schema.counter.c.value).where(schema.counter.c.name == schema.STEERING)
         value: int = connection.execute(counter).scalar_one()

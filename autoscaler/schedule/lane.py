@@ -8,9 +8,9 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
-from autoscaler.errors import AutoscalerError, StaleLedger, named
+from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, named
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, Call
+from autoscaler.model import Autoscaler, Call, Written
 from autoscaler.schedule.batch import Batch, run
 
 LONGEST_CYCLE: Final = timedelta(seconds=30)
@@ -19,6 +19,8 @@ _SHARE: Final = 0.9
 """Of its period that a cycle may take: what comes of it is recorded in the rest, and the next tick finds it done."""
 _SLACK_SECONDS: Final = 1.0
 """How long past its deadline a cycle counts as still ending rather than as hung: it has its outcome to record."""
+
+_NOT_RECORDED: Final = "it stays an unfinished write until a cycle of this autoscaler is recorded again"
 
 
 def cycle_seconds(period: timedelta) -> float:
@@ -134,8 +136,13 @@ class Lane:
             return self._failed(scalers, error, str(error))
         except Exception as error:  # noqa: BLE001 - a bug must not end the lane
             return self._failed(scalers, error, _bug(error))
-        for name, bug in batch.broken.items():
-            self._logger.error("autoscaler_failed", autoscaler=name, error=_bug(bug))
+        for name, raised in batch.broken.items():
+            message = str(raised) if isinstance(raised, AutoscalerError) else _bug(raised)
+            self._logger.error("autoscaler_failed", autoscaler=name, error=message)
+        for name, outcome in batch.unrecorded.items():
+            if isinstance(outcome, Written | TargetUnavailable):
+                came_of_it = f"size {outcome.size} was written" if isinstance(outcome, Written) else str(outcome)
+                self._logger.error("write_not_recorded", autoscaler=name, error=f"{came_of_it}; {_NOT_RECORDED}")
         return batch
 
     def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> Batch:

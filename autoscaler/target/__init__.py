@@ -4,6 +4,7 @@ from autoscaler.clock import Clock
 from autoscaler.errors import (
     AdapterError,
     StateError,
+    TargetDeferred,
     TargetError,
     TargetForbidden,
     TargetNotFound,
@@ -42,6 +43,7 @@ from autoscaler.target.protocol import (
     Canonicalizes,
     Closes,
     ForgetfulMemory,
+    concurrent_writes,
 )
 from autoscaler.target.registry import installed, load
 from autoscaler.text import plain
@@ -79,6 +81,7 @@ __all__ = [
     "ScaleChange",
     "ScaleOutcome",
     "StateError",
+    "TargetDeferred",
     "TargetError",
     "TargetForbidden",
     "TargetNotFound",
@@ -89,6 +92,7 @@ __all__ = [
     "TargetUnavailable",
     "Unchanged",
     "Written",
+    "concurrent_writes",
     "installed",
     "load",
     "plain",

@@ -8,7 +8,7 @@ with its type's name. It imports `autoscaler.target` and its own client library,
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -19,6 +19,8 @@ from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRe
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
+MOST_CONCURRENT_WRITES: Final = 64
+"""Of one connection: each is a thread of the daemon's."""
 
 AdapterValues: TypeAlias = Mapping[str, Any]
 """What an adapter remembers of one target: texts as keys, and values that JSON knows."""
@@ -36,7 +38,7 @@ class AdapterMemory(Protocol):
     def save(self, target: TargetRef, values: AdapterValues | None) -> None:
         """Remember these of a target in place of what was; None: nothing. They are durable when it returns.
 
-        Raises StateError: then a write that depends on being remembered must not be made.
+        From any thread. Raises StateError: then a write that depends on being remembered must not be made.
         """
 
 
@@ -79,7 +81,12 @@ class AdapterContext(Generic[SettingsT]):
 
 
 class Adapter(Protocol):
-    """One connection to a back end. Called from one thread at a time."""
+    """One connection to a back end. Called from one thread at a time, unless it says how many writes it takes at once.
+
+    It says so by an attribute `concurrent_writes` greater than 1. Then `scale` is called from up to so many threads
+    at a time, of one target by one alone, and each call has a deadline of its own. `observe` is still called by one
+    thread at a time, and with no `scale` beside it but one that has not returned by its deadline.
+    """
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """The state of every target asked for, or the error that concerns it alone.
@@ -95,6 +102,15 @@ class Adapter(Protocol):
         disturb), Conflict (changed by somebody else since it was observed). Raises TargetError when the write
         failed; it is then unknown or certain that nothing changed, and the message says which.
         """
+
+
+def concurrent_writes(adapter: object) -> int:
+    """How many calls of `scale` an adapter takes at a time: its attribute of this name, where that is a valid number.
+
+    Else 1, and at most MOST_CONCURRENT_WRITES.
+    """
+    found: object = getattr(adapter, "concurrent_writes", 1)
+    return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
 
 
 @runtime_checkable

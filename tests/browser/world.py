@@ -162,14 +162,16 @@ class Lane:
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         return self.ledger.recall(scalers)
 
-    def intend(self, decisions: Sequence[Decision]) -> None:
-        self.ledger.intend(decisions)
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        return self.ledger.intend(decisions)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         return {made.name: self._write(made, made.change.size) for made in decisions if made.change is not None}
 
-    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
+    def record(
+        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
+        return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """No back end here keeps a record of decisions."""

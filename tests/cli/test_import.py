@@ -40,9 +40,9 @@ spec:
       metric:
         name: queue
         selector:
-          matchLabels: {queue: 'a "b"'}
+          matchLabels: {app.shop/queue: a.b}
           matchExpressions:
-          - {key: zone, operator: In, values: [x, y]}
+          - {key: zone, operator: In, values: [x, y.1]}
           - {key: old, operator: DoesNotExist}
       target: {type: AverageValue, averageValue: 15}
   behavior:
@@ -100,7 +100,7 @@ def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
     file.write_text(V2)
     _, _, err = convert(file, "--adapter", "swarm")
     web = f"{file}:5:1: web: metrics"
-    selector = r"""queue{queue="a \"b\"",zone=~"x|y",old=""}"""
+    selector = 'queue{app_shop_queue="a.b",zone=~"x|y[.]1",old=""}'
     per_instance = "needs a query: one sample for each instance"
     assert err.splitlines() == [
         f"{file}:1:1: Service is skipped",

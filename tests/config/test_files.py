@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.config import load
-from autoscaler.config.document import MAX_DEPTH
+from autoscaler.config.document import MAX_DEPTH, MAX_VALUES
 from autoscaler.config.source import MAX_BYTES
 from autoscaler.errors import ConfigError, Problem
 
@@ -132,6 +132,14 @@ def test_documents_that_explode_are_refused_quickly(tmp_path: Path, text: str) -
     problem = problem_of(file)
     assert "too large" in problem.message or "nested deeper" in problem.message
     assert time.process_time() - started < 5  # seconds of our own; written out, most would take years
+
+
+@pytest.mark.slow
+def test_a_file_of_too_many_values_is_refused_before_they_fill_the_memory(tmp_path: Path) -> None:
+    """16 MiB of short ones would take gigabytes."""
+    file = tmp_path / "many.yaml"
+    file.write_text("[" + "1," * MAX_VALUES + "1]")
+    assert problem_of(file).message == "the file holds more than 2,000,000 keys and values; split it"
 
 
 def test_a_pipe_is_read(tmp_path: Path) -> None:

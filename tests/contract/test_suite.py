@@ -1,5 +1,6 @@
 """The suite itself: an adapter that breaks a promise fails the test that makes it, with words that help."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from autoscaler.target import (
     Call,
     Conflict,
     Instance,
+    Phase,
     ScaleChange,
     ScaleOutcome,
     TargetError,
@@ -104,6 +106,26 @@ class MiscountsWhatExists(Broken):
         return state if isinstance(state, TargetError) else replace(state, status_replicas=state.replicas + 1)
 
 
+class CountsWhatLeaves(Broken):
+    def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:
+        state = super().state(target, now)
+        if isinstance(state, TargetError) or self.size() == 3:
+            return state
+        leaving = Instance("web-9", Phase.RUNNING, ready=True, deleting=True)
+        return replace(state, status_replicas=2, instances=(*state.instances, leaving))
+
+
+class SharesItsDeadline(Broken):
+    """Each call takes the one that came last for its own."""
+
+    concurrent_writes = 4
+
+    def check(self, call: Call) -> None:
+        self.call = call
+        time.sleep(0.05)
+        super().check(self.call)
+
+
 class TakesSizesForSteps(Broken):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         return super().scale(target, replace(change, size=self.size() + change.size), call)
@@ -182,6 +204,8 @@ class TakesOutagesForEmptiness(Broken):
         (MiscountsWhatExists, AdapterContract.test_the_sizes_count_units, "last seen: TargetState"),
         (TakesSizesForSteps, AdapterContract.test_scale_out_is_written_and_comes_to_pass, "Written(size=3)"),
         (ReplacesAll, AdapterContract.test_scale_in_is_written_and_comes_to_pass, "should keep instances"),
+        (CountsWhatLeaves, AdapterContract.test_what_leaves_is_not_counted_as_existing, "status_replicas should be 1"),
+        (SharesItsDeadline, AdapterContract.test_writes_side_by_side_do_not_mix, "should be"),
         (ReplacesAll, AdapterContract.test_scale_out_keeps_the_instances_that_run, "should keep what runs"),
         (WritesTheSameAgain, AdapterContract.test_the_same_size_is_unchanged, "should be Unchanged"),
         (Overwrites, AdapterContract.test_an_outside_change_since_the_observation_wins, "should be a Conflict"),
@@ -225,6 +249,7 @@ class CannotBeUnreachable(MemoryHarness):
     ("promise", "reason"),
     [
         (AdapterContract.test_a_back_end_that_does_not_answer_is_unavailable, "memory is always there"),
+        (AdapterContract.test_writes_side_by_side_do_not_mix, "takes one write at a time"),
         (AdapterContract.test_scaling_to_zero_and_back, "cannot have the size 0"),
         (AdapterContract.test_named_victims_leave_first, "leaves the choice of victims"),
         (AdapterContract.test_what_cannot_be_scaled_says_so, "cannot be scaled"),

@@ -27,6 +27,8 @@ class Settings(AdapterSettings):
     """How long such a call takes."""
     folder: str = ""
     """A call that hangs ends, too, when `release-N` is there: the Nth that hangs. `notes` says what happened."""
+    writes_at_once: int = 1
+    """How many calls of `scale` it takes at a time."""
     label: str = ""
     """Another one makes the section another one."""
 
@@ -41,6 +43,7 @@ class Hanging:
 
     def __init__(self, context):
         self._settings = context.settings
+        self.concurrent_writes = context.settings.writes_at_once
         self._note("built", self._settings.label)
 
     def observe(self, targets, call):

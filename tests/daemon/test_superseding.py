@@ -17,11 +17,15 @@ def third(folder: Path) -> ThirdParty:
     return ThirdParty(folder)
 
 
-def configured(folder: Path, prometheus: str, third: ThirdParty, where: str, times: int) -> Path:
+def configured(
+    folder: Path, prometheus: str, third: ThirdParty, where: str, times: int, *, writes_at_once: int = 1
+) -> Path:
     """Two autoscalers on the adapter that hangs, one on another connection; each is to grow from 1 to 3."""
     scalers = [autoscaler("a", "vector(3)", adapter="third"), autoscaler("b", "vector(3)", adapter="third")]
     web = autoscaler("web", "vector(3)", syncPeriod="2s")
-    return write_config(folder, prometheus, [*scalers, web], third.section(where, times=times))
+    return write_config(
+        folder, prometheus, [*scalers, web], third.section(where, times=times, writesAtOnce=writes_at_once)
+    )
 
 
 def superseded(daemon: RunningDaemon) -> float:
@@ -49,6 +53,25 @@ def test_a_lane_that_hangs_is_superseded_and_its_targets_are_scaled(
         assert third.notes("returns") == []
         daemon.wait_for("decision", autoscaler="web", count=3)
         assert daemon.events("tick_missed", adapter="local") == []
+        assert daemon.stop() == 0
+
+
+def test_where_several_are_written_at_a_time_one_that_hangs_costs_its_own_target_alone(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """The others of its connection are written and recorded in the same cycle, and go on; then it is superseded."""
+    config = configured(folder, prometheus, third, "scale", times=1, writes_at_once=2)
+    with running_daemon(config, env=third.env) as daemon:
+        late = daemon.wait_for("decision", level="warning", reason="FailedUpdateScale")
+        assert "whether it was carried out is unknown" in late["message"]
+        (other,) = {"a", "b"} - {late["autoscaler"]}
+        assert daemon.wait_for("decision", autoscaler=other)["written"] == 3
+        again = daemon.wait_for("decision", autoscaler=late["autoscaler"], count=2)
+        assert "an earlier write hangs" in again["message"]
+        daemon.wait_for("decision", autoscaler=other, count=3)
+        assert daemon.events("lane_hung") == []
+        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("decision", autoscaler=late["autoscaler"], written=3)
         assert daemon.stop() == 0
 
 

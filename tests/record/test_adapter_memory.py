@@ -1,5 +1,7 @@
 """What an adapter keeps of its targets."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from autoscaler.model import TargetRef
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET
@@ -47,3 +49,13 @@ def test_what_no_database_keeps_as_text_is_kept(opener: Opener) -> None:
     ledger = opener.ledger()
     ledger.save_adapter_memory(target, odd)
     assert opener.restart().adapter_memory() == {target: odd}
+
+
+def test_threads_side_by_side_keep_each_its_own(opener: Opener) -> None:
+    """An adapter that takes several writes at a time saves before each."""
+    ledger = opener.ledger()
+    targets = [TargetRef(FLEET, f"group-{number}") for number in range(40)]
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(3):
+            list(threads.map(lambda target, number=number: ledger.save_adapter_memory(target, {"n": number}), targets))
+    assert opener.restart().adapter_memory() == {target: {"n": 2} for target in targets}

@@ -2,18 +2,20 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
 from autoscaler.errors import StateError
-from autoscaler.model import History
+from autoscaler.model import Direction, History, Observed, Pause, Sighting, Steering, TargetRef
 from autoscaler.record import Archive, Ledger, schema
 from autoscaler.record.binary import Binary, pack, unpack
+from autoscaler.record.entries import target_text
 from autoscaler.record.journal import page_of, rows_from
 from autoscaler.record.rows import Row
 from tests.record.conftest import Opener
-from tests.record.samples import decision, keep, scaler
+from tests.record.samples import FLEET, at, count_rows, decision, keep, observation, rising, save, scaler
 
 NAMES = ("fine", "hurt", "well")
 ALL = list[Callable[[Archive, str], object]](
@@ -45,7 +47,10 @@ def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:
     owner_id = id_of(ledger, "hurt")
     with ledger._shared.database.writing() as connection:
         for page in connection.execute(select(schema.journal)).all():
-            rows = {key: change(row) if key == owner_id else row for key, row in rows_from(page.body)}
+            rows = dict[int, Row]()
+            for key, row in rows_from(page.body):
+                assert isinstance(row, Row)
+                rows[key] = change(row) if key == owner_id else row
             this = update(schema.journal).where(schema.journal.c.number == page.number)
             connection.execute(this.values(body=page_of(rows)))
 
@@ -98,18 +103,128 @@ def test_nothing_is_scaled_on_a_damaged_memory(opener: Opener, change: Callable[
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     hurt_pages(ledger, change)
-    with pytest.raises(StateError, match="restore a backup"):
-        opener.restart().recall([scaler("hurt")])
+    assert_only_hurt(opener.restart())
 
 
-def test_a_memory_whose_cycle_is_missing_is_a_state_error(opener: Opener) -> None:
+def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or give the autoscaler another name") -> None:
+    """Of the three, one cannot be scaled, and says why; the others are decided and recorded, cycle after cycle."""
+    for seconds in (15, 30):
+        found = ledger.recall([scaler(name) for name in NAMES])
+        assert found.keys() == {"fine", "well"}
+        assert all(history.recommendations for history in found.values())
+        with pytest.raises(StateError, match=f"autoscaler 'hurt': .*{remedy}"):
+            found["hurt"]
+        save(ledger, decision(seconds, "fine"), decision(seconds, "well"))
+
+
+MEMORIES: dict[str, dict[str, Any]] = {
+    "memory": {"body": b"nonsense"},
+    "spec": {"body": b"nonsense"},
+    "intent": {"at": 2**62},
+}
+
+
+@pytest.mark.parametrize("table", MEMORIES)
+def test_whatever_is_damaged_of_a_memory_costs_its_own_autoscaler(opener: Opener, table: str) -> None:
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    ledger.recall([scaler(name) for name in NAMES])
+    ledger.intend([rising(15, name=name) for name in NAMES])
+    where = schema.metadata.tables[table]
+    with ledger._shared.database.writing() as connection:
+        mine = where.c.autoscaler_id == id_of(ledger, "hurt")
+        connection.execute(update(where).where(mine).values(MEMORIES[table]))
+    assert_only_hurt(opener.restart())
+
+
+def test_a_damaged_page_costs_those_whose_newest_cycle_is_in_it(opener: Opener) -> None:
+    """They cannot be told from one another then; those of other pages go on."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, "hurt"))
+    with ledger._shared.database.writing() as connection:
+        connection.execute(update(schema.journal).values(body=b"nonsense"))
+    keep(ledger, decision(15, "fine"), decision(15, "well"))
+    assert_only_hurt(opener.restart())
+
+
+@pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
+def test_a_damaged_row_does_not_stop_the_lane_when_its_hour_is_packed(
+    opener: Opener, short_blocks: int, change: Callable[[Row], Row]
+) -> None:
+    """Packing is part of a commit: one that fails for ever would leave every write of the connection unrecorded."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    hurt_pages(ledger, change)
+    for cycle in range(1, 2 * short_blocks + 1):
+        keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
+    assert count_rows(ledger, "journal") <= short_blocks
+    archive = opener.archive()
+    assert [len(list(archive.records(name))) for name in ("fine", "well")] == [2 * short_blocks + 1] * 2
+    assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
+
+
+def test_a_page_that_is_damaged_while_it_is_not_needed_is_left_out_when_its_hour_is_packed(
+    opener: Opener, short_blocks: int
+) -> None:
+    """The lane remembers all of it by itself; only what is shown of that hour is gone."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    with ledger._shared.database.writing() as connection:
+        connection.execute(update(schema.journal).values(body=b"nonsense"))
+    for cycle in range(1, 2 * short_blocks + 1):
+        keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
+    archive = opener.archive()
+    assert [list(archive.records(name))[-1].decision.now for name in NAMES] == [at(30 * short_blocks)] * 3
+    assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
+
+
+def test_a_damaged_pause_is_not_taken_for_none(opener: Opener) -> None:
+    """The operator who asked for it would be surprised by a write; the others are not held."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    for name in NAMES:
+        state.steer(name, Steering(Pause(Direction.BOTH, "ann", "", at(0), None)))
+    with ledger._shared.database.writing() as connection:
+        hurt = schema.steering.c.name == "hurt"
+        connection.execute(update(schema.steering).where(hurt).values(body=b"nonsense"))
+    ledger = opener.restart()
+    assert_only_hurt(ledger, "pause or override it anew")
+    assert opener.archive().steering().keys() == {"fine", "well"}
+
+
+def test_sightings_that_cannot_be_read_are_said_once_and_begun_anew(opener: Opener) -> None:
+    """They only say since when an instance is known: an hour later nobody needs the old ones."""
+    ledger = opener.ledger()
+    seen = {"i-0": Sighting(at(0), True, at(0))}
+    for name in NAMES:
+        keep(ledger, decision(0, name, name))
+        save(ledger, decision(0, name, name), sightings=seen)
+    with ledger._shared.database.writing() as connection:
+        hurt = schema.sighting.c.target == target_text(TargetRef(FLEET, "hurt"))
+        connection.execute(update(schema.sighting).where(hurt).values(body=b"nonsense"))
+    ledger = opener.restart()
+    scalers = [scaler(name, name) for name in NAMES]
+    targets = [each.target for each in scalers]
+    assert [target.name for target in ledger.sightings(targets)] == ["fine", "well"]
+    found = ledger.recall(scalers)
+    assert found.keys() == {"fine", "well"}
+    with pytest.raises(StateError, match="the next cycle begins that anew"):
+        found["hurt"]
+    observed = Observed({"fine": observation()}, dict.fromkeys(targets, seen))
+    ledger.record({"fine": scalers[0]}, observed, [decision(15, "fine", "fine")])
+    assert ledger.recall(scalers).keys() == set(NAMES)
+    assert opener.restart().sightings(targets).keys() == set(targets)
+
+
+def test_a_memory_whose_cycle_is_missing_is_an_error(opener: Opener) -> None:
     """Part of a file that was restored from elsewhere."""
     ledger = opener.ledger()
     keep(ledger, decision())
     with ledger._shared.database.writing() as connection:
         connection.execute(schema.journal.delete())
-    with pytest.raises(StateError, match="the newest of the recorded cycles are missing; restore a backup"):
-        opener.restart().recall([scaler()])
+    with pytest.raises(StateError, match="'web': its newest recorded cycle is missing; restore a backup"):
+        opener.restart().recall([scaler()])["web"]
 
 
 def test_a_value_that_is_not_of_its_type_is_a_state_error() -> None:

@@ -15,7 +15,7 @@ from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
 
 WEB = TargetRef(FLEET, "web-asg")
 
-LATE: dict[str, Callable[[Ledger], None]] = {
+LATE: dict[str, Callable[[Ledger], object]] = {
     "record": lambda ledger: save(ledger, written(rising(15))),
     "sightings": lambda ledger: ledger.record({}, Observed({}, {WEB: {"i-0": Sighting(at(9), True, at(9))}}), []),
     "intend": lambda ledger: ledger.intend([rising(15)]),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from autoscaler.decide import remember
 from autoscaler.errors import StateError
-from autoscaler.model import History, Intent, Sighting
+from autoscaler.model import Event, History, Intent, Observed, Recommendation, ScaleEvent, Sighting
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, observation, rising, save, scaler, written
@@ -146,6 +147,55 @@ def test_of_two_writes_that_could_not_be_recorded_the_later_is_open(opener: Open
             save(ledger, written(rising(seconds, size)))
     assert ledger.recall([scaler()])["web"].unfinished == Intent(12, 5, at(15))
     assert opener.restart().recall([scaler()])["web"].unfinished == Intent(12, 5, at(15))
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "a text that is none": {"error": object()},
+    "a recommendation without a size": {"recommendations": (Recommendation(None, at(15)),)},  # type: ignore[arg-type]  # odd
+    "an event of no type": {"events": (Event(None, "Odd", ""),)},  # type: ignore[arg-type]  # likewise
+    "a time without a zone": {"scale_ups": (ScaleEvent(1, at(15).replace(tzinfo=None)),)},
+}
+NAMES = ("fine", "odd", "well")
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_a_decision_that_cannot_be_recorded_costs_its_own_autoscaler(opener: Opener, odd: dict[str, Any]) -> None:
+    """The others are committed; of it the write stays unfinished, and a later cycle of it is recorded again."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    before = ledger.recall([scaler(name) for name in NAMES])
+    made = [rising(15, name=name) for name in NAMES]
+    assert ledger.intend(made) == {}
+    concluded = {one.name: written(one) for one in made}
+    concluded["odd"] = replace(concluded["odd"], **odd)
+    broken = ledger.record(
+        {name: scaler(name) for name in NAMES},
+        Observed(dict.fromkeys(NAMES, observation())),
+        list(concluded.values()),
+    )
+    assert broken.keys() == {"odd"}
+    expected = {name: remember(scaler(name), before[name], concluded[name]) for name in ("fine", "well")}
+    expected["odd"] = replace(before["odd"], unfinished=Intent(8, 5, at(15)))
+    for again in (ledger, opener.restart()):
+        assert again.recall([scaler(name) for name in NAMES]) == expected
+    keep(again, *(decision(30, name) for name in NAMES))
+    archive = opener.archive()
+    assert [record.decision.now for record in archive.records("fine")] == [at(0), at(15), at(30)]
+    assert [record.decision.now for record in archive.records("odd")] == [at(0), at(30)]
+    again = opener.restart()
+    assert again.recall([scaler("odd")])["odd"] == remember(scaler("odd"), expected["odd"], decision(30, "odd"))
+
+
+def test_a_size_that_no_database_holds_is_not_written(opener: Opener) -> None:
+    """Its intent cannot be kept, so nobody would know of the write; the others' are."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    ledger.recall([scaler(name) for name in NAMES])
+    broken = ledger.intend([rising(15, 2**70 if name == "odd" else 8, name) for name in NAMES])
+    assert broken.keys() == {"odd"}
+    found = opener.restart().recall([scaler(name) for name in NAMES])
+    open_now = {name: history.unfinished and history.unfinished.size for name, history in found.items()}
+    assert open_now == {"fine": 8, "odd": None, "well": 8}
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from autoscaler.model import (
     Autoscaler,
@@ -39,6 +39,17 @@ def scaler(name: str, period_seconds: float = 15, **changes: Any) -> Autoscaler:
     )
 
 
+class _Histories(dict[str, History]):
+    """Raises for those whose memory is damaged, as the ledger's do."""
+
+    def __init__(self, known: Mapping[str, History], damaged: Mapping[str, Exception]) -> None:
+        super().__init__(known)
+        self._damaged = damaged
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise self._damaged[name]
+
+
 class FakePorts:
     """Every queue is 3 long and every size is 1, so that each autoscaler writes 3; counts what it is asked."""
 
@@ -48,6 +59,7 @@ class FakePorts:
         self.asked: list[Call] = []
         self.written: list[str] = []
         self.recorded: list[str] = []
+        self.announced: list[str] = []
         self.before_observe = before_observe
         self.begun = 0
         self.ended = 0
@@ -55,6 +67,8 @@ class FakePorts:
         """Autoscalers whose observation makes `decide` raise."""
         self.fails: dict[str, Exception] = {}
         """Verb -> what it raises."""
+        self.fails_for: dict[str, Mapping[str, Exception]] = {}
+        """Verb -> whose it cannot do, and why: of `recall`, `intend` and `record`."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         self._called("observe")
@@ -69,10 +83,14 @@ class FakePorts:
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         self._called("recall")
-        return {one.name: History() for one in scalers}
+        return _Histories(
+            {one.name: History() for one in scalers if one.name not in self._failing("recall")},
+            self._failing("recall"),
+        )
 
-    def intend(self, decisions: Sequence[Decision]) -> None:
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         self._called("intend")
+        return self._failing("intend")
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         self._called("act")
@@ -80,12 +98,16 @@ class FakePorts:
         self.written += changes
         return {name: Written(size) for name, size in changes.items()}
 
-    def record(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+    def record(
+        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
         self._called("record")
-        self.recorded += [one.name for one in decisions]
+        self.recorded += [one.name for one in decisions if one.name not in self._failing("record")]
+        return self._failing("record")
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self._called("announce")
+        self.announced += [one.name for one in decisions]
 
     def work(self, scalers: Sequence[Autoscaler]) -> Work:
         """A lane's, with these ports; counts how often it was begun and ended."""
@@ -97,6 +119,9 @@ class FakePorts:
             self.ended += 1
 
         return Work.of(scalers, self, begin, end)
+
+    def _failing(self, verb: str) -> Mapping[str, Exception]:
+        return self.fails_for.get(verb, {})
 
     def _called(self, verb: str) -> None:
         self.calls.append(verb)

@@ -2,8 +2,10 @@
 
 import pytest
 
+from autoscaler import cycle
+from autoscaler.decide import conclude
 from autoscaler.errors import StateError
-from autoscaler.model import Call
+from autoscaler.model import Call, Written
 from autoscaler.schedule import batch
 from tests.schedule.clock import FakeClock
 from tests.schedule.ports import FakePorts, scaler
@@ -38,9 +40,7 @@ def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
 
 
 def test_one_that_breaks_after_the_write_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second pass replays what the ports answered in the first."""
-    from autoscaler import cycle
-    from autoscaler.decide import conclude
+    """What its write came to is said: nothing else knows of it."""
 
     def breaking(decision, outcome):  # type: ignore[no-untyped-def]  # stands in for conclude alone
         if decision.name == "b":
@@ -48,13 +48,27 @@ def test_one_that_breaks_after_the_write_is_not_written_again(monkeypatch: pytes
         return conclude(decision, outcome)
 
     monkeypatch.setattr(cycle, "conclude", breaking)
-    monkeypatch.setattr(batch, "conclude", breaking)
     ports = FakePorts()
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert isinstance(result.broken["b"], ArithmeticError)
     assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
     assert ports.recorded == ["a", "c"]
+    assert result.unrecorded == {"b": Written(3)}
+
+
+@pytest.mark.parametrize("verb", ["recall", "intend", "record"])
+def test_one_that_a_stage_fails_for_is_left_out_of_what_follows(verb: str) -> None:
+    """A damaged memory is not taken for an empty one, nothing is written that was not intended, and the rest go on."""
+    ports = FakePorts()
+    ports.fails_for[verb] = {"b": StateError("its row is damaged")}
+    result = run(ports)
+    assert [made.name for made in result.decisions] == ["a", "c"]
+    assert str(result.broken["b"]) == "its row is damaged"
+    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
+    assert ports.written == (["a", "b", "c"] if verb == "record" else ["a", "c"])
+    assert ports.recorded == ports.announced == ["a", "c"]
+    assert result.unrecorded == ({"b": Written(3)} if verb == "record" else {})
 
 
 @pytest.mark.parametrize("verb", ["recall", "intend", "record"])

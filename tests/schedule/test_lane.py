@@ -74,6 +74,25 @@ def test_an_autoscaler_that_breaks_is_one_line() -> None:
     assert "please report it" in keys["error"]
 
 
+def test_a_damaged_memory_is_said_in_the_states_own_words() -> None:
+    """It is not a bug: there is something that the operator can do."""
+    bench = Bench()
+    bench.ports.fails_for["recall"] = {"every-15": StateError("its row is damaged; restore a backup")}
+    bench.tick()
+    ((_, event, keys),) = bench.log.lines
+    assert (event, keys["error"]) == ("autoscaler_failed", "its row is damaged; restore a backup")
+
+
+def test_a_write_that_could_not_be_recorded_is_said() -> None:
+    """Nobody else knows of it, until a later cycle finds the size."""
+    bench = Bench()
+    bench.ports.fails_for["record"] = {"every-15": TypeError()}
+    bench.tick()
+    level, event, keys = bench.log.lines[-1]
+    assert (level, event, keys["autoscaler"]) == ("error", "write_not_recorded", "every-15")
+    assert keys["error"].startswith("size 3 was written; it stays an unfinished write")
+
+
 def test_a_tick_still_queued_when_the_lane_is_emptied_does_nothing() -> None:
     """After a reload took its autoscalers away, no late tick may write."""
     bench = Bench()

@@ -134,13 +134,13 @@ class Harness(ABC):
 
     def start_at(self, size: int) -> TargetState:
         """Bring the target to `size` from outside and wait until it is at rest there."""
-        if not _at_rest(self.observe(), size):
+        if not at_rest(self.observe(), size):
             self.set_size_outside(size)
         return self.settle(size)
 
     def settle(self, size: int) -> TargetState:
         """Wait until the target asks for `size`, exactly so much runs, and nothing holds it."""
-        return self.wait_for(lambda state: _at_rest(state, size), f"to be at rest at size {size}")
+        return self.wait_for(lambda state: at_rest(state, size), f"to be at rest at size {size}")
 
     def wait_for(self, wanted: Callable[[TargetState], bool], what: str) -> TargetState:
         """Observe until `wanted`; fails the test after `patience_seconds`, saying what was seen last."""
@@ -159,7 +159,8 @@ def live_weight(state: TargetState) -> int:
     return sum(one.weight for one in state.instances if one.phase is Phase.RUNNING and not one.deleting)
 
 
-def _at_rest(state: TargetState, size: int) -> bool:
+def at_rest(state: TargetState, size: int) -> bool:
+    """Whether the target asks for `size`, exactly so much runs, nothing leaves and nothing holds it."""
     leaving = any(one.deleting for one in state.instances)
     sizes = {state.replicas, state.status_replicas, live_weight(state)}
     return sizes == {size} and not leaving and state.hold == Hold()

@@ -5,7 +5,8 @@ Nothing here depends on how fast a back end is: whatever takes time is waited fo
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, timedelta
 from typing import Any
 
@@ -13,11 +14,13 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetUnavailable
 from autoscaler.model import Call, Conflict, Phase, ScaleChange, TargetRef, TargetState, Unchanged, Written
-from autoscaler.target.contract.harness import Harness, live_weight
-from autoscaler.target.protocol import Adapter, Closes
+from autoscaler.target.contract.harness import Harness, at_rest, live_weight
+from autoscaler.target.protocol import Adapter, Closes, concurrent_writes
 
 _PROMPT_SECONDS = 2.0
 """What "promptly" may last on a busy machine."""
+_SIDE_BY_SIDE = 4
+"""Calls at once, at most: enough to find what they share."""
 
 
 class AdapterContract:
@@ -103,6 +106,21 @@ class AdapterContract:
         before, after = self._scale_and_settle(harness, harness.large, harness.small)
         fresh = _live(after) - _live(before)
         _promise(not fresh, f"a scale-in should keep instances that were there, but {sorted(fresh)} are new")
+
+    def test_what_leaves_is_not_counted_as_existing(self, harness: Harness) -> None:
+        """An average is load by what exists: with what leaves counted in, a constant load never settles."""
+        state = harness.start_at(harness.large)
+        harness.adapter.scale(harness.target, harness.change(state, harness.small), harness.call())
+
+        def is_counted(now: TargetState) -> bool:
+            staying = [one.weight for one in now.instances if not one.deleting and one.phase is not Phase.FAILED]
+            _promise(
+                now.status_replicas == sum(staying),
+                f"status_replicas should be {sum(staying)}, without what leaves or has failed; seen: {now}",
+            )
+            return at_rest(now, harness.small)
+
+        harness.wait_for(is_counted, f"to be at rest at size {harness.small}")
 
     def test_scale_out_keeps_the_instances_that_run(self, harness: Harness) -> None:
         """Scaling must never restart the workers that carry the load."""
@@ -197,6 +215,28 @@ class AdapterContract:
         _promise_error(answer[harness.target], TargetUnavailable, "observe after its deadline")
         _promise_error(error, TargetUnavailable, "scale after its deadline")
         _promise_same(state, harness.observe(), "the observation after calls that were too late")
+
+    def test_writes_side_by_side_do_not_mix(self, harness: Harness) -> None:
+        """Where `concurrent_writes` says so, each call has its own target, deadline and answer; so has `observe`."""
+        most = concurrent_writes(harness.adapter)
+        if most == 1:
+            pytest.skip("this adapter takes one write at a time")
+        state, adapter = harness.start_at(harness.small), harness.adapter
+        size = harness.large
+        missing = ScaleChange("contract-missing", size, harness.small, None, "the contract suite says so")
+        calls: list[Callable[[], object]] = [
+            lambda: _scale_error(adapter, harness.target, harness.change(state, size), harness.call()),
+            lambda: _scale_error(adapter, harness.missing, missing, harness.call(-1)),
+            lambda: _scale_error(adapter, harness.missing, missing, harness.call()),
+            lambda: adapter.observe([harness.target], harness.call())[harness.target],
+        ]
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+            answers = [future.result() for future in [threads.submit(call) for call in calls]]
+        _promise(answers[0] == Written(size), f"scale to {size} should be Written(size={size}), is {answers[0]}")
+        _promise_error(answers[1], TargetUnavailable, "scale after its deadline, beside others,")
+        _promise_error(answers[2], TargetNotFound, "scale of a missing target, beside others,")
+        _promise(isinstance(answers[3], TargetState), f"observe beside writes should be a state, is {answers[3]!r}")
+        harness.settle(size)
 
     def test_a_back_end_that_does_not_answer_is_unavailable(self, harness: Harness) -> None:
         """An outage is neither a missing target nor a size of zero, and is over by the deadline."""

@@ -1,0 +1,68 @@
+"""What is about to be printed as configuration, read as the daemon would read it and compared with what was meant.
+
+Names come from manifests and arguments of others: one that YAML read as something else, a section `adapters` with a
+command for example, would be executed by whoever appends it to a configuration.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from autoscaler.cli.blocks import AutoscalerBlock, section_lines, section_value
+from autoscaler.config.document import YamlDocument
+from autoscaler.config.fields import Scope
+from autoscaler.config.problems import Problems
+from autoscaler.config.queries import DEFAULT_SOURCE
+from autoscaler.config.sections import File
+from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.text import plain
+
+_OUTPUT: Final = "the output"
+_ANY_EXPRESSION: Final = "vector(1)"
+
+
+def checked_lines(head: Sequence[str], blocks: Sequence[AutoscalerBlock]) -> list[str]:
+    """Comments and the section `autoscalers`, to be printed.
+
+    Raises AutoscalerError where the daemon would not read them as they are meant, or would refuse them for anything but
+    a query that is not written yet.
+    """
+    lines = [*(f"# {plain(line)}" for line in head), *section_lines(blocks)]
+    meant = section_value(blocks)
+    try:
+        document = YamlDocument("\n".join(lines) + "\n", _OUTPUT)
+        if json.dumps(document.value) != json.dumps(meant):
+            raise AutoscalerError("what would be written does not say what is meant, so nothing is written; report it")
+        _refuse_what_does_not_load(document, {block.adapter for block in blocks})
+    except ConfigError as error:
+        first = error.problems[0]
+        what = f"{first.path}: {first.message}" if first.path else first.message
+        raise AutoscalerError(f"nothing is written, because `check` would refuse it: {what}") from None
+    return lines
+
+
+def _refuse_what_does_not_load(document: YamlDocument, adapters: set[str]) -> None:
+    scope: Scope = {
+        "folder": Path.cwd(),
+        "prometheus": frozenset({DEFAULT_SOURCE}),
+        "queries": {},
+        "adapters": dict.fromkeys(adapters),
+    }
+    try:
+        File.model_validate(_with_queries(document.value), context=scope, by_alias=True, by_name=False)
+    except ValidationError as error:
+        problems = Problems(document)
+        problems.add_validation(error, File)
+        raise ConfigError(list(problems)) from None
+
+
+def _with_queries(value: Any) -> Any:
+    """With an expression in place of each that is still to be written."""
+    if isinstance(value, Mapping):
+        return {
+            key: _ANY_EXPRESSION if (key, each) == ("expr", "") else _with_queries(each) for key, each in value.items()
+        }
+    return [_with_queries(each) for each in value] if isinstance(value, list) else value

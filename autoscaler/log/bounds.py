@@ -1,0 +1,109 @@
+"""What a line of the log may hold, whoever wrote it: printable texts without credentials, and no more than 32 KiB.
+
+Lines carry what servers, adapters, workers and libraries say. A terminal would follow what steers it, and a journal
+would fill up.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Final
+
+from structlog.typing import EventDict, WrappedLogger
+
+from autoscaler.errors import named
+from autoscaler.text import plain
+
+MOST_LINE_BYTES: Final = 32 * 2**10
+"""Of all values of a line, roughly; a decision about fifty metrics takes some 6 KiB."""
+_MOST_TEXT_BYTES: Final = 4 * 2**10
+_MOST_KEY_BYTES: Final = 128
+_MOST_ITEMS: Final = 100
+_DEEPEST: Final = 6
+_EACH: Final = 16
+"""Bytes that a value counts for at least."""
+
+
+def within_bounds(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
+    """The entry with every key and value cleaned and bounded; of an exception its class and place alone."""
+    error = _exception(entry.pop("exc_info", None))
+    if error is not None:
+        entry["exception"] = named(error)
+    room = _Room()
+    event = room.value(entry.pop("event"))  # before there is no room
+    return {"event": event} | {room.key(key): room.value(value) for key, value in entry.items()}
+
+
+class _Room:
+    """What is left of a line's bytes."""
+
+    def __init__(self) -> None:
+        self._left = MOST_LINE_BYTES
+
+    def key(self, key: Any) -> str:
+        """As a line may have it."""
+        if type(key) is str and len(key) <= _EACH and key.isascii() and key.isidentifier():  # nearly all
+            self._left -= _EACH
+            return key
+        return self._text(key if type(key) is str else _words(key), _MOST_KEY_BYTES)
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """As JSON knows it."""
+        if type(value) is str:
+            return self._text(value)
+        self._left -= _EACH
+        if value is None or type(value) is bool:
+            return value
+        if type(value) is int and -(2**63) <= value < 2**64:
+            return value
+        if type(value) is float and abs(value) < float("inf"):  # JSON has no other
+            return value
+        if isinstance(value, Mapping) and depth < _DEEPEST:
+            return self._mapping(value, depth)
+        if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
+            return self._items(value, depth)
+        return self._text(_words(value))
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for key, each in value.items():
+            if len(shown) >= _MOST_ITEMS or self._left <= 0:
+                return shown | {"…": f"{len(value) - len(shown)} more"}
+            shown[self.key(key)] = self.value(each, depth + 1)
+        return shown
+
+    def _items(self, value: Iterable[Any], depth: int) -> list[Any]:
+        shown: list[Any] = []
+        items = list(value)
+        for each in items:
+            if len(shown) >= _MOST_ITEMS or self._left <= 0:
+                return [*shown, f"{len(items) - len(shown)} more"]
+            shown.append(self.value(each, depth + 1))
+        return shown
+
+    def _text(self, text: str, most: int = _MOST_TEXT_BYTES) -> str:
+        size, most = len(text), min(most, self._left)
+        if size > most or not text.isascii() or not text.isprintable() or "//" in text or "%2" in text or "\\/" in text:
+            text = plain(text, max(most, _EACH))
+            size = len(text.encode())
+        self._left -= size if size > _EACH else _EACH
+        return text
+
+
+def _words(value: Any) -> str:
+    """The value as Python writes it; foreign classes may fail even at that."""
+    if type(value) is int:  # Python refuses to write thousands of digits
+        return hex(value)
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - foreign code: a line is logged all the same
+        return f"a {type(value).__name__} that cannot be shown"
+
+
+def _exception(
+    given: BaseException | tuple[type[BaseException], BaseException, TracebackType | None] | bool | None,
+) -> BaseException | None:
+    """The exception that the standard library's `exc_info` stands for."""
+    if isinstance(given, BaseException):
+        return given
+    return given[1] if isinstance(given, tuple) else sys.exception() if given else None

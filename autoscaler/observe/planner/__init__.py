@@ -1,0 +1,30 @@
+"""Merges what is asked for one autoscaler each into few queries, and splits their answers again. Pure; asks nobody.
+
+plan = planner.plan(questions, refusals.parts(now))
+for query in plan.queries:            # query.expr is sent
+    answers |= split(query, result).answers
+"""
+
+from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, Refusals, bisect, refused
+from autoscaler.observe.planner.explain import lines
+from autoscaler.observe.planner.merge import Limits
+from autoscaler.observe.planner.planner import APART, Planner
+from autoscaler.observe.planner.query import Plan, PlannedQuery
+from autoscaler.observe.planner.split import Split, split
+
+__all__ = [
+    "APART",
+    "BUDGET",
+    "Bisection",
+    "Limits",
+    "Outcome",
+    "Plan",
+    "PlannedQuery",
+    "Planner",
+    "Refusals",
+    "Split",
+    "bisect",
+    "lines",
+    "refused",
+    "split",
+]

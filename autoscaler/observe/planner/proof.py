@@ -1,0 +1,172 @@
+"""Whether one expression can be asked for many values of a label at once, and what it takes.
+
+What holds for each part, by induction from the selector up (`Tagged` is the promise; L is a label that varies, v one of
+its values, never empty; sources: Prometheus' promql/engine.go and the pages "Operators" and "Functions" of its docs):
+
+- A selector with `L=~"v|w"` finds what those with `L="v"` and `L="w"` find, and every series of it carries L. Matchers
+  on the same or other labels, `offset` and `@` apply to each series alone.
+- Functions over a range, of each sample, and arithmetic or comparison with a number look at one series at a time and
+  change no label but the name. A subquery does this at each of its steps.
+- An aggregation that keeps L forms the groups of each v apart. One that does not is made to: L joins `by`, or leaves
+  `without`; then L is taken off the answer. A group of nothing is absent, merged or not.
+- histogram_quantile looks at the samples that are equal apart from `le`: those of each v apart, unless L is `le`.
+- label_replace and label_join see one sample at a time: neither may set L, nor read one that is not there as written.
+- Two sides are matched by labels (`matching.py`).
+
+Sums add in the same order, for series come sorted, so that also the last bit is the same. What fails for one member
+fails merged; what fails merged need not fail for any member, which is what `bisect.py` is for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import promql_parser as ast
+
+from autoscaler.observe.planner import functions
+from autoscaler.observe.planner.matching import matched
+from autoscaler.observe.planner.nodes import Clause, Kind, Numbering, grouping, is_by
+from autoscaler.observe.planner.tagged import Constant, Found, Tagged, Unproven
+
+_NAME: Final = "__name__"
+_BUCKET: Final = "le"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the merged expression differs in from the single ones, apart from the matchers."""
+
+    clauses: Mapping[Clause, tuple[str, ...]]
+    """The lists of labels that change."""
+    added: frozenset[str]
+    """The labels that are taken off the answer again."""
+    fallback: bool
+    """Whether its one sample without labels is the answer for who has no other."""
+
+
+def prove(root: Any, varying: frozenset[int]) -> Proof:
+    """How the equality matchers of these numbers can be given many values at once. Raises Unproven."""
+    prover = _Prover(varying)
+    found = prover.visit(root)
+    if isinstance(found, Constant):
+        raise Unproven("it comes back as one number")
+    added = frozenset(label for label, kept in found.kept.items() if not kept)
+    return Proof(prover.clauses, added, found.fallback)
+
+
+class _Prover:
+    """Walks a tree in the order of its text."""
+
+    def __init__(self, varying: frozenset[int]) -> None:
+        self.varying = varying
+        self.numbering = Numbering()
+        self.clauses: dict[Clause, tuple[str, ...]] = {}
+
+    def visit(self, node: Any) -> Found:
+        match node:
+            case ast.VectorSelector():
+                return self._selector(node)
+            case ast.MatrixSelector():
+                return self._selector(node.vector_selector)
+            case ast.SubqueryExpr():
+                found = self.visit(node.expr)
+                _refuse_fallback(found, "a subquery")
+                return found
+            case ast.ParenExpr() | ast.UnaryExpr():
+                return self.visit(node.expr)
+            case ast.AggregateExpr():
+                return self._aggregation(node)
+            case ast.BinaryExpr():
+                return self._binary(node)
+            case ast.Call():
+                return self._call(node)
+            case _:
+                return Constant(isinstance(node, ast.NumberLiteral))
+
+    def _selector(self, node: Any) -> Found:
+        if node.matchers.or_matchers:
+            raise Unproven("`or` between matchers is not PromQL's")
+        equal = [each for each in node.matchers.matchers if each.op == ast.MatchOp.Equal]
+        labels = [each.name for each in equal if next(self.numbering.matchers) in self.varying]
+        if _NAME in labels:
+            raise Unproven("they differ in the name of the metric")
+        return Tagged(dict.fromkeys(labels, True)) if labels else Constant(scalar=False)
+
+    def _aggregation(self, node: Any) -> Found:
+        clause, operation = self.numbering.clause(Kind.GROUPING), str(node.op)
+        param = None if node.param is None else self.visit(node.param)
+        inner = self.visit(node.expr)
+        if isinstance(inner, Constant):
+            _require_constant(operation, param)
+            return inner
+        if operation not in functions.AGGREGATIONS:
+            raise Unproven(f"{operation}() is not one of the aggregations that can be merged")
+        _require_constant(operation, param)
+        _refuse_fallback(inner, f"{operation}()")
+        listed = grouping(node)
+        others: frozenset[str] | None
+        if is_by(node):
+            self._change(clause, listed, (*listed, *(label for label in inner.kept if label not in listed)))
+            kept = {label: label in listed and was for label, was in inner.kept.items()}
+            others = frozenset(listed) if inner.others is None else inner.others.intersection(listed)
+        else:
+            self._change(clause, listed, tuple(label for label in listed if label not in inner.kept))
+            kept = {label: label not in listed and was for label, was in inner.kept.items()}
+            others = None if inner.others is None else inner.others.difference(listed)
+        return Tagged(kept, others)
+
+    def _call(self, node: Any) -> Found:
+        name, args = node.func.name, [self.visit(each) for each in node.args]
+        tagged = [each for each in args if isinstance(each, Tagged)]
+        if not tagged:
+            return Constant(bool(node.func.return_type == ast.ValueType.Scalar))
+        inner = tagged[0]
+        if name in functions.OF_LABELS:
+            return _labelled(node, inner)
+        for each in args:
+            if each is not inner:
+                _require_constant(name, each)
+        if name in functions.OF_EACH_SAMPLE:
+            return inner
+        if name in functions.OF_BUCKETS and _BUCKET not in inner.kept:
+            others = None if inner.others is None else inner.others - {_BUCKET}
+            _refuse_fallback(inner, f"{name}()")
+            return Tagged(inner.kept, others)
+        if name in functions.OF_A_RANGE:
+            return inner
+        raise Unproven(f"{name}() is not one of the functions that can be merged")
+
+    def _binary(self, node: Any) -> Found:
+        left = self.visit(node.lhs)
+        written = node.modifier and node.modifier.matching
+        clause = self.numbering.clause(Kind.MATCHING) if written else None
+        right = self.visit(node.rhs)
+        result, labels = matched(node, left, right)
+        if clause and labels is not None:
+            self._change(clause, tuple(written.labels), labels)
+        return result
+
+    def _change(self, clause: Clause, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+        if before != after:
+            self.clauses[clause] = after
+
+
+def _require_constant(name: str, found: Found | None) -> None:
+    if isinstance(found, Tagged) or (found and not found.scalar):
+        raise Unproven(f"{name}() is given a number that is looked up")
+
+
+def _refuse_fallback(found: Found | None, where: str) -> None:
+    """It is known at the end only whose answer that sample is."""
+    if isinstance(found, Tagged) and found.fallback:
+        raise Unproven(f"`or vector(…)` stands inside of {where}")
+
+
+def _labelled(node: Any, inner: Tagged) -> Tagged:
+    name, made, read = node.func.name, node.args[1].val, {each.val for each in node.args[3:]}
+    if made in inner.kept:
+        raise Unproven(f"{name}() sets {made}, in which they differ")
+    if any(label in read and not kept for label, kept in inner.kept.items()):
+        raise Unproven(f"{name}() reads a label that is not there")
+    _refuse_fallback(inner, f"{name}()")
+    return Tagged(inner.kept, None if inner.others is None else inner.others | {made})

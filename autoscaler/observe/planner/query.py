@@ -1,0 +1,71 @@
+"""What is sent: each query with the questions that it answers."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from autoscaler.observe.plan import Question
+from autoscaler.observe.planner.rewrite import Slot, Template
+
+Key: TypeAlias = tuple[str, ...]
+"""A member's value of each label that varies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a merged query is written and its answer split."""
+
+    template: Template
+    labels: tuple[str, ...]
+    """Those that vary."""
+    slots: tuple[Slot, ...]
+    """Each label's place in the template."""
+    added: tuple[str, ...]
+    """Those of them that the answer has only because of the merge."""
+    fallback: bool
+    """Whether a sample with none of these labels is the answer for each member that has no other."""
+
+    def text(self, keys: Iterable[Key]) -> str:
+        """The expression for these members: the same for the same set."""
+        return self.template.text(
+            {slot: sorted(set(values)) for slot, values in zip(self.slots, zip(*keys, strict=True), strict=True)}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """One query to one Prometheus."""
+
+    prometheus: str
+    expr: str
+    members: Mapping[Key, tuple[Question, ...]]
+    """The questions that it answers. Several have one key when they are the same but for how they are quoted."""
+    form: Form | None = None
+    """None: as written; it then has one key."""
+    reason: str = ""
+    """Why it is as written; empty for a merged one."""
+
+    @property
+    def questions(self) -> Iterator[Question]:
+        """All that it answers."""
+        return (question for questions in self.members.values() for question in questions)
+
+    def narrowed(self, keys: Iterable[Key]) -> "PlannedQuery":
+        """The same for some of its members; for one of them, as it is written."""
+        members = {key: self.members[key] for key in keys}
+        if self.form is None or len(members) == 1:
+            return as_written(members, self.reason or "it is the only one left of a merged query")
+        return PlannedQuery(self.prometheus, self.form.text(members), members, self.form)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All queries of a cycle, in the order in which their questions are first needed. Each question is in one."""
+
+    queries: tuple[PlannedQuery, ...]
+
+
+def as_written(members: Mapping[Key, tuple[Question, ...]], reason: str) -> PlannedQuery:
+    """A query for questions that are the same, in the words of the first."""
+    first = next(iter(members.values()))[0]
+    return PlannedQuery(first.prometheus, first.expr, members, None, reason)

@@ -1,0 +1,86 @@
+"""How an expression is written: its text apart from the values of its equality matchers.
+
+Expressions of one `Shape` have the same tokens in the same places and differ only in what stands inside of these
+strings. PromQL's grammar does not look into strings, so what is known of the syntax tree of one holds for all of them.
+The representative of a shape is parsed and compared with what is read here (see `proof.py`).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+_STRING: Final = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`'
+_MATCHER: Final = re.compile(
+    rf"#[^\n]*|(?P<label>[A-Za-z_][A-Za-z0-9_]*)[ \t\r\n]*=[ \t\r\n]*(?P<value>{_STRING})|{_STRING}"
+)
+"""Comments and other strings are matched so that nothing inside of them is taken for a matcher. Outside of braces a
+name, `=` and a string never follow one another."""
+_ESCAPE: Final = re.compile(r"\\(.)")
+_UNPRINTED: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
+"""Not written into a query of ours: control characters, half a surrogate, and what Go reads as invalid UTF-8."""
+
+
+class Shape(NamedTuple):
+    """What expressions have in common that may be merged."""
+
+    prometheus: str
+    pieces: tuple[str, ...]
+    """The text around the equality matchers: one more than there are of these."""
+    labels: tuple[str, ...]
+    """Each matcher's label."""
+    variables: tuple[int, ...]
+    """Each matcher's variable: matchers of the same label with the same value share one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One expression, as its shape and what fills it."""
+
+    shape: Shape
+    values: tuple[str, ...]
+    """Each variable's."""
+    written: tuple[str, ...]
+    """Each matcher as it stands in the text."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Each variable's."""
+        return tuple(self.shape.labels[self.shape.variables.index(variable)] for variable in range(len(self.values)))
+
+
+def read(prometheus: str, expr: str) -> Reading | None:
+    """How it is written; None when it has no equality matcher, or one whose value is not read here.
+
+    Those are values with control characters, or escapes other than of the quote and of the backslash.
+    """
+    pieces, labels, written, variables = [], [], [], []
+    found: dict[tuple[str, str], int] = {}
+    end = 0
+    for match in _MATCHER.finditer(expr):
+        label, text = match.group("label", "value")
+        if label is None:
+            continue
+        value = _unquoted(text)
+        if value is None:
+            return None
+        pieces.append(expr[end : match.start()])
+        labels.append(label)
+        written.append(match.group())
+        variables.append(found.setdefault((label, value), len(found)))
+        end = match.end()
+    if not labels:
+        return None
+    pieces.append(expr[end:])
+    shape = Shape(prometheus, tuple(pieces), tuple(labels), tuple(variables))
+    return Reading(shape, tuple(value for _, value in found), tuple(written))
+
+
+def _unquoted(text: str) -> str | None:
+    quote, value = text[0], text[1:-1]
+    if _UNPRINTED.search(value):
+        return None
+    if "\\" not in value or quote == "`":
+        return value
+    if any(escaped not in {"\\", quote} for escaped in _ESCAPE.findall(value)):
+        return None
+    return _ESCAPE.sub(r"\1", value)

@@ -1,0 +1,112 @@
+"""More writes than a cycle has time for: each gets its turn, several at a time."""
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from adapters.aws_asg import AwsAsg
+from autoscaler.act import Actuator
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import Call, Decision, Outcome, ScaleChange, TargetRef, TargetState, Written
+from autoscaler.target.contract import RecordingLogger, make_context
+from tests.adapters.aws_asg.conftest import Clock, Cloud, Connect, LiveAdapter
+from tests.decisions import decision
+from tests.servers.aws.world import World
+from tests.servers.faults import Fault
+
+pytestmark = pytest.mark.slow
+_CYCLE_SECONDS = 50.0
+"""Of a clock that each write moves by a second."""
+
+
+class WriteClock(Clock):
+    """Monotonic time goes on with each write alone."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._seconds = 0.0
+        self._lock = threading.Lock()
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    def advance(self) -> None:
+        with self._lock:
+            self._seconds += 1
+
+
+class Account:
+    """Groups that are to come to the sizes wanted, cycle by cycle."""
+
+    def __init__(self, cloud: Cloud, folder: Path) -> None:
+        self._clock = WriteClock(cloud.world)
+        context = make_context(
+            AwsAsg.Settings.model_validate({"region": "eu-west-1", "endpointUrl": cloud.server.url}),
+            folder,
+            clock=self._clock,
+        )
+        self.adapter = AwsAsg(context)
+        self._actuator = Actuator({"test": self.adapter}, self._clock, RecordingLogger())
+        cloud.server.faults.faults.append(Fault("SetDesiredCapacity", first=self._clock.advance))
+
+    def cycle(self, wanted: Mapping[str, int], *, dry_run: bool = False) -> Mapping[str, Outcome]:
+        call = Call(self._clock.now(), self._clock.monotonic() + _CYCLE_SECONDS)
+        states = self.adapter.observe([TargetRef("test", name) for name in wanted], call)
+        decisions = [
+            _rescale(target, state, wanted[target.name], dry_run=dry_run)
+            for target, state in states.items()
+            if isinstance(state, TargetState) and state.replicas != wanted[target.name]
+        ]
+        return self._actuator.act(decisions, call)
+
+
+def _rescale(target: TargetRef, state: TargetState, size: int, *, dry_run: bool) -> Decision:
+    change = ScaleChange(f"{target.name}-{size}", size, state.replicas, state.revision, "a test says so")
+    return decision(target.name, target=target, change=change, dry_run=dry_run)
+
+
+@pytest.fixture
+def account(cloud: Cloud, connect: Connect, tmp_path: Path) -> Account:
+    """200 groups, by turns of the sizes 2 and 0; `connect` sees to the credentials."""
+    cloud.server.create_many(f"group-{number:03}" for number in range(200))
+    for group in list(cloud.server.groups().values())[::2]:
+        group.set_desired_capacity(2)
+    return Account(cloud, tmp_path / "account")
+
+
+def test_no_group_starves_and_scale_outs_go_first(cloud: Cloud, account: Account) -> None:
+    """Written in file order alone, the tail of the account came to no write as long as the head had one."""
+    wanted = dict.fromkeys(cloud.server.groups(), 1)
+    outs = {name for name, group in cloud.server.groups().items() if group.desired_capacity == 0}
+    written: list[set[str]] = []
+    for _ in range(5):
+        outcomes = account.cycle(wanted)
+        written.append({name for name, outcome in outcomes.items() if isinstance(outcome, Written)})
+        assert all(isinstance(outcome, Written | TargetUnavailable) for outcome in outcomes.values())
+    assert written[0] <= outs
+    assert len(written[0]) >= 40
+    assert not account.cycle(wanted)
+    assert {group.desired_capacity for group in cloud.server.groups().values()} == {1}
+
+
+def test_a_dry_run_proposes_all_at_once(cloud: Cloud, account: Account) -> None:
+    """It writes nothing, so nothing has to wait."""
+    outcomes = account.cycle(dict.fromkeys(cloud.server.groups(), 1), dry_run=True)
+    assert len(outcomes) == 200
+    assert {type(outcome).__name__ for outcome in outcomes.values()} == {"Proposed"}
+    assert cloud.server.count("SetDesiredCapacity") == 0
+
+
+def test_what_aws_throttles_is_written_all_the_same(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Eight threads share one budget and try again after a pause; each write is made once."""
+    names = [f"group-{number}" for number in range(8)]
+    cloud.server.create_many(names)
+    states = {name: connection.state(name) for name in names}
+    cloud.server.refuse("SetDesiredCapacity", "Throttling", times=4)
+    with ThreadPoolExecutor(len(names)) as threads:
+        outcomes = list(threads.map(lambda name: connection.scale(name, states[name], 1), names))
+    assert outcomes == [Written(1)] * len(names)
+    assert cloud.server.count("SetDesiredCapacity") == len(names) + 4

@@ -1,0 +1,258 @@
+"""A manifest of somebody else's: an error, or configuration that says what it said. Never a word more."""
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_value
+from autoscaler.cli.reread import checked_lines
+from autoscaler.config.document import YamlDocument
+from autoscaler.errors import AutoscalerError
+from tests.cli.test_create import create
+from tests.cli.test_import import V1, V2, convert
+
+COMMAND = "adapters: {x: {type: process, pools: {p: {command: [touch, /tmp/harmed]}}}}"
+LINE_BREAKS = ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029", "\x0b", "\x0c"]
+_TARGET = {"type": "AverageValue", "averageValue": 1}
+
+
+def manifest(**replaced: str) -> str:
+    """With these texts, in YAML's quotes, in place of some of its words."""
+    text = V2
+    for word, new in replaced.items():
+        text = f"name: {json.dumps(new)}".join(re.split(rf"name: {word}\b", text))
+    return text
+
+
+def lines_of(name: str = "web", target: str = "web", hint: str = "", **metric: Any) -> list[str]:
+    block = MetricBlock("Pods", {"metric": {"name": "x"}} | metric, _TARGET, UsualQuery(""), hint)
+    return checked_lines(["head"], [AutoscalerBlock(name, "swarm", target, 1, 2, [block])])
+
+
+@pytest.mark.parametrize("word", ["web", "cpu", "inflight", "main", "rps", "queue"])
+@pytest.mark.parametrize("line_break", LINE_BREAKS)
+def test_a_name_that_holds_a_line_break_is_refused_at_its_place(tmp_path: Path, word: str, line_break: str) -> None:
+    """One wrote a section `adapters` with a command into the output, and `run` executed it."""
+    file = tmp_path / "hpa.yaml"
+    file.write_text(manifest(**{word: f"{word}{line_break}{COMMAND}{line_break}#"}))
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert re.search(rf"{file}:\d+:\d+: .*name: .* is not a valid (name|key); ", err)
+    assert all(line.isprintable() for line in err.splitlines())
+
+
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\x9b", "\ufeff", "\u202e", "/", "%"])
+def test_a_character_that_no_name_has_is_refused(tmp_path: Path, character: str) -> None:
+    """It would steer a terminal, turn the direction of writing, or name another object than it seems to."""
+    file = tmp_path / "hpa.yaml"
+    file.write_text(manifest(inflight=f"in{character}flight"))
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert "is not a valid name" in err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("container: app", "container: App", "containerResource.container: 'App' is not a valid name"),
+        ("name: cpu,", "name: 'c p',", "resource.name: 'c p' is not a valid key"),
+        ("app.shop/queue: a.b", "app.shop/queue: 'a b'", "'a b' is not a valid label value"),
+        ("app.shop/queue: a.b", "'a/b/c': d", "'a/b/c' is not a valid key"),
+        ("namespace: shop", "namespace: shop.x", "metadata.namespace: 'shop.x' is not a valid name"),
+        ("name: web,", f"name: {'w' * 254},", "is not a valid name; use at most 253"),
+        ("name: web,", "name: 1e3,", "metadata.name: expected a text, found a number; write it in quotes"),
+        ("name: web,", "name: null,", "metadata.name: is missing; add it"),
+        ("name: web,", "name: [web],", "metadata.name: expected a text, found a list"),
+        ("kind: Ingress", "kind: a/b", "describedObject.kind: 'a/b' is not a valid name"),
+        ("maxReplicas: 10", "maxReplicas: 1", "maxReplicas: 1 is below minReplicas 2"),
+        ("maxReplicas: 10", f"maxReplicas: {'9' * 300}", "out of range"),
+        ("maxReplicas: 10", "maxReplicas: 10\n  maxReplicas: 11", "is given twice"),
+        ("maxReplicas: 10", "maxReplicas: !!int 10", "tags such as"),
+        ("maxReplicas: 10", "maxReplicas: &a [*a]", "an alias is inside the block"),
+        ("maxReplicas: 10", f"maxReplicas: {'[' * 60}{']' * 60}", "nested deeper than 50"),
+        ("maxReplicas: 10", "? [a]\n  : 1\n  maxReplicas: 10", "a key is a mapping or a list"),
+    ],
+)
+def test_what_kubernetes_would_not_have_taken_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    """Nothing of it is printed."""
+    file = tmp_path / "hpa.yaml"
+    file.write_text(V2.replace(old, new))
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    "name", ["on", "off", "yes", "null", "true", "1e3", "0x10", "1", "1.5", "12", "3e5", "e1", "0e0"]
+)
+def test_a_name_that_looks_like_something_else_stays_a_name(tmp_path: Path, name: str) -> None:
+    """YAML 1.1 and 1.2 differ about them, and the one writes what the other reads."""
+    file = tmp_path / "hpa.yaml"
+    file.write_text(manifest(web=name, inflight=name))
+    code, out, _ = convert(file)
+    assert code == 0
+    (written,) = YamlDocument(out, "out").value["autoscalers"]
+    assert (written["name"], written["scaleTargetRef"]["name"]) == (name, name)
+    assert written["metrics"][2]["pods"]["metric"]["name"] == name
+
+
+def test_aliases_and_merges_are_written_out(tmp_path: Path) -> None:
+    """The output is joined to other files, where its anchors could mean something else."""
+    metric = '{type: Pods, pods: {metric: {name: a}, target: {<<: *t, averageValue: "3"}}}'
+    text = V1.replace("targetCPUUtilizationPercentage: 70", f"metrics: [{metric}, {metric}], behavior: *b")
+    text = text.replace("autoscaling/v1", "autoscaling/v2").replace(
+        "metadata: {name: api}",
+        "metadata: {name: api, annotations: {t: &t {type: AverageValue}, "
+        "b: &b {scaleUp: &u {policies: [{type: Pods, value: 1, periodSeconds: 9}]}, scaleDown: *u}}}",
+    )
+    file = tmp_path / "hpa.yaml"
+    file.write_text(text)
+    code, out, _ = convert(file)
+    assert code == 0
+    assert not re.search(r"[&*]|<<", out)
+    (written,) = YamlDocument(out, "out").value["autoscalers"]
+    assert written["behavior"]["scaleUp"] == written["behavior"]["scaleDown"]
+
+
+def test_two_that_would_have_one_name_are_both_named(tmp_path: Path) -> None:
+    """The namespace before a name may make another's name of it."""
+    file = tmp_path / "hpa.yaml"
+    names = [("b", "a"), ("b", "c"), ("a-b", "d")]
+    file.write_text("---\n".join(V1.replace("name: api}", f"name: {n}, namespace: {s}}}", 1) for n, s in names))
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert err == f"{file}:11:1: a-b is already the name of the one at {file}:1:1; rename one of them\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n" * 1_000_000,
+        "---\n# \n" * 500_000,
+        "---\na: 1\n" * 50_000,
+        "kind: List\nitems: [" + "1, " * 100_000 + "]",
+        "kind: List\nitems:\n" + "- {kind: Service}\n" * 20_000,
+        "x" * (16 * 2**20 + 1),
+        "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
+    ],
+    ids=["separators", "comments", "documents", "numbers", "services", "too large", "laughs"],
+)
+def test_a_file_made_to_take_long_takes_seconds_and_few_lines(tmp_path: Path, text: str) -> None:
+    """Its places were found by as many empty lines before each document as stood there."""
+    file = tmp_path / "hpa.yaml"
+    file.write_text(text)
+    started = time.process_time()
+    code, out, err = convert(file)
+    assert (code, out) == (1, "")
+    assert len(err) < 100_000
+    assert time.process_time() - started < 10
+
+
+_NASTY = st.sampled_from(
+    [
+        *LINE_BREAKS,
+        *(
+            "\0",
+            "\t",
+            " ",
+            "#",
+            " # ",
+            "'",
+            '"',
+            "\\",
+            "{{",
+            "}}",
+            "{",
+            "[",
+            "]",
+            ",",
+            ": ",
+            "- ",
+            "? ",
+            "|",
+            ">",
+            "~",
+            "@",
+            "`",
+        ),
+        *("---\n", "\n---\n", "\n...\n", "%YAML 1.1\n", "!!str ", "!!python/name:os.system ", "&a ", "*a", "<<: "),
+        *("\ufeff", "\u202e", "\u200b", "é", "\U0001f600", "\ud800", "on", "1e3", "null", "9" * 40),
+        *(COMMAND, f"\n{COMMAND}\n"),
+    ]
+)
+_TEXTS = st.lists(_NASTY | st.text(max_size=4) | st.sampled_from("abc01-._"), max_size=8).map("".join)
+
+
+@given(name=_TEXTS, target=_TEXTS, metric=_TEXTS, hint=_TEXTS, behavior=_TEXTS)
+@settings(deadline=None, max_examples=100)
+def test_whatever_a_block_holds_is_read_as_it_was_meant_or_not_written(
+    name: str, target: str, metric: str, hint: str, behavior: str
+) -> None:
+    """Also where a name was not checked before: from `create`, or by a mistake of ours."""
+    body = MetricBlock("Pods", {"metric": {"name": metric}}, _TARGET, UsualQuery(f"up{{a={json.dumps(target)}}}"), hint)
+    block = AutoscalerBlock(name, "swarm", target, 1, 2, [body], {"scaleUp": {"selectPolicy": behavior}})
+    for one in (block, AutoscalerBlock("web", "swarm", target or "x", 1, 2, [body])):
+        try:
+            lines = checked_lines([hint], [one])
+        except AutoscalerError:
+            continue
+        text = "\n".join(lines)
+        assert all(line.isprintable() for line in lines)
+        assert YamlDocument(text, "out").value == section_value([one])
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_manifest_gives_an_error_or_nothing_but_autoscalers(tmp_path: Path, data: st.DataObject) -> None:
+    """With pieces that mean something to YAML thrown in anywhere."""
+    text = data.draw(st.sampled_from([V1, V2, f"{V1}---\n{V2}"]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        text = text[:at] + data.draw(_NASTY) + text[at + data.draw(st.integers(0, 3)) :]
+    file = tmp_path / "hpa.yaml"
+    file.write_bytes(text.encode(errors="surrogatepass"))
+    code, out, err = convert(file)
+    if code:
+        assert out == ""
+        assert err.strip()
+        return
+    written = YamlDocument(out, "out").value
+    assert list(written) == ["autoscalers"]
+    for each in written["autoscalers"]:
+        assert each.keys() <= {"name", "scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"}
+    assert "touch" not in re.sub(r"#.*", "", out)
+
+
+def test_a_mistake_of_ours_is_an_error_and_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read back is compared with what was meant, not with what was written."""
+    monkeypatch.setattr("autoscaler.cli.blocks.plain", str)
+    with pytest.raises(AutoscalerError, match="does not say what is meant, so nothing is written"):
+        lines_of(hint="x\n            instanceLabel: y")
+
+
+@pytest.mark.parametrize(
+    "target", [f"swarm/x\n{COMMAND}\n", f"s\n{COMMAND}\n/x", "swarm/\x1b[2J\u202ex", "swarm/größe\U0001f600"]
+)
+def test_create_writes_one_line_of_comment_whatever_the_target_is_called(target: str) -> None:
+    """A back end's names are its own, so they are quoted and not refused."""
+    code, out, err = create("--target", target, "--name", "web", "--max", "3", "--cpu", "60%")
+    if code:
+        assert (out, "nothing is written" in err) == ("", True)
+        return
+    written = YamlDocument(out, "out").value
+    assert list(written) == ["autoscalers"]
+    assert written["autoscalers"][0]["scaleTargetRef"]["name"] == target.partition("/")[2]
+    assert all(line.isprintable() for line in out.splitlines())
+
+
+def test_create_refuses_a_name_that_check_would_refuse() -> None:
+    """It is said at once, and not by `check`."""
+    code, out, err = create("--target", "swarm/x", "--name", "We b", "--max", "3", "--cpu", "60%")
+    assert (code, out) == (1, "")
+    assert "autoscalers[0].name: 'We b' is not a valid name" in err

@@ -1,0 +1,193 @@
+"""Whatever is logged, a line is one that a terminal and a journal bear."""
+
+import io
+import json
+import logging
+import threading
+from time import process_time
+from typing import Any
+
+import pytest
+
+from autoscaler.log import Format, configure, route_uncaught
+from autoscaler.log import line as decisions
+from autoscaler.log.bounds import MOST_LINE_BYTES, within_bounds
+from tests.decisions import decision
+from tests.log.test_configure import configured, lines, restored
+
+__all__ = ["restored"]
+
+HOSTILE = "a\x1b[2J\x9b1m\x7f\x00\u202eb\r\nc\u2028d\ud800http://u:p@ss@host"
+HARMLESS = "a\\x1b[2J\\x9b1m\\x7f\\x00b  c d\\ud800http://host"
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Python does with exceptions that nobody catches is put back."""
+    monkeypatch.setattr("threading.excepthook", threading.excepthook)
+    monkeypatch.setattr("sys.excepthook", None)
+
+
+@pytest.mark.parametrize("style", [Format.JSON, Format.CONSOLE])
+def test_nothing_in_a_line_steers_a_terminal(style: Format) -> None:
+    """Keys and values, nested ones too, and the event's name."""
+    log, out = configured(style=style)
+    keys: dict[str, Any] = {HOSTILE: HOSTILE, "nested": [{HOSTILE: [HOSTILE]}], "tuple": (HOSTILE,), "set": {HOSTILE}}
+    log.warning(HOSTILE, **keys, path=Odd(HOSTILE))
+    (line,) = out.getvalue().splitlines()
+    assert line.isprintable()
+    assert "p@ss" not in line
+    if style is Format.JSON:
+        written = json.loads(line)
+        assert written["event"] == HARMLESS
+        assert written[HARMLESS] == HARMLESS
+        assert written["nested"] == [{HARMLESS: [HARMLESS]}]
+        assert (written["tuple"], written["set"], written["path"]) == ([HARMLESS], [HARMLESS], HARMLESS)
+
+
+class Odd:
+    """A value of a foreign class; None: it cannot even be written out."""
+
+    def __init__(self, text: str | None) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        if self.text is None:
+            raise RuntimeError
+        return self.text
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (10**30, "0xc9f2c9cd04674edea40000000"),
+        (Odd(None), "a Odd that cannot be shown"),
+        (ValueError("x\ny"), "x y"),
+        (b"\x1b", "b'\\x1b'"),
+    ],
+)
+def test_a_value_that_json_does_not_know_is_a_text(value: object, shown: str) -> None:
+    """A line that fails to be written would end the thread that logs it."""
+    log, out = configured()
+    log.info("odd", value=value)
+    assert lines(out)[0]["value"] == shown
+
+
+@pytest.mark.parametrize("style", [Format.JSON, Format.CONSOLE])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * 10_000_000,
+        "\x1b" * 10_000_000,
+        ["x"] * 100_000,
+        ["x" * 5000] * 100_000,
+        {str(number): "x" for number in range(100_000)},
+        {"x" * 5000 + str(number): "y" for number in range(1000)},
+        [[["x" * 100] * 100] * 100] * 100,
+        10**100_000,
+    ],
+    ids=["text", "escapes", "items", "long items", "keys", "long keys", "nested", "number"],
+)
+def test_a_line_has_a_limit(style: Format, value: object) -> None:
+    """10 MB in an answer made 80 MB of log."""
+    log, out = configured(style=style)
+    for _ in range(3):
+        log.error("cycle_failed", error=value, other=value, last="x")
+    assert len(out.getvalue().encode()) < 3 * 2 * MOST_LINE_BYTES
+    assert len(out.getvalue().splitlines()) == 3
+
+
+def test_what_is_left_out_is_counted() -> None:
+    """Else a list looks complete."""
+    log, out = configured()
+    log.info("workers_found_again", workers=[f"web-{number}" for number in range(10_000)])
+    workers = lines(out)[0]["workers"]
+    assert (workers[0], workers[-1], len(workers)) == ("web-0", "9900 more", 101)
+
+
+def test_a_list_within_itself_ends() -> None:
+    """Depth has a limit too."""
+    log, out = configured()
+    loop: list[Any] = []
+    loop.append(loop)
+    log.info("odd", value=loop)
+    assert len(out.getvalue()) < 1000
+
+
+@pytest.mark.parametrize("style", [Format.JSON, Format.CONSOLE])
+def test_a_decision_about_very_many_metrics_is_a_line(style: Format) -> None:
+    """The terminal's columns read what was left of them."""
+    log, out = configured(style=style)
+    made = decision("web")
+    keys = decisions.keys(made)
+    log.info("decision", **keys | {"metrics": keys["metrics"] * 5000})
+    assert "more" in out.getvalue()
+    assert len(out.getvalue()) < 2 * MOST_LINE_BYTES
+
+
+def test_a_librarys_hostile_message_is_cleaned_and_bounded() -> None:
+    """What botocore warns of is what AWS, or a proxy before it, said."""
+    _, out = configured()
+    logging.getLogger("lib\x1b").warning("%s %s", HOSTILE, "x" * 10_000_000)
+    (line,) = lines(out)
+    assert line["logger"] == "lib\\x1b"
+    assert line["message"].startswith("a\\x1b[2J")
+    assert len(out.getvalue()) < MOST_LINE_BYTES
+
+
+def test_a_librarys_wrong_arguments_harm_nobody() -> None:
+    """`logging` promises that logging never raises."""
+    _, out = configured()
+    logging.getLogger("lib").warning(*["%d of %d", "one"])
+    assert lines(out)[0]["message"] == "%d of %d"
+
+
+def test_an_exception_is_logged_by_its_place_alone() -> None:
+    """Its message may be a server's, or hold a credential."""
+    log, out = configured()
+    try:
+        int(HOSTILE)
+    except ValueError:
+        log.error("odd", exc_info=True)
+    (line,) = lines(out)
+    assert line["exception"].startswith("ValueError at ")
+    assert "exc_info" not in line
+
+
+@pytest.mark.usefixtures("hooks")
+def test_a_thread_that_fails_leaves_one_line() -> None:
+    """Python would write the traceback, message and all, to the terminal as it is."""
+    log, out = configured()
+    route_uncaught(log)
+
+    def fail() -> None:
+        raise ValueError(HOSTILE)
+
+    thread = threading.Thread(target=fail, name="lane-\x1b")
+    thread.start()
+    thread.join()
+    (line,) = lines(out)
+    assert (line["event"], line["thread"]) == ("thread_failed", "lane-\\x1b")
+    assert line["error"].startswith("ValueError at ")
+    assert line["calls"][-1].endswith(" fail")
+    assert "p@ss" not in out.getvalue()
+
+
+def test_a_plain_line_costs_little() -> None:
+    """Ten thousand autoscalers log as many lines in a cycle, and a lane has other things to do."""
+    keys = decisions.keys(decision("web"))
+    started = process_time()
+    for _ in range(10_000):
+        within_bounds(None, "info", {"event": "decision", **keys})
+    assert process_time() - started < 2
+
+
+def test_columns_do_not_grow_with_a_name_of_a_thousand_letters() -> None:
+    """Every later line would be as wide."""
+    out = io.StringIO()
+    log = configure(style=Format.CONSOLE, stream=out)
+    log.info("decision", **decisions.keys(decision("w" * 253)))
+    log.info("decision", **decisions.keys(decision("web")))
+    assert len(out.getvalue().splitlines()[-1]) < 253

@@ -1,0 +1,58 @@
+"""Questions and answers for these tests."""
+
+from collections.abc import Iterable, Mapping
+
+from autoscaler.observe.plan import Question
+from autoscaler.observe.planner import Limits, Plan, PlannedQuery, Planner
+from autoscaler.observe.planner.rewrite import quoted
+from autoscaler.observe.result import Point, QueryResult
+
+SOURCE = "default"
+
+
+def ask(expr: str) -> Question:
+    """A question to the default source."""
+    return Question(SOURCE, expr)
+
+
+def each(template: str, *values: str) -> list[Question]:
+    """An expression once for each value, which stands where `$` does."""
+    return [ask(template.replace("$", quoted(value))) for value in values]
+
+
+def plan(questions: Iterable[Question], limits: Limits | None = None, **parts: int) -> Plan:
+    """A plan by a planner that knows nothing yet."""
+    return Planner(limits).plan(list(questions))
+
+
+def only(found: Plan) -> PlannedQuery:
+    """The plan's one query."""
+    assert len(found.queries) == 1, [(query.expr, query.reason) for query in found.queries]
+    return found.queries[0]
+
+
+def merged(template: str, *values: str) -> str:
+    """What expressions like this are merged into; fails if they are not."""
+    query = only(plan(each(template, *(values or ("api", "web")))))
+    assert query.form, query.reason
+    return query.expr
+
+
+def reason(template: str, *values: str) -> str:
+    """Why expressions like this are not merged."""
+    values = values or ("api", "web")
+    queries = plan(each(template, *values)).queries
+    assert [query.expr for query in queries] == [question.expr for question in each(template, *values)]
+    reasons = {query.reason for query in queries}
+    assert len(reasons) == 1
+    return reasons.pop()
+
+
+def samples(result: QueryResult) -> list[tuple[Mapping[str, str], float | None]]:
+    """Labels and value of each, in order."""
+    return [(dict(point.labels), point.value) for point in result.points]
+
+
+def named(value: float, **labels: str) -> Point:
+    """A sample with these labels."""
+    return Point(labels, value)

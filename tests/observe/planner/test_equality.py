@@ -1,0 +1,169 @@
+"""Merged answers equal single ones, label for label and value for value, in a real Prometheus.
+
+PLANNER_EXAMPLES=20000 tries more expressions than the 400 of every run.
+"""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import pytest
+import requests
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from autoscaler.observe.plan import Question
+from autoscaler.observe.planner import Outcome, PlannedQuery, Planner, bisect, refused, split
+from autoscaler.observe.planner.rewrite import quoted
+from autoscaler.observe.result import Point, QueryResult, ResultType
+from tests.observe.planner.build import ask, each, only, plan
+from tests.observe.planner.fleet import ENVIRONMENTS, GHOST, GROUPS, NOW, history
+from tests.observe.planner.grammar import ASG, ENV, expressions
+from tests.servers.prometheus import openmetrics, running_prometheus
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = int(os.environ.get("PLANNER_EXAMPLES", "400"))
+
+
+class Refused(Exception):
+    """By Prometheus."""
+
+
+class Server:
+    """Asks as the daemon does."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.session = requests.Session()
+
+    def answer(self, expr: str) -> QueryResult:
+        form = {"query": expr, "time": NOW.isoformat()}
+        answer = self.session.post(f"{self.url}/api/v1/query", data=form, timeout=10)
+        body: Any = answer.json()
+        if body["status"] != "success":
+            assert refused(answer.status_code, body["errorType"], body["error"]) is Outcome.REFUSED, body
+            raise Refused(body["error"])
+        data = body["data"]
+        samples = data["result"] if data["resultType"] == "vector" else [{"metric": {}, "value": data["result"]}]
+        points = (Point(each["metric"], float(each["value"][1])) for each in samples)
+        return QueryResult(ResultType(data["resultType"]), tuple(points))
+
+    def outcome(self, question: Question) -> QueryResult | None:
+        """The answer to one alone; None when it is refused."""
+        try:
+            return self.answer(question.expr)
+        except Refused:
+            return None
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_prometheus(tmp_path_factory.mktemp("fleet"), history=openmetrics(history())) as found:
+        yield Server(found.url)
+
+
+def comparable(result: QueryResult) -> Counter[tuple[frozenset[tuple[str, str]], str]]:
+    """Every sample, in any order, its value to the last bit; -0 and 0 differ, NaNs do not."""
+    return Counter(
+        (frozenset(point.labels.items()), "NaN" if math.isnan(value) else value.hex())
+        for point in result.points
+        for value in [point.value if point.value is not None else math.nan]
+    )
+
+
+def answers(server: Server, query: PlannedQuery) -> dict[Question, QueryResult | None]:
+    """To each member, by the merged query, or what is left of it when it is refused."""
+    try:
+        return dict(split(query, server.answer(query.expr)).answers)
+    except Refused:
+        search = bisect(query, budget=1000)
+    found: dict[Question, QueryResult | None] = {}
+    while half := search.next:
+        try:
+            found.update(split(half, server.answer(half.expr)).answers)
+            search = search.after(Outcome.ANSWERED)
+        except Refused:
+            search = search.after(Outcome.REFUSED)
+    assert not search.lost
+    return found | {question: None for culprit in search.culprits for question in culprit.questions}
+
+
+def assert_equal(server: Server, questions: Sequence[Question]) -> int:
+    """How many of them were merged."""
+    count = 0
+    for query in Planner().plan(questions).queries:
+        if query.form is None:
+            continue
+        count += len(list(query.questions))
+        for question, answer in answers(server, query).items():
+            single = server.outcome(question)
+            assert (answer is None) == (single is None), (question.expr, query.expr)
+            if answer and single and comparable(answer) != comparable(single):
+                assert differs_from_itself(server, question), (question.expr, query.expr, answer, single)
+    return count
+
+
+def differs_from_itself(server: Server, question: Question) -> bool:
+    """histogram_quantile() answers in the order of a hash, and so do sums over it in their last bit."""
+    single = (server.outcome(question) for _ in range(50) if "histogram_quantile" in question.expr)
+    return len({str(comparable(answer)) for answer in single if answer}) > 1
+
+
+_member = st.tuples(st.sampled_from([*GROUPS, GHOST, ""]), st.sampled_from([*ENVIRONMENTS, ""]))
+_members = st.lists(_member, min_size=2, max_size=4, unique=True)
+
+
+class TestRandomExpressions:
+    merged: ClassVar[Counter[bool]] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(expression=expressions, members=_members)
+    def test_the_merged_answer_equals_the_single_ones(
+        self, server: Server, expression: str, members: list[tuple[str, str]]
+    ) -> None:
+        written = (expression.replace(ASG, quoted(asg)).replace(ENV, quoted(env)) for asg, env in members)
+        count = assert_equal(server, [ask(expr) for expr in written])
+        event("merged" if count else "as written")
+        self.merged[bool(count)] += 1
+
+    def test_a_good_part_of_them_was_merged(self) -> None:
+        assert self.merged[True] > EXAMPLES // 4, self.merged
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "req{asg=$}",
+        "sum(rate(req{asg=$}[5m]))",
+        "sum by (instance) (rate(req{asg=$,code!='500'}[2m])) / 4",
+        "count(req{asg=$}) > bool 2",
+        "sum(rate(req{asg=$,code='500'}[5m])) / sum(rate(req{asg=$}[5m]))",
+        "histogram_quantile(0.9, sum by (le) (rate(lat_bucket{asg=$}[5m])))",
+        "sum(rate(req{asg=$}[5m])) or vector(0)",
+        "max_over_time(sum(rate(req{asg=$}[1m]))[5m:30s])",
+        "sum by (instance) (req{asg=$}) / on(instance) group_left() sum by (instance) (cap{asg=$})",
+    ],
+)
+def test_every_group_is_told_apart(server: Server, template: str) -> None:
+    """All the odd values in one alternation, and one that has no series."""
+    questions = each(template, *GROUPS, GHOST)
+    query = only(plan(questions))
+    found = split(query, server.answer(query.expr))
+    assert found.unasked == 0
+    for question in questions:
+        assert comparable(found.answers[question]) == comparable(server.answer(question.expr)), question.expr
+    assert sum(len(answer.points) for answer in found.answers.values()) >= len(GROUPS)
+
+
+def test_a_member_that_is_refused_is_found_and_the_others_are_answered(server: Server) -> None:
+    """Group `web` has series of two environments for an instance, where one is needed."""
+    questions = each("sum by (instance, env) (req{asg=$}) * on(instance) group_left() cap{asg=$}", *GROUPS)
+    alone = {question: server.outcome(question) for question in questions}
+    found = answers(server, only(plan(questions)))
+    assert {question for question, answer in found.items() if answer is None} == {
+        question for question, answer in alone.items() if answer is None
+    }
+    assert 0 < sum(answer is None for answer in alone.values()) < len(questions)
