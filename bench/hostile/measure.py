@@ -85,6 +85,7 @@ class Meter:
         self.log = Stretch()
         daemon.new_log()
         daemon.forget_peak()
+        self._began_mebibytes = daemon.peak_mebibytes()
         self._state = daemon.state_bytes()
 
     def read_log(self) -> Stretch:
@@ -136,7 +137,8 @@ class Meter:
             f"{row.moves - row.followed} of {row.moves} moves of its load not followed in time": (
                 row.followed < row.moves
             ),
-            f"memory rose to {row.peak_mebibytes:.0f} MiB": row.peak_mebibytes > bounds.peak_mebibytes,
+            f"memory rose to {row.peak_mebibytes:.0f} MiB, from {self._began_mebibytes:.0f}": row.peak_mebibytes
+            > bounds.peak_mebibytes,
             f"{row.log_bytes / 2**20:.1f} MiB of log": row.log_bytes > decisions * bounds.log_bytes_per_decision,
             f"{row.log_lines} lines of log": row.log_lines > 2 * decisions,
             f"the state grew by {row.state_bytes / 2**20:.1f} MiB": row.state_bytes > bounds.state_bytes,

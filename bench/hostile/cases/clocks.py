@@ -16,7 +16,7 @@ def _step(seconds: float) -> Callable[[Day], None]:
         day.until(lambda: day.log.events["clock_stepped"] > 0, 15, "the step was not noticed")
         day.lasts(3)
         listed = day.world.daemon.ask("/api/v1/autoscalers?name=good").json()["data"]["autoscalers"][0]
-        described = day.world.daemon.ask("/api/v1/autoscalers/good").json()["data"]
+        described = day.world.daemon.ask("/api/v1/autoscalers/good").json()["data"]["summary"]
         apart = abs(_decided_at(listed) - _decided_at(described)).total_seconds()
         day.expect(apart <= 3 * day.world.period_seconds, f"what get and describe say is {apart:.0f} s apart")
 
