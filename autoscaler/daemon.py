@@ -3,7 +3,9 @@
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -12,17 +14,18 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config import load
 from autoscaler.config.settings import Settings
-from autoscaler.errors import AutoscalerError, ConfigError, StateError, named
+from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_state
 from autoscaler.record import Retention, State, make_folder, state_folder
 from autoscaler.runtime import Runtime
-from autoscaler.schedule import Batch
+from autoscaler.schedule import Batch, Stop, Stopping
 
 if TYPE_CHECKING:
     from autoscaler.web import WebServer
@@ -31,6 +34,8 @@ _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
 _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
+_LOOK_SECONDS: Final = 0.1
+"""How often it is looked meanwhile whether the daemon stops."""
 _UPKEEP_SECONDS: Final = 5.0
 """How often the state is held against other daemons: several times before they count it as left behind."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
@@ -72,16 +77,25 @@ class _Reload:
 
 
 class Daemon:
-    """One process. Used from the main thread; lanes call `_report` from their own."""
+    """One process. Used from the main thread; lanes call `_report` from their own.
+
+    The wish to stop goes before all else. What then is under way on the main thread is given up: a file that is read,
+    a state that is opened, a reload. Cycles are not: each ends, by its deadline, and is recorded.
+    """
 
     def __init__(self, options: RunOptions, clock: Clock, logger: Logger) -> None:
-        """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError, ListenError."""
+        """Builds everything and lets no cycle begin.
+
+        Raises ConfigError, AdapterError, StateError, ListenError and Stopping.
+        """
+        memory.return_freed()
         self._options = options
         self._clock = clock
         self._logger = logger
         self._ready = False
         self._requests: SimpleQueue[int | _Reload] = SimpleQueue()
         """Signals, and reloads that were asked for over HTTP."""
+        self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
         self._started = clock.now()
@@ -91,19 +105,22 @@ class Daemon:
         self.registry = CollectorRegistry()
         """Every metric of this process."""
         self._metrics = Metrics(self.registry, clock, _VERSION)
-        self._settings = settings = read(options)
+        self._settings = settings = self._stop.unless(partial(read, options))
         state_dir = make_folder(state_folder(os.environ))
-        self._state = State.open(settings.state.url, state_dir, retention_of(settings), clock.moment())
+        self._state = self._stop.unless(
+            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock.moment())
+        )
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
         if self._state.taken_over is not None:
             self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)
-        self._runtime = Runtime(self._state, state_dir, clock, logger, self._report, self._metrics)
+        self._runtime = Runtime(self._state, state_dir, clock, logger, self._report, self._metrics, self._stop)
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
             self._runtime.follow(settings)
         except BaseException:
+            self._runtime.close()
             self._service.close()
             self._state.close()
             raise
@@ -113,7 +130,7 @@ class Daemon:
         ProcessCollector(registry=self.registry)
 
     def run(self) -> bool:
-        """Cycles until SIGTERM or SIGINT. Returns whether every cycle ended; False: one hangs in a thread.
+        """Cycles until SIGTERM or SIGINT. Returns whether everything ended; False: something hangs in a thread.
 
         Raises ListenError, and ConfigError for the HTTP server's configuration; then no cycle has begun.
         """
@@ -123,28 +140,35 @@ class Daemon:
             self._close()
             raise
         self._begin()
-        lanes, service = self._runtime.lanes, self._service
-        lanes.start()
-        while (request := self._next_request()) not in _STOP:
-            if request is not None:
-                problems = self._reload(web)
-                if isinstance(request, _Reload):
-                    request.answer.put(problems)
-            lanes.follow_clock()
-            self._reporter.lanes_hung(lanes.hung())
-            self._runtime.supervise()
-            self._keep_up_state()
-            service.status(self._reporter.status(len(self._settings.autoscalers), len(self._runtime.adapters)))
-            if not self._ready and lanes.begun():
-                self._ready = True
-                service.ready()
-                self._logger.info("ready")
-            if lanes.alive():
-                service.progress()
-        service.stopping()
+        with suppress(Stopping):
+            if not self._stop.asked():
+                self._runtime.lanes.start()
+            while not self._stop.asked():
+                self._turn(web)
+        self._service.stopping()
         self._logger.info("stopping")
         web.stop()
         return self._close()
+
+    def _turn(self, web: "WebServer") -> None:
+        """What the main thread does every second, or sooner when it is asked for something. Raises Stopping."""
+        lanes, service = self._runtime.lanes, self._service
+        request = self._next_request()
+        if isinstance(request, _Reload):
+            request.answer.put(self._reload(web))
+        elif request == signal.SIGHUP:
+            self._reload(web)
+        lanes.follow_clock()
+        self._reporter.lanes_hung(lanes.hung())
+        self._runtime.supervise()
+        self._keep_up_state()
+        service.status(self._reporter.status(len(self._settings.autoscalers), len(self._runtime.adapters)))
+        if not self._ready and lanes.begun():
+            self._ready = True
+            service.ready()
+            self._logger.info("ready")
+        if lanes.alive():
+            service.progress()
 
     def once(self) -> tuple[bool, bool]:
         """A single cycle of every autoscaler: (whether nothing failed, whether every cycle ended).
@@ -187,11 +211,20 @@ class Daemon:
 
     def _request_reload(self) -> Sequence[str]:
         """From the HTTP server's threads: have the main thread reload, and wait for what was wrong."""
-        request = _Reload()
+        request, until = _Reload(), self._clock.monotonic() + _RELOAD_SECONDS
         self._requests.put(request)
-        return request.answer.get(timeout=_RELOAD_SECONDS)
+        while self._clock.monotonic() < until:
+            with suppress(Empty):
+                return request.answer.get(timeout=_LOOK_SECONDS)
+            if (
+                self._stop.asked()
+            ):  # no reload is begun any more, and the HTTP server waits for its answers before it ends
+                return [str(Stopping())]
+        return [f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"]
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
+        if number in _STOP:
+            self._stop.ask()
         self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
     def _next_request(self) -> "int | _Reload | None":
@@ -201,10 +234,13 @@ class Daemon:
             return None
 
     def _reload(self, web: "WebServer") -> Sequence[str]:
-        """Follow the configuration and the web configuration, each unless it is wrong. Returns what is wrong."""
+        """Follow the configuration and the web configuration, each unless it is wrong. Returns what is wrong.
+
+        Raises Stopping.
+        """
         if self._ready:
             self._service.reloading()
-        problems = [*self._follow_file(), *web.reload()]
+        problems = [*self._follow_file(), *self._stop.unless(web.reload)]
         for problem in problems:
             self._logger.error("reload_failed", error=problem)
         if problems:
@@ -216,9 +252,9 @@ class Daemon:
         return problems
 
     def _follow_file(self) -> Sequence[str]:
-        """Follow the configuration's file. Returns what is wrong with it; then nothing has changed."""
+        """Follow the configuration's file. Returns what is wrong with it; then nothing has changed. Raises Stopping."""
         try:
-            settings = read(self._options)
+            settings = self._stop.unless(partial(read, self._options))
             if settings.state.url != self._settings.state.url:
                 return ["state.url changed, which a reload cannot follow; restart the daemon, or change it back"]
             if self._options.listen is None and settings.web != self._settings.web:
@@ -226,12 +262,14 @@ class Daemon:
                     "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"
                 ]
             self._runtime.follow(settings)
+        except Stopping:
+            raise
         except ConfigError as error:
             return [str(problem) for problem in error.problems]
         except AutoscalerError as error:
             return [str(error)]
         except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
-            return [f"the reload failed: {named(error)}; this is a bug, please report it"]
+            return [f"the reload failed: {bug(error)}"]
         self._settings = settings
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
@@ -239,12 +277,12 @@ class Daemon:
         return []
 
     def _keep_up_state(self) -> None:
-        """Every few seconds: hold the state against other daemons, and say whether it was cut short."""
+        """Every few seconds: hold the state against other daemons, say whether it was cut short. Raises Stopping."""
         if self._clock.monotonic() < self._upkeep_at:
             return
         self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
         try:
-            self._state.renew()
+            self._stop.unless(self._state.renew)
             self._reporter.state_cut(self._state.archive.cuts())
         except StateError as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
@@ -253,7 +291,7 @@ class Daemon:
         self._metrics.configured(settings.autoscalers, self._runtime.adapters, settings.prometheus)
 
     def _close(self) -> bool:
-        ended = self._runtime.close()
+        ended = self._runtime.close() and not self._stop.left_behind()
         try:
             if ended:
                 self._state.close()

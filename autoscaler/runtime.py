@@ -21,7 +21,7 @@ from autoscaler.metrics import Metrics, metered
 from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, TargetRef
 from autoscaler.observe import Connection, Observer
 from autoscaler.record import Ledger, State, make_folder
-from autoscaler.schedule import Batch, Lane, Lanes, Work
+from autoscaler.schedule import Batch, Lane, Lanes, Stop, Stopping, Work, wait_for
 from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load
 
 _CLOSE_SECONDS: Final = 2.0
@@ -148,8 +148,12 @@ class Runtime:
         logger: Logger,
         report: Callable[[Batch], None],
         metrics: Metrics,
+        stop: Stop | None = None,
     ) -> None:
-        """`report` is called with every cycle that ended, on its lane's thread."""
+        """`report` is called with every cycle that ended, on its lane's thread.
+
+        `stop`: asked for, whatever else is under way here is given up and raises Stopping; `close` comes next.
+        """
         self.lanes = Lanes(clock, logger)
         self._state = state
         self._state_dir = state_dir
@@ -157,9 +161,12 @@ class Runtime:
         self._logger = logger
         self._report = report
         self._metrics = metrics
+        self._stop = stop or Stop()
         self._connected: dict[str, _Connected] = {}
         self._abandoned: dict[str, list[_Connected]] = {}
         """Connection's name -> those of it whose thread hung when they were superseded or replaced."""
+        self._leaving: Sequence[_Connected] = ()
+        """Those that have no further cycle, and whose running one is waited for."""
         self._waiting: dict[str, _Waiting] = {}
         """Connection's name -> what begins when one of its abandoned threads ends, or the state takes it."""
         self._crowded: frozenset[str] = frozenset()
@@ -176,7 +183,7 @@ class Runtime:
         """Make what runs follow `settings`; what did not change goes on, in the same epoch.
 
         An adapter without autoscalers is not built. Raises AdapterError, then nothing has changed; or StateError, then
-        `supervise` begins what the state refused to begin.
+        `supervise` begins what the state refused to begin; or Stopping.
         """
         scalers: dict[str, list[Autoscaler]] = {}
         for scaler in settings.autoscalers:
@@ -191,7 +198,11 @@ class Runtime:
         }
         kept = {name for name, have in self._connected.items() if wanted.get(name) == have.wanted}
         built = self._build({name: want for name, want in wanted.items() if name not in kept})
-        self._end([self._connected.pop(name) for name in self._connected.keys() - kept])
+        try:
+            self._end([self._connected.pop(name) for name in self._connected.keys() - kept])
+        except Stopping:
+            self._let_go(each.adapter for each in built.values())
+            raise
         self._let_go(each.built.adapter for each in self._waiting.values())
         self._retry_at.clear()
         self._waiting = {
@@ -217,9 +228,11 @@ class Runtime:
 
     def close(self) -> bool:
         """End all; waits for running cycles, up to their deadlines. False: one hangs, and its thread is left behind."""
-        gone = list(self._connected.values())
+        gone = [*self._leaving, *self._connected.values()]
+        self.lanes.retire([have.lane for have in self._connected.values()], wait=False)
         self._connected.clear()
-        self._end(gone)
+        wait_for([have.lane for have in gone])
+        self._part(gone)
         self._let_go(each.built.adapter for each in self._waiting.values())
         self.lanes.stop()
         self._forget_ended()
@@ -238,7 +251,7 @@ class Runtime:
     def _begin(self, name: str) -> StateError | None:
         """Begin a lane that waited. Returns why the state refused it: then it is tried again."""
         try:
-            ledger = self._state.ledger(name)
+            ledger = self._ledger(name)
         except StateError as failure:
             self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
             return failure
@@ -256,7 +269,7 @@ class Runtime:
         except AdapterError as failure:
             return failure
         try:
-            ledger = self._state.ledger(name)
+            ledger = self._ledger(name)
         except StateError as failure:
             self._let_go([built.adapter])
             return failure
@@ -284,6 +297,10 @@ class Runtime:
             raise
         return built
 
+    def _ledger(self, name: str) -> Ledger:
+        """In a new epoch. Raises StateError and Stopping."""
+        return self._stop.unless(partial(self._state.ledger, name))
+
     def _build_one(self, name: str, want: _Wanted) -> _Built:
         memory = _AdapterMemory()
         context = AdapterContext(
@@ -297,7 +314,9 @@ class Runtime:
             dry_targets=want.dry_targets,
         )
         try:
-            return _Built(load(want.section.type)(context), memory)
+            return _Built(self._stop.unless(lambda: load(want.section.type)(context)), memory)
+        except Stopping:
+            raise
         except AdapterError as error:
             raise AdapterError(f"adapters.{name}: {error}") from error
         except Exception as error:
@@ -313,7 +332,7 @@ class Runtime:
         adapter = metered(name, built.adapter, self._metrics, self._clock)
         lane = Lane(name, self._clock, self._logger, self._report)
         lane.missed = missed
-        connection = Connection(name, adapter, self._clock, self._logger)
+        connection = Connection(name, adapter, self._clock, self._logger, coming.wanted.section.type)
         actuator = Actuator({name: adapter}, self._clock, self._logger, ledger.is_current)
         have = _Connected(coming.wanted, built, connection, actuator, ledger, lane, coming.scalers, coming.sources)
         lane.assign(self._work(have))
@@ -326,9 +345,17 @@ class Runtime:
         ports = _Ports(observer, have.ledger, have.actuator)
         return Work.of(have.scalers, ports, partial(have.ledger.follow, tuple(have.scalers)), observer.close)
 
-    def _end(self, gone: Collection[_Connected], *, wait: bool = True) -> None:
-        """No further cycle of these; with `wait` running ones are waited for, up to their deadlines."""
-        self.lanes.retire([have.lane for have in gone], wait=wait)
+    def _end(self, gone: Sequence[_Connected], *, wait: bool = True) -> None:
+        """No further cycle of these; with `wait` running ones are waited for, to their deadlines. Raises Stopping."""
+        self.lanes.retire([have.lane for have in gone], wait=False)
+        if wait:
+            self._leaving = gone
+            wait_for([have.lane for have in gone], self._stop)
+            self._leaving = ()
+        self._part(gone)
+
+    def _part(self, gone: Collection[_Connected]) -> None:
+        """Let go of these, whose cycles have ended or hang."""
         self._let_go(have.built.adapter for have in gone)
         for have in gone:
             if have.ended():

@@ -12,6 +12,7 @@ from autoscaler.clock import SystemClock
 from autoscaler.daemon import Daemon, RunOptions
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
 from autoscaler.log import Format, Level, configure, route_uncaught
+from autoscaler.schedule import Stopping
 
 
 def run(
@@ -46,6 +47,9 @@ def run(
     try:
         daemon = Daemon(RunOptions(config_file, dry_run, listen, web_config), SystemClock(), logger)
         fine, ended = daemon.once() if once else (True, daemon.run())
+    except Stopping:  # before any cycle
+        logger.info("stopped", cycles_ended=True)
+        fine, ended = not once, False
     except (ConfigError, AdapterError) as error:
         show_error(error)
         raise typer.Exit(2) from None

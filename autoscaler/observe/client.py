@@ -18,7 +18,6 @@ from autoscaler.errors import MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
 from autoscaler.observe.freshness import check_fresh
-from autoscaler.observe.memory import answered
 from autoscaler.observe.result import QueryResult
 from autoscaler.target.http import HttpError, Late, Tls, TooLarge
 from autoscaler.target.http.session import Session
@@ -44,17 +43,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         self._source = source
         self._clock = clock
 
-    def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult:
-        """The answer to `expr` at the time `at`, within so many seconds. Raises MetricError.
+    def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
+        """The answer to `expr` at the time `at`, within so many seconds, or why there is none.
 
-        The configuration's params never replace the question. Long ones are posted.
+        An error is returned, not raised: a traceback would keep what its frames held, the whole answer. The
+        configuration's params never replace the question. Long ones are posted.
         """
-        outcome = self._outcome(expr, at, seconds)
-        if isinstance(outcome, MetricError):
-            raise outcome  # from here: a traceback keeps what its frames held, and further in that is the whole answer
-        return outcome
-
-    def _outcome(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
         time = f"{at.timestamp():.3f}"
         form = {**self._source.params, "time": time, "query": expr}
         long = len(urlencode(form)) > _LONGEST_URL_QUERY
@@ -67,7 +61,6 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
                 timeout=seconds,
                 **{"data" if long else "params": form},
             )
-            answered(len(response.content))
             result = _read(response, float(time), self._source.max_answer)
             check_fresh(response.headers, asked, self._clock.now())
         except HttpError as error:

@@ -20,7 +20,7 @@ class Settings(AdapterSettings):
     """Of an adapter that hangs."""
 
     where: str = ""
-    """The verb that hangs; empty: none."""
+    """The verb that hangs, or `build`; empty: none."""
     times: int = 1_000_000
     """How many of its calls do, in this process."""
     seconds: float = 3600
@@ -44,26 +44,27 @@ class Hanging:
     def __init__(self, context):
         self._settings = context.settings
         self.concurrent_writes = context.settings.writes_at_once
+        self._hang("build", context.clock.now())
         self._note("built", self._settings.label)
 
     def observe(self, targets, call):
-        self._hang("observe", call)
+        self._hang("observe", call.now)
         return {target: TargetState(_SIZES.get(target.name, 1), _SIZES.get(target.name, 1), ()) for target in targets}
 
     def scale(self, target, change, call):
-        self._hang("scale", call)
+        self._hang("scale", call.now)
         _SIZES[target.name] = change.size
         self._note("writes", target.name, change.size, call.now.isoformat())
         return Written(change.size)
 
-    def _hang(self, verb, call):
+    def _hang(self, verb, now):
         if verb != self._settings.where or (number := next(_CALLS)) > self._settings.times:
             return
-        self._note("hangs", number, call.now.isoformat())
+        self._note("hangs", number, now.isoformat())
         end = time.monotonic() + self._settings.seconds
         while time.monotonic() < end and not Path(self._settings.folder, f"release-{number}").exists():
             time.sleep(0.02)
-        self._note("returns", number, call.now.isoformat())
+        self._note("returns", number, now.isoformat())
 
     def _note(self, *words):
         if self._settings.folder:

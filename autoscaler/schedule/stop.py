@@ -1,0 +1,62 @@
+"""The wish to stop, which goes before whatever else the main thread is at."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any, Final, TypeVar
+
+from autoscaler.errors import AutoscalerError
+
+_T = TypeVar("_T")
+_LOOK_SECONDS: Final = 0.05
+"""How often it is looked for the wish while something is waited for."""
+
+
+class Stopping(AutoscalerError):
+    """The process was asked to stop: what was under way is given up."""
+
+    def __init__(self) -> None:
+        super().__init__("the daemon is stopping; ask the next one")
+
+
+class Stop:
+    """Asked for by a signal handler, obeyed by the main thread."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._left_behind: list[Future[Any]] = []
+
+    def ask(self) -> None:
+        """From any thread, and from a signal handler: it takes no lock."""
+        self._asked = True
+
+    def asked(self) -> bool:
+        """Whether the process is to stop."""
+        return self._asked
+
+    def unless(self, work: Callable[[], _T]) -> _T:
+        """What `work` returns or raises, unless the process is asked to stop first. Raises Stopping then.
+
+        For what may take long without a bound of ours: files, databases, foreign code. It runs in a thread of its own,
+        which is left behind when nobody waits for it any more. So it must do nothing that harms a process which ends.
+        """
+        if self.asked():
+            raise Stopping
+        future: Future[_T] = Future()
+        threading.Thread(target=_settle, args=(future, work), name="stoppable", daemon=True).start()
+        while not wait([future], _LOOK_SECONDS).done:
+            if self.asked():
+                self._left_behind.append(future)
+                raise Stopping
+        return future.result()
+
+    def left_behind(self) -> bool:
+        """Whether something that was given up is still under way: an orderly exit could wait for it."""
+        return not all(future.done() for future in self._left_behind)
+
+
+def _settle(future: Future[_T], work: Callable[[], _T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - handed to whoever waits, as an executor does
+        future.set_exception(error)

@@ -1,0 +1,110 @@
+"""SIGTERM goes before all else: the running cycles end and are recorded, and nothing further begins."""
+
+import signal
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.daemon.hanging import ThirdParty
+from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
+from tests.daemon.state import records
+
+pytestmark = pytest.mark.slow
+_PROMPT_SECONDS = 5.0
+"""Of a daemon that waits for nothing, on a busy machine."""
+_CALL_SECONDS = 3.0
+"""A slow call, well within its cycle."""
+
+
+@pytest.fixture
+def third(folder: Path) -> ThirdParty:
+    return ThirdParty(folder)
+
+
+def configured(folder: Path, prometheus: str, third: ThirdParty, where: str = "", **more: object) -> Path:
+    """One autoscaler that is to grow from 1 to 3, with a cycle every 20 s."""
+    scaler = autoscaler("web", "vector(3)", adapter="third", syncPeriod="20s")
+    return write_config(folder, prometheus, [scaler], third.section(where, **more))
+
+
+def ends_within(daemon: RunningDaemon, seconds: float) -> None:
+    """It ends by SIGTERM, as if nothing was wrong."""
+    began = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - began < seconds
+    assert daemon.events("stopped") != []
+
+
+def test_a_reload_that_waits_for_a_running_cycle_begins_no_further_one(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
+    """The new lane's first cycle once began all the same, and was waited for too: up to a minute in all."""
+    config = configured(folder, prometheus, third, "scale", seconds=_CALL_SECONDS)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.until(lambda: third.notes("hangs", 1) != [], "the first write")
+        configured(folder, prometheus, third, "scale", seconds=_CALL_SECONDS, label="another")
+        daemon.send(signal.SIGHUP)
+        daemon.until(lambda: third.notes("built", "another") != [], "the reload")
+        ends_within(daemon, _CALL_SECONDS + _PROMPT_SECONDS)
+    assert len(third.notes("hangs")) == len(third.notes("returns")) == 1
+    assert [record.decision.written for record in records(folder, "web")] == [3]
+
+
+def test_a_reload_that_hangs_is_given_up(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """In foreign code, where nothing can be interrupted; whoever asked for it over HTTP is told."""
+    config = configured(folder, prometheus, third)
+    with running_daemon(config, env=third.env) as daemon, ThreadPoolExecutor(1) as thread:
+        url = daemon.wait_for("listening")["url"]
+        daemon.wait_for("ready")
+        configured(folder, prometheus, third, "build")
+        asked = thread.submit(requests.post, f"{url}/-/reload", timeout=30)
+        daemon.until(lambda: third.notes("hangs", 1) != [], "the reload")
+        daemon.send(signal.SIGHUP)
+        daemon.send(signal.SIGHUP)
+        ends_within(daemon, _PROMPT_SECONDS)
+        assert asked.result().status_code >= 400
+        assert "the daemon is stopping" in asked.result().text
+
+
+def test_reloads_queued_behind_a_locked_state_are_given_up(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """Each waits five seconds for a lock that another process holds."""
+    config = configured(folder, prometheus, third)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.wait_for("decision", written=3)
+        configured(folder, prometheus, third, label="another")
+        lock = sqlite3.connect(folder / "state" / "state.db", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        try:
+            daemon.send(signal.SIGHUP)
+            daemon.until(lambda: third.notes("built", "another") != [], "the reload")
+            daemon.send(signal.SIGHUP)
+            ends_within(daemon, _PROMPT_SECONDS)
+        finally:
+            lock.close()
+
+
+def test_a_start_that_hangs_is_given_up(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """A service manager that changed its mind must not have to kill it."""
+    config = configured(folder, prometheus, third, "build")
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.until(lambda: third.notes("hangs", 1) != [], "the adapter that hangs")
+        ends_within(daemon, _PROMPT_SECONDS)
+        assert daemon.events("starting") == []
+
+
+def test_a_second_signal_changes_nothing(folder: Path, prometheus: str, third: ThirdParty) -> None:
+    """The running cycle ends and is recorded, however often one asks."""
+    config = configured(folder, prometheus, third, "scale", seconds=_CALL_SECONDS)
+    with running_daemon(config, env=third.env) as daemon:
+        daemon.until(lambda: third.notes("hangs", 1) != [], "the first write")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            daemon.send(number)
+            time.sleep(0.1)
+        assert daemon.stop(signal.SIGINT) == 0
+        assert daemon.events("stopped", cycles_ended=True) != []
+        assert len(daemon.events("stopping")) == 1
+    assert [record.decision.written for record in records(folder, "web")] == [3]
