@@ -112,6 +112,11 @@ def _trickled_headers(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whate
     wire.repeat(b"x", every_seconds=0.2)
 
 
+def _interim(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
+    """That the answer is on its way, and again."""
+    wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n", every_seconds=0.1)
+
+
 def _trickled_body(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
     wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
     wire.repeat(b" ", every_seconds=0.1)
@@ -157,13 +162,15 @@ def _date(seconds: float) -> Reply:
     return reply
 
 
-def _adapter(word: str, target: str = "joined") -> Callable[[Day], None]:
+def _adapter(word: str, *, valid: bool = False) -> Callable[[Day], None]:
     """A day on which the adapter's answer for a target is odd, while its load asks for another size."""
 
     def happens(day: Day) -> None:
-        day.odd(**{target: word})
+        day.odd(joined=word)
         day.hostile.values["joined_each"] = 2
         day.lasts()
+        sizes = day.world.shared.sizes("joined", day.meter.began)
+        day.expect(valid or not sizes, f"the target was written {sizes} from a state that is not one")
 
     return happens
 
@@ -184,7 +191,8 @@ CASES: Final[Sequence[Case]] = (
     Case("1.1 million good samples in 64 MB", _good_samples(64 * 10**6)),
     Case("200 MB of good samples", _good_samples(200 * 10**6)),
     Case("1 GB of [{},{},… from Nomad and Docker, in gzip", _huge_backend),
-    Case("trickled headers", _answers(_trickled_headers), short=True),
+    Case("trickled headers", _answers(_trickled_headers)),
+    Case("interim answers without end", _answers(_interim), short=True),
     Case("a trickled body", _answers(_trickled_body)),
     Case("cookies until 431", _cookies, short=True),
     Case("samples are an hour old", _old(_an_hour_old), short=True),
@@ -196,5 +204,5 @@ CASES: Final[Sequence[Case]] = (
     Case("a size is beyond 32 bits", _adapter("a size is beyond 32 bits")),
     Case("a target's state is not a state", _adapter("not a state")),
     Case("10 MB of an adapter's error", _adapter("10 MB of error")),
-    Case("10 MB of an adapter's warning", _adapter("10 MB of warning")),
+    Case("10 MB of an adapter's warning", _adapter("10 MB of warning", valid=True)),
 )
