@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench.hostile.daemon import NOT_JSON, Daemon, Notes, Stretch
+from bench.hostile.daemon import Daemon
 from bench.hostile.load import Load
+from bench.hostile.log import NOT_JSON, Stretch
+from bench.hostile.notes import Notes
 
 PAGES: Final = ("/", "/autoscalers/bad", "/metrics")
 _FORBIDDEN: Final = (

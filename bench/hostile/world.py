@@ -16,9 +16,10 @@ from bench.hostile import backend as backends
 from bench.hostile.backend import Backend
 from bench.hostile.case import Case, Day, Ended
 from bench.hostile.config import AFAR, BAD, CALM, WINDOWED, WINDOWED_SIZE, write
-from bench.hostile.daemon import OPEN, Access, BenchError, Daemon, Notes
+from bench.hostile.daemon import OPEN, Access, BenchError, Daemon
 from bench.hostile.load import Load
 from bench.hostile.measure import Bounds, Meter, Row, largest_page
+from bench.hostile.notes import Notes
 from bench.hostile.prometheus import Prometheus
 from tests.daemon.running import workers
 from tests.servers.files import replace_text

@@ -12,7 +12,7 @@ from typing import Final
 import yaml
 
 from bench.hostile.case import Case, Day
-from bench.hostile.daemon import UNPRINTABLE
+from bench.hostile.log import UNPRINTABLE
 from bench.hostile.prometheus import Reply
 from tests.daemon.running import autoscaler, finished, run_once, write_config
 
