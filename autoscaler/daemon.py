@@ -38,6 +38,8 @@ _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
 _UPKEEP_SECONDS: Final = 5.0
 """How often the state is held against other daemons: several times before they count it as left behind."""
+_LOGGED_PROBLEMS: Final = 100
+"""Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -241,8 +243,8 @@ class Daemon:
         if self._ready:
             self._service.reloading()
         problems = [*self._follow_file(), *self._stop.unless(web.reload)]
-        for problem in problems:
-            self._logger.error("reload_failed", error=problem)
+        for problem in problems[:_LOGGED_PROBLEMS]:
+            self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
             self._metrics.reload_failed()
         else:
