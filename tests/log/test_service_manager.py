@@ -96,7 +96,7 @@ def test_without_systemd_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.timeout(20)
 def test_a_socket_that_nobody_reads_holds_nothing_up(notify_socket: socket.socket) -> None:
-    """systemd is busy, or the socket is a container's: it was waited for, with every lane's watchdog behind it."""
+    """A busy service manager was waited for, and behind it every lane's watchdog."""
     clock = FakeClock()
     with closing(ServiceManager(clock)) as service:
         for number in range(1_000):

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from autoscaler.config.settings import Settings
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
-from autoscaler.web import Sources, WebServer, serve
+from autoscaler.web import Sources, WebServer, load_web_config, serve
 from tests.documents.lives import At
 
 
@@ -87,7 +87,7 @@ class Served:
 @contextmanager
 def serving(daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0") -> Iterator[Served]:
     log, before = Logged(), _threads()
-    server = serve(daemon.sources(), listen, config, log)
+    server = serve(daemon.sources(), listen, None if config is None else load_web_config(config), log)
     try:
         server.start()
         with requests.Session() as session:
