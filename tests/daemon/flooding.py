@@ -1,5 +1,6 @@
 """Clients that do harm to a server, and what their victim makes of it."""
 
+import os
 import resource
 import socket
 import threading
@@ -7,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.daemon.running import RunningDaemon
@@ -96,3 +98,19 @@ def decided(daemon: RunningDaemon, name: str) -> Sequence[datetime]:
 def longest_gap(times: Sequence[datetime]) -> float:
     """In seconds."""
     return max((after - before).total_seconds() for before, after in pairwise(times))
+
+
+def send_ahead(url: str) -> None:
+    """Requests without waiting for an answer, until the server has had enough."""
+    client = connected(url)
+    with client:
+        client.settimeout(5)
+        while True:
+            client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+            client.recv(1 << 20)
+
+
+def processor_seconds(daemon: RunningDaemon) -> float:
+    """That it has used so far."""
+    fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
