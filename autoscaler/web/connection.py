@@ -152,14 +152,16 @@ class Connection(H11Protocol):
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._requests += 1
         self._discarded = 0
-        with anyio.CancelScope() as self._answering:
+        self._answering = answering = anyio.CancelScope()
+        with answering:
             if _is_ambiguous(scope):
                 message = "both Content-Length and Transfer-Encoding are given; send one of them"
-                answer = failure(ErrorType.BAD_DATA, message, {"Connection": "close"})
-                await answer(scope, receive, send)
+                refusal = failure(ErrorType.BAD_DATA, message, {"Connection": "close"})
+                await refusal(scope, receive, send)
             else:
                 await self._answer_to(scope, receive, send)
-        self._answering = None
+        if self._answering is answering:  # else the next request, sent ahead, is being answered already
+            self._answering = None
 
 
 def _is_ambiguous(scope: Scope) -> bool:

@@ -26,8 +26,8 @@ _BATCH: Final = 32
 """Connections that are accepted in one turn of the loop, and that give way at once."""
 _PAUSE_SECONDS: Final = 0.02
 """Without accepting in a flood: 1,600 connections a second are enough."""
-_EXHAUSTED_SECONDS: Final = 1.0
-"""Without accepting when the process or the machine has no descriptor left."""
+_FAILED_SECONDS: Final = 1.0
+"""Without accepting after it has failed, mostly because the process or the machine has no descriptor left."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _MOST_UNSENT_BYTES: Final = 64 * 2**20
 """Of answers that clients do not take, for all of them."""
@@ -98,10 +98,9 @@ class Connections:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 break
             except OSError as error:
-                if error.errno not in _EXHAUSTED:
-                    raise
-                self._give_way(self._open, error.strerror or "")
-                self._pause(_EXHAUSTED_SECONDS)
+                if error.errno in _EXHAUSTED:
+                    self._give_way(self._open, error.strerror or "")
+                self._pause(_FAILED_SECONDS)
                 return
             if self._has_room(host):
                 self._connect(accepted, client_of(host))

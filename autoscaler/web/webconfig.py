@@ -58,6 +58,7 @@ class TlsServer:
     def context(self) -> ssl.SSLContext:
         """A context to serve with. Raises OSError, ssl.SSLError included."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.options |= ssl.OP_NO_RENEGOTIATION  # a client could have us compute keys again and again
         context.minimum_version, context.maximum_version = self.minimum, self.maximum
         self.load_into(context)
         context.verify_mode = self.client_auth

@@ -14,6 +14,7 @@ from autoscaler.config.settings import Settings
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, load_web_config, serve
+from autoscaler.web.work import Work
 from tests.documents.lives import At
 
 
@@ -43,9 +44,10 @@ class Daemon:
     problems: Sequence[str] = ()
     reloads: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    work: Work = field(default_factory=Work)
 
     def sources(self) -> Sources:
-        self.registry = CollectorRegistry()
+        self.registry, self.work = CollectorRegistry(), Work()
         Gauge("autoscaler_test", "Of a test.", registry=self.registry).set(7)
         return Sources(
             state=self.state,
@@ -55,6 +57,7 @@ class Daemon:
             ready=lambda: self.is_ready,
             reload=self._reload,
             started=self.clock.now(),
+            work=self.work,
         )
 
     def _reload(self) -> Sequence[str]:

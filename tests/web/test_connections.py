@@ -3,7 +3,7 @@
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +12,7 @@ import pytest
 import requests
 from prometheus_client import Gauge
 
+from autoscaler.model import Decision
 from autoscaler.web import connections, server
 from autoscaler.web.addresses import client_of
 from tests.servers.certificates import Authority
@@ -279,6 +280,32 @@ def test_a_request_whose_end_is_ambiguous_ends_its_connection(daemon: Daemon, he
     assert found.startswith(b"HTTP/1.1 400 ")
     assert found.count(b"HTTP/1.1") == 1
     assert daemon.reloads == 0
+
+
+def test_a_client_that_is_gone_is_not_worked_for(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for its turn behind two that take long, and leaves."""
+    go_on, asked = threading.Event(), list[int]()
+    latest = daemon.state.archive.latest
+
+    def slow() -> Mapping[str, Decision]:
+        asked.append(1)
+        go_on.wait(PATIENCE_SECONDS)
+        return latest()
+
+    monkeypatch.setattr(daemon.state.archive, "latest", slow)
+    request = b"GET /api/v1/autoscalers HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(daemon) as served, client(served) as first, client(served) as second:
+        for each in (first, second):
+            each.sendall(request)
+        wait_until(lambda: len(asked) == 2)
+        with client(served) as gone:
+            gone.sendall(request)
+            wait_until(lambda: daemon.work._waiting() == 1)
+        wait_until(lambda: daemon.work._waiting() == 0)
+        go_on.set()
+        assert first.recv(4096).startswith(b"HTTP/1.1 200")
+        assert second.recv(4096).startswith(b"HTTP/1.1 200")
+    assert len(asked) == 2
 
 
 def test_requests_sent_ahead_are_bounded(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from autoscaler.web.work import Work
 from tests.web.serving import Served
 
 PAUSE = "/api/v1/autoscalers/web/pause"
@@ -50,7 +51,7 @@ def test_a_hostile_body_is_bad_data(served: Served, body: bytes) -> None:
 
 def test_too_many_who_wait_for_an_answer_are_told_to_come_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """503 with Retry-After, for the API, the metrics and a reload alike."""
-    monkeypatch.setattr(served.daemon.sources().work.__class__, "_waiting", lambda self: 1_000)
+    monkeypatch.setattr(Work, "_waiting", lambda self: 1_000)
     for answer in (served.get("/api/v1/autoscalers"), served.get("/metrics"), served.post("/-/reload")):
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "1"
