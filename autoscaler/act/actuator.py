@@ -7,7 +7,7 @@ from typing import cast
 from autoscaler.act.turns import Turns, Write
 from autoscaler.act.writers import Job, Writers
 from autoscaler.clock import Clock
-from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable, named
+from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable, bare, named
 from autoscaler.logger import Logger
 from autoscaler.model import Call, Conflict, Decision, Held, Outcome, Proposed, TargetRef, Unchanged, Written
 from autoscaler.target import Adapter, Announces, concurrent_writes
@@ -81,7 +81,7 @@ class Actuator:
         try:
             outcome = cast("object", self._adapters[decision.target.adapter].scale(target, change, call))
         except TargetError as error:
-            return error
+            return bare(error)
         except BaseException as error:  # noqa: BLE001 - foreign code: whatever it raises must cost this target alone
             return TargetUnavailable(
                 f"{target}: the adapter failed with {named(error)} while it wrote size {change.size}; "

@@ -10,11 +10,11 @@ from typing import Protocol, TypeAlias
 from autoscaler.clock import Clock
 from autoscaler.errors import MetricError, named
 from autoscaler.model import Call
-from autoscaler.observe.memory import give_back
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import AT_ONCE, Prometheus
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.workers import settle, spawn
+from autoscaler.target.http.memory import give_back
 
 Answers: TypeAlias = Mapping[Question, QueryResult | MetricError]
 """Every question of the cycle."""

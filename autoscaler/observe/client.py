@@ -18,7 +18,6 @@ from autoscaler.errors import MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
 from autoscaler.observe.freshness import check_fresh
-from autoscaler.observe.memory import answered
 from autoscaler.observe.result import QueryResult
 from autoscaler.target.http import HttpError, Late, Tls, TooLarge
 from autoscaler.target.http.session import Session
@@ -67,7 +66,6 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
                 timeout=seconds,
                 **{"data" if long else "params": form},
             )
-            answered(len(response.content))
             result = _read(response, float(time), self._source.max_answer)
             check_fresh(response.headers, asked, self._clock.now())
         except HttpError as error:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from autoscaler.clock import Clock
-from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.errors import TargetError, TargetUnavailable, bare
 from autoscaler.logger import Logger
 from autoscaler.model import Call, TargetRef, TargetState
 from autoscaler.observe.workers import settle, spawn
@@ -63,13 +63,15 @@ class Connection:
             case None:
                 return {target: self._checked(target, future.result()) for target in targets}
             case TargetError() as error:
-                return dict.fromkeys(targets, error.with_traceback(None))
+                return dict.fromkeys(targets, bare(error))
             case error:
                 return dict.fromkeys(targets, self._broke(error))
 
     def _checked(self, target: TargetRef, states: States) -> TargetState | TargetError:
         state = states.get(target) if isinstance(states, Mapping) else None
-        if isinstance(state, TargetState | TargetError):
+        if isinstance(state, TargetError):
+            return bare(state)
+        if isinstance(state, TargetState):
             return state
         return TargetUnavailable(f"adapter {self._name!r} returned {type(state).__name__} for {target}, not its state")
 
