@@ -15,7 +15,10 @@ class Ports(Protocol):
     """What the cycle needs of the world. Mappings are keyed by the autoscaler's name."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """One batch: every distinct query once, every target once. A failure is a value in an observation."""
+        """One batch: every distinct query once, every target once. A failure is a value in an observation.
+
+        Raises StateError where what is known of the targets cannot be recalled.
+        """
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers. Raises StateError; looking up one whose record is damaged raises its own."""

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config import load
 from autoscaler.config.settings import Settings
-from autoscaler.errors import AutoscalerError, ConfigError, StateError, named
+from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
@@ -83,7 +84,11 @@ class Daemon:
     """
 
     def __init__(self, options: RunOptions, clock: Clock, logger: Logger) -> None:
-        """Builds everything and lets no cycle begin. Raises ConfigError, AdapterError, StateError and Stopping."""
+        """Builds everything and lets no cycle begin.
+
+        Raises ConfigError, AdapterError, StateError, ListenError and Stopping.
+        """
+        memory.return_freed()
         self._options = options
         self._clock = clock
         self._logger = logger
@@ -264,7 +269,7 @@ class Daemon:
         except AutoscalerError as error:
             return [str(error)]
         except Exception as error:  # noqa: BLE001 - a defect of ours or an adapter's must not end what runs
-            return [f"the reload failed: {named(error)}; this is a bug, please report it"]
+            return [f"the reload failed: {bug(error)}"]
         self._settings = settings
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)

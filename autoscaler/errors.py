@@ -120,3 +120,8 @@ def named(error: BaseException) -> str:
     """
     frames = traceback.extract_tb(error.__traceback__)
     return type(error).__name__ + (f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else "")
+
+
+def bug(error: BaseException) -> str:
+    """The same for whoever reads it, with the remedy."""
+    return f"{named(error)}; this is a bug, please report it"

@@ -5,6 +5,10 @@ Memory is kept in times of the wall clock, since people read it; how old somethi
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
+
+STEP: Final = timedelta(seconds=1)
+"""The wall clock was set if it moves further than this against the other one. Slewing by NTP moves both alike."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Source: k8s.io/apimachinery `resource.Quantity`; prometheus.io/docs, "Time durat
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -93,9 +94,14 @@ def milli_from_float(value: float) -> Milli:
     if not math.isfinite(value):
         raise QuantityError(f"{value} is not a number that can be scaled on; expected a finite value")
     thousandths = value * 1000
-    if math.isinf(thousandths) or abs(milli := int(thousandths)) > MAX_MILLI:
+    if math.isinf(thousandths) or abs(int(thousandths)) > MAX_MILLI:
         raise QuantityError(f"{value} is too large: its thousandths do not fit 63 bits; divide it in the query")
-    return milli
+    return int(thousandths)
+
+
+def sum_of(values: Iterable[Milli]) -> Milli:
+    """Their sum, or the largest quantity there is where that is less."""
+    return min(sum(values), MAX_MILLI)
 
 
 def parse_duration(text: str) -> timedelta:

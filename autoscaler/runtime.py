@@ -332,7 +332,7 @@ class Runtime:
         adapter = metered(name, built.adapter, self._metrics, self._clock)
         lane = Lane(name, self._clock, self._logger, self._report)
         lane.missed = missed
-        connection = Connection(name, adapter, self._clock, self._logger)
+        connection = Connection(name, adapter, self._clock, self._logger, coming.wanted.section.type)
         actuator = Actuator({name: adapter}, self._clock, self._logger, ledger.is_current)
         have = _Connected(coming.wanted, built, connection, actuator, ledger, lane, coming.scalers, coming.sources)
         lane.assign(self._work(have))

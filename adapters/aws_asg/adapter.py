@@ -60,11 +60,13 @@ class AwsAsg:
         self._clock = context.clock
         self._logger = context.logger
         self._api: Final = AwsApi(context.name, settings, context.clock)
-        self._writes = Writes(context.name, context.memory, context.state_dir / "writes.json", context.logger)
+        self._writes = Writes(
+            context.name, context.memory, context.state_dir / "writes.json", context.clock, context.logger
+        )
         self._machines = Machines(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
-        self._breaker = Breaker(self._api, settings.circuit_breaker)
-        self._rivals = Rivals(self._api)
+        self._breaker = Breaker(self._api, settings.circuit_breaker, context.clock)
+        self._rivals = Rivals(self._api, context.clock)
         self._scaling = Scaling(
             self._api, self._writes, self._machines, self._refreshes, self._breaker, settings, context.logger
         )
@@ -79,10 +81,10 @@ class AwsAsg:
         self._recall_writes()
         found = self._describe(sorted({target.name for target in targets}), call)
         failed = self._learn([group for group in found.values() if not isinstance(group, TargetError)], call)
-        read = {name: self._read(name, group, failed, call) for name, group in found.items()}
+        read = {name: self._read(name, group, failed) for name, group in found.items()}
         seen = {name: state for name, state in read.items() if isinstance(state, TargetState)}
         self._look_aside(seen, call)
-        complete = {name: self._completed(name, state, call) for name, state in seen.items()}
+        complete = {name: self._completed(name, state) for name, state in seen.items()}
         return {target: complete.get(target.name) or read[target.name] for target in targets}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -139,7 +141,7 @@ class AwsAsg:
         return {**self._machines.learn(settled, changing, call), **self._machines.learn_types(types, call)}
 
     def _read(
-        self, name: str, group: Raw | TargetError, failed: Mapping[str, TargetError], call: Call
+        self, name: str, group: Raw | TargetError, failed: Mapping[str, TargetError]
     ) -> TargetState | TargetError:
         if isinstance(group, TargetError):
             return group
@@ -151,7 +153,7 @@ class AwsAsg:
             with unavailable_if_malformed(f"group {name}"):
                 instances = groups.instances(group, self._machines)
                 return TargetState(
-                    replicas=self._writes.size(name, group["DesiredCapacity"], call.now),
+                    replicas=self._writes.size(name, group["DesiredCapacity"]),
                     status_replicas=sum(one.weight for one in instances if not one.deleting),
                     instances=instances,
                     limits=groups.limits(group),
@@ -179,10 +181,10 @@ class AwsAsg:
         else:
             self._logged.pop(what, None)
 
-    def _completed(self, name: str, state: TargetState, call: Call) -> TargetState:
+    def _completed(self, name: str, state: TargetState) -> TargetState:
         """With what else holds the group, and what its operator should know."""
         refresh = self._refreshes.hold(name)
-        scale_out = state.hold.scale_out or refresh.scale_out or self._breaker.hold(name, call.now)
+        scale_out = state.hold.scale_out or refresh.scale_out or self._breaker.hold(name)
         return replace(
             state,
             hold=Hold(scale_out, state.hold.scale_in or refresh.scale_in),

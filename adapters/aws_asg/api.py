@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import boto3
@@ -19,7 +19,7 @@ from adapters.aws_asg.http_client import HttpClient
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refusals import Busy, Throttled
 from adapters.aws_asg.settings import AwsSettings
-from autoscaler.target import AdapterError, Call, Clock, TargetDeferred
+from autoscaler.target import AdapterError, Call, Clock, Moment, TargetDeferred
 
 _ATTEMPTS: Final = 3
 """As in botocore's standard mode, whose own retries are off: they know no deadline and no shared budget."""
@@ -50,6 +50,8 @@ class AwsApi:
         )  # guards all that follows: boto3's clients serve any thread, its sessions do not
         self._clients: dict[str, Any] = {}
         self._role: Raw | None = None
+        self._assumed: Moment | None = None
+        """When the role was."""
         self._budget: Budget | None = None
 
     def ask(
@@ -66,7 +68,7 @@ class AwsApi:
             wait=wait_random_exponential(multiplier=_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS),
             reraise=True,
         )
-        answer: Raw = retrying(self._once, service, operation, call, write, parameters)
+        answer: Raw = retrying(self._once, service, operation, write, parameters)
         return answer
 
     def pages(
@@ -87,9 +89,9 @@ class AwsApi:
         """Close idle connections."""
         self._http_client.close()
 
-    def _once(self, service: str, operation: str, call: Call, write: bool, parameters: Mapping[str, Any]) -> Raw:
+    def _once(self, service: str, operation: str, write: bool, parameters: Mapping[str, Any]) -> Raw:
         where = f"AWS {self.region}, {operation}"
-        client, budget = self._client(service, call)
+        client, budget = self._client(service)
         self._wait(budget, where)
         try:
             answer: Raw = getattr(client, operation)(**parameters)
@@ -113,15 +115,15 @@ class AwsApi:
         if wait:
             time.sleep(wait)
 
-    def _client(self, service: str, call: Call) -> tuple[Any, Budget]:
+    def _client(self, service: str) -> tuple[Any, Budget]:
         """A boto3 client with credentials that last, and the budget of their account."""
         left = self._left()
         if left <= 0 or not self._making.acquire(timeout=left):
             raise TargetDeferred(f"AWS {self.region}: the cycle's deadline has passed; nothing was sent")
         try:
-            if self._settings.role_arn is not None and self._is_old(call.now):
+            if self._settings.role_arn is not None and self._is_old():
                 self._clients.clear()
-                self._role = self._assume(self._settings.role_arn)
+                self._assumed, self._role = self._clock.moment(), self._assume(self._settings.role_arn)
             if service not in self._clients:
                 self._clients[service] = self._build(service, self._role)
             if self._budget is None:
@@ -130,9 +132,11 @@ class AwsApi:
         finally:
             self._making.release()
 
-    def _is_old(self, now: datetime) -> bool:
-        expires: datetime | None = self._role["Expiration"] if self._role is not None else None
-        return expires is None or expires - now < _RENEW_BEFORE
+    def _is_old(self) -> bool:
+        if self._role is None or self._assumed is None:
+            return True
+        lasts: timedelta = self._role["Expiration"] - self._assumed.now
+        return lasts - self._clock.moment().since(self._assumed) < _RENEW_BEFORE
 
     def _assume(self, role_arn: str) -> Raw:
         where = f"AWS {self.region}, assuming {role_arn}"

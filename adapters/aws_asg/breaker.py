@@ -7,12 +7,12 @@ Source: Auto Scaling API Reference, DescribeScalingActivities and Activity; User
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.settings import CircuitBreaker
-from autoscaler.target import Call, HoldReason
+from autoscaler.target import Call, Clock, HoldReason, Moment
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import AwsApi
@@ -28,48 +28,57 @@ _CAUSE_LENGTH: Final = 300
 
 @dataclass(slots=True)
 class _Open:
-    until: datetime
+    since: Moment
+    """Of the failure, or of the last try."""
     message: str
 
 
 class Breaker:
     """Of all groups of a connection."""
 
-    def __init__(self, api: "AwsApi", settings: CircuitBreaker) -> None:
+    def __init__(self, api: "AwsApi", settings: CircuitBreaker, clock: Clock) -> None:
         self._api = api
         self._settings = settings
+        self._clock = clock
         self._open: dict[str, _Open] = {}
-        self._whole: dict[str, datetime] = {}
+        self._whole: dict[str, Moment] = {}
         """When each group was last seen with all that it asks for."""
-        self._asked: dict[str, datetime] = {}
+        self._asked: dict[str, int] = {}
+        """Which look it was at which each was last read."""
+        self._looks = 0
 
     def look(self, whole: Collection[str], lacking: Collection[str], call: Call) -> None:
         """Read the activities of some of the groups that lack instances. Raises TargetError."""
         observed = {*whole, *lacking}
         self._whole = {group: at for group, at in self._whole.items() if group in observed}
-        self._whole |= dict.fromkeys(whole, call.now)
+        self._whole |= dict.fromkeys(whole, self._clock.moment())
         self._open = {group: state for group, state in self._open.items() if group in lacking}
         self._asked = {group: at for group, at in self._asked.items() if group in lacking}
-        never = datetime.min.replace(tzinfo=call.now.tzinfo)
-        for group in sorted(lacking, key=lambda each: self._asked.get(each, never))[:_GROUPS_A_CYCLE]:
-            self._asked[group] = call.now
-            self._judge(group, self._launches(group, call), call.now)
+        self._looks += 1
+        for group in sorted(lacking, key=lambda each: self._asked.get(each, 0))[:_GROUPS_A_CYCLE]:
+            self._asked[group] = self._looks
+            self._judge(group, self._launches(group, call))
 
-    def hold(self, group: str, now: datetime) -> HoldReason | None:
+    def hold(self, group: str) -> HoldReason | None:
         """Why the group must not grow now."""
         state = self._open.get(group)
-        if state is None or now >= state.until:
+        if state is None:
             return None
-        return HoldReason("LaunchesFailing", f"{state.message}; the next try is at {state.until:%H:%M:%S} UTC")
+        now = self._clock.moment()
+        left = self._settings.retry_after - now.since(state.since)
+        if left <= timedelta(0):
+            return None
+        return HoldReason("LaunchesFailing", f"{state.message}; the next try is at {now.now + left:%H:%M:%S} UTC")
 
-    def tried(self, group: str, now: datetime) -> None:
+    def tried(self, group: str) -> None:
         """A scale-out was written: if the circuit was open and this the try, it is open again."""
         if (state := self._open.get(group)) is not None:
-            state.until = now + self._settings.retry_after
+            state.since = self._clock.moment()
 
     def _launches(self, group: str, call: Call) -> list[Raw]:
         """Those that have ended since the group was last whole, the newest first."""
-        since = self._whole.get(group, call.now - _LONGEST_MEMORY)
+        now, whole = self._clock.moment(), self._whole.get(group)
+        since = now.now - (_LONGEST_MEMORY if whole is None else now.since(whole))
         # The answer's first page is enough: its order is the newest first, and it has up to a hundred.
         answer = self._api.ask(
             "autoscaling", "describe_scaling_activities", call, {"AutoScalingGroupName": group, "MaxRecords": 100}
@@ -80,7 +89,7 @@ class Breaker:
             ended = [one for one in launches if one["StatusCode"] in _FAILED or one["StatusCode"] == "Successful"]
             return [one for one in ended if one["StartTime"] >= since]
 
-    def _judge(self, group: str, launches: list[Raw], now: datetime) -> None:
+    def _judge(self, group: str, launches: list[Raw]) -> None:
         failed = next((i for i, one in enumerate(launches) if one["StatusCode"] == "Successful"), len(launches))
         if failed < self._settings.failures:
             if failed < len(launches):
@@ -91,4 +100,4 @@ class Breaker:
         if group in self._open:
             self._open[group].message = message
         else:
-            self._open[group] = _Open(now + self._settings.retry_after, message)
+            self._open[group] = _Open(self._clock.moment(), message)

@@ -25,7 +25,6 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from autoscaler.target.http import Malformed, Unreachable, in_mib
 from autoscaler.target.http.connection import Left, bounded
-from autoscaler.target.http.memory import answered
 
 LARGEST_ANSWER: Final = 32 * 2**20
 """Bytes: a page of a hundred groups with some hundred instances each takes a quarter of it."""
@@ -58,7 +57,6 @@ class HttpClient:
             made = _Session(self._pools, verify=self._verify, proxies=proxies, timeout=_ENOUGH_SECONDS)
             session = self._sessions.setdefault(origin, made)  # of two threads that made one, both use the first
         answer = session.send(request)
-        answered(len(answer.content))
         _check(answer)
         return answer
 

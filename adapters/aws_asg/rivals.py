@@ -5,11 +5,11 @@ Source: Auto Scaling API Reference, DescribePolicies and DescribeScheduledAction
 """
 
 from collections import defaultdict
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from adapters.aws_asg.raw import Raw, unavailable_if_malformed
-from autoscaler.target import Call
+from autoscaler.target import Call, Clock, Moment
 
 if TYPE_CHECKING:
     from adapters.aws_asg.api import AwsApi
@@ -25,13 +25,15 @@ _LISTS: Final = (
 class Rivals:
     """What the last whole reading found."""
 
-    def __init__(self, api: "AwsApi") -> None:
+    def __init__(self, api: "AwsApi", clock: Clock) -> None:
         self._api = api
+        self._clock = clock
         self._found: dict[str, list[str]] = {}
         self._reading: defaultdict[str, list[str]] = defaultdict(list)
         self._place: tuple[int, str | None] | None = None
         """Which list and which of its pages is next; None: all are read."""
-        self._next = datetime.min.replace(tzinfo=UTC)
+        self._begun: Moment | None = None
+        """When it was last read on."""
 
     def warnings(self, group: str) -> tuple[str, ...]:
         """A sentence for each policy or scheduled action on the group."""
@@ -39,9 +41,10 @@ class Rivals:
 
     def look(self, call: Call) -> None:
         """Read on, or begin anew when it is time. Raises TargetError; then it begins anew in ten minutes."""
-        if self._place is None and call.now < self._next:
+        now = self._clock.moment()
+        if self._place is None and self._begun is not None and now.since(self._begun) < _AGAIN_AFTER:
             return
-        place, self._place, self._next = self._place or (0, None), None, call.now + _AGAIN_AFTER
+        place, self._place, self._begun = self._place or (0, None), None, now
         for _ in range(_PAGES_A_CYCLE):
             following = self._read(place, call)
             if following is None:

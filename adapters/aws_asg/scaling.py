@@ -49,7 +49,7 @@ class Scaling:
         """What became of it. Raises TargetError."""
         group = self._look(name, call)
         with unavailable_if_malformed(f"group {name}"):
-            current = self.writes.size(name, group["DesiredCapacity"], call.now)
+            current = self.writes.size(name, group["DesiredCapacity"])
             if current == change.size:
                 return Unchanged()
             if current != change.decided_from:
@@ -59,7 +59,7 @@ class Scaling:
             out = change.size > current
             held = groups.suspended(group, "Launch" if out else "Terminate")
         held = held or self.refreshes.before_write(name, call, out=out)
-        held = held or (self.breaker.hold(name, call.now) if out else None)
+        held = held or (self.breaker.hold(name) if out else None)
         if held is not None:
             return Held(held)
         if change.victims and not out:
@@ -81,7 +81,7 @@ class Scaling:
         raise groups.not_found(name, self.api.region)
 
     def _set(self, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
-        self._remember(name, change.id, current, change.size, call)
+        self._remember(name, change.id, current, change.size)
         try:
             self.api.ask(
                 "autoscaling",
@@ -101,7 +101,7 @@ class Scaling:
             self.writes.forget(name)  # a size is absolute: setting it again, where it was set, harms nobody
             raise
         if change.size > current:
-            self.breaker.tried(name, call.now)
+            self.breaker.tried(name)
         return Written(change.size)
 
     def _end_victims(self, group: Raw, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
@@ -118,7 +118,7 @@ class Scaling:
             )
         size = current
         for victim, weight in chosen.items():
-            self._remember(name, change.id, size, size - weight, call, victim)
+            self._remember(name, change.id, size, size - weight, victim)
             try:
                 self._end(victim, call)
             except TargetError as error:
@@ -146,9 +146,9 @@ class Scaling:
             return _busy(error)
         raise error
 
-    def _remember(self, name: str, change: str, before: int, size: int, call: Call, ended: str | None = None) -> None:
+    def _remember(self, name: str, change: str, before: int, size: int, ended: str | None = None) -> None:
         try:
-            self.writes.remember(name, change, before, size, call.now, ended)
+            self.writes.remember(name, change, before, size, ended)
         except StateError as error:
             raise TargetUnavailable(
                 f"group {name}: the write cannot be recorded in the state first, so nothing was changed: {error}"

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from autoscaler.target import AdapterMemory, Logger, StateError, TargetRef
+from autoscaler.target import AdapterMemory, Clock, Logger, Moment, StateError, TargetRef
 
 BELIEVED_FOR: Final = timedelta(seconds=60)
 """Then AWS is believed, whatever it says."""
@@ -31,20 +31,27 @@ class Write:
     """ISO 8601, UTC."""
     ended: tuple[str, ...] = ()
     """Instances that it, and those shortly before it, ended by name."""
+    boot: str = ""
+    """Which start of the machine `elapsed` counts from."""
+    elapsed: float = 0.0
+    """The same time in seconds since then: `at` alone would mislead when the wall clock is set."""
 
-    def lasts(self, now: datetime) -> bool:
+    def lasts(self, moment: Moment) -> bool:
         """Whether a read may still not show it."""
-        return abs(now - datetime.fromisoformat(self.at)) < BELIEVED_FOR
+        if moment.boot == self.boot:
+            return moment.elapsed - timedelta(seconds=self.elapsed) < BELIEVED_FOR
+        return abs(moment.now - datetime.fromisoformat(self.at)) < BELIEVED_FOR
 
 
 class Writes:
     """By the group's name; for several threads, each group's for one at a time."""
 
-    def __init__(self, connection: str, memory: AdapterMemory, old_file: Path, logger: Logger) -> None:
+    def __init__(self, connection: str, memory: AdapterMemory, old_file: Path, clock: Clock, logger: Logger) -> None:
         """`connection`: the adapter's name in the configuration. `old_file`: where 0.1.0 kept them."""
         self._connection = connection
         self._memory = memory
         self._old_file = old_file
+        self._clock = clock
         self._logger = logger
         self._lock = threading.RLock()  # held while something is saved: what is saved last is what is remembered
         self._writes: dict[str, Write] = {}
@@ -78,13 +85,13 @@ class Writes:
         except (ValueError, TypeError, KeyError) as error:
             self._logger.warning("aws_write_forgotten", group=name, error=type(error).__name__)
 
-    def size(self, name: str, reported: int, now: datetime) -> int:
+    def size(self, name: str, reported: int) -> int:
         """The group's size, when AWS reports this one."""
         with self._lock:
             write = self._writes.get(name)
             if write is None:
                 return reported
-            if write.lasts(now) and reported in write.passed:
+            if write.lasts(self._clock.moment()) and reported in write.passed:
                 return write.size
             self._writes[name] = replace(write, passed=())  # seen, or overtaken: from now on AWS is believed
             return reported
@@ -99,14 +106,16 @@ class Writes:
         write = self._writes.get(name)
         return frozenset() if write is None else frozenset(write.ended)
 
-    def remember(self, name: str, change: str, before: int, size: int, now: datetime, ended: str | None = None) -> None:
+    def remember(self, name: str, change: str, before: int, size: int, ended: str | None = None) -> None:
         """Before the write is sent. Raises StateError where it cannot be kept: then it must not be sent."""
+        moment = self._clock.moment()
+        at, seconds = moment.now.isoformat(), moment.elapsed.total_seconds()
         with self._lock:
-            self._drop_old(now)
+            self._drop_old(moment)
             self._previous[name] = previous = self._writes.get(name)
             passed = (*(previous.passed if previous else ()), before)
             gone = (*(previous.ended if previous else ()), *((ended,) if ended else ()))
-            self._writes[name] = Write(change, passed, size, now.isoformat(), gone)
+            self._writes[name] = Write(change, passed, size, at, gone, moment.boot, seconds)
             try:
                 self._save(name)
             except StateError:
@@ -126,8 +135,8 @@ class Writes:
         else:
             self._writes[name] = previous
 
-    def _drop_old(self, now: datetime) -> None:
-        for name in [name for name, write in self._writes.items() if not write.lasts(now)]:
+    def _drop_old(self, moment: Moment) -> None:
+        for name in [name for name, write in self._writes.items() if not write.lasts(moment)]:
             del self._writes[name]
             self._previous.pop(name, None)
             self._try_to_save(name)
@@ -147,4 +156,6 @@ class Writes:
 def _write(fields: Mapping[str, Any]) -> Write:
     at = datetime.fromisoformat(fields["at"]).isoformat()
     ended = tuple(map(str, fields["ended"]))
-    return Write(str(fields["change"]), tuple(map(int, fields["passed"])), int(fields["size"]), at, ended)
+    passed = tuple(map(int, fields["passed"]))
+    boot, elapsed = str(fields.get("boot", "")), float(fields.get("elapsed", 0))
+    return Write(str(fields["change"]), passed, int(fields["size"]), at, ended, boot, elapsed)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +22,9 @@ from pydantic import (
 from autoscaler.target import AdapterSettings, ConfigPath, Duration
 
 PORT_MARK = "{port}"
+_LONGEST_NAME: Final = 63
+_MOST_COMPARED: Final = 200
+_MOST_LISTED: Final = 30
 
 
 def _words(value: Any) -> Any:
@@ -143,11 +146,14 @@ class ProcessSettings(AdapterSettings):
 
 def unknown_pool(name: str, settings: ProcessSettings) -> str | None:
     """What to say of a pool that is not configured, with the nearest name; None when it is."""
-    if name in settings.pools:
+    pools = settings.pools
+    if name in pools:
         return None
-    near = difflib.get_close_matches(name, settings.pools, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else f"known pools: {', '.join(sorted(settings.pools))}"
-    return f"no pool {name!r} is configured; {remedy}"
+    few = len(pools) <= _MOST_COMPARED and len(name) <= _LONGEST_NAME  # else it takes too long
+    near = difflib.get_close_matches(name, pools, n=1) if few else ()
+    more = f" and {len(pools) - _MOST_LISTED} more" if len(pools) > _MOST_LISTED else ""
+    remedy = f"did you mean {near[0]!r}?" if near else f"known pools: {', '.join(sorted(pools)[:_MOST_LISTED])}{more}"
+    return f"no pool {name[:_LONGEST_NAME]!r} is configured; {remedy}"
 
 
 def log_folder(state_dir: Path) -> Path:

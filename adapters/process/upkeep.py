@@ -143,7 +143,7 @@ class Upkeep:
         return Worker(f"{self._name}-{number}", token, port, now, ready=False, ready_since=now)
 
     def _note_death(self, worker: Worker) -> None:
-        age = (self._clock.now() - worker.started_at).total_seconds()
+        age = max(0.0, (self._clock.now() - worker.started_at).total_seconds())  # the clock may have been set back
         self._logger.warning(
             "worker_died", pool=self._name, worker=worker.name, age_seconds=round(age, 1), log=str(self._log(worker))
         )

@@ -7,10 +7,11 @@ from typing import cast
 from autoscaler.act.turns import Turns, Write
 from autoscaler.act.writers import Job, Writers
 from autoscaler.clock import Clock
-from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable, bare, named
+from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable, named
 from autoscaler.logger import Logger
-from autoscaler.model import Call, Conflict, Decision, Held, Outcome, Proposed, TargetRef, Unchanged, Written
+from autoscaler.model import Call, Decision, Outcome, Proposed, TargetRef
 from autoscaler.target import Adapter, Announces, concurrent_writes
+from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcome
 
 
 class Actuator:
@@ -70,7 +71,7 @@ class Actuator:
 
     def _write(self, write: Write, call: Call) -> Outcome:
         """What one write comes to. Raises StaleLedger."""
-        (decision, change), target = write, write.decision.target
+        change, target = write.change, write.decision.target
         if self._clock.monotonic() >= call.deadline:
             return TargetDeferred(
                 f"{target}: the cycle's deadline passed before size {change.size} was written, "
@@ -79,19 +80,15 @@ class Actuator:
         if not self._is_current(target):
             raise StaleLedger(f"{target}: another lane has taken over; size {change.size} was not written")
         try:
-            outcome = cast("object", self._adapters[decision.target.adapter].scale(target, change, call))
+            return checked_outcome(self._adapters[target.adapter].scale(target, change, call))
         except TargetError as error:
-            return bare(error)
+            return checked_error(error)
+        except WrongAnswer as error:
+            broke = f"broke its contract when it wrote size {change.size}: {error}; report it to the adapter's author"
         except BaseException as error:  # noqa: BLE001 - foreign code: whatever it raises must cost this target alone
-            return TargetUnavailable(
-                f"{target}: the adapter failed with {named(error)} while it wrote size {change.size}; "
-                "whether it was written is unknown until the next cycle"
-            )
-        if isinstance(outcome, Written | Unchanged | Held | Conflict):
-            return outcome
+            broke = f"failed with {named(error)} while it wrote size {change.size}"
         return TargetUnavailable(
-            f"{target}: the adapter answered a write of size {change.size} with {type(outcome).__name__}, "
-            "expected Written, Unchanged, Held or Conflict; report it to the adapter's author"
+            f"{target}: the adapter {broke}; whether it was written is unknown until the next cycle"
         )
 
     def _announce(self, decision: Decision, call: Call) -> None:
@@ -102,7 +99,7 @@ class Actuator:
         try:
             adapter.announce(decision.target, decision, call)
         except TargetError as error:
-            reason = str(error)
+            reason = str(checked_error(error))
         except BaseException as error:  # noqa: BLE001 - foreign code, and nothing depends on an announcement
             reason = named(error)
         else:

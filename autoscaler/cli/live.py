@@ -36,7 +36,10 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findin
     now = clock.now()
     tally = _Tally()
     with _connected(settings, clock, logger) as adapters:
-        connections = {name: Connection(name, adapter, clock, logger) for name, adapter in adapters.items()}
+        connections = {
+            name: Connection(name, adapter, clock, logger, settings.adapters[name].type)
+            for name, adapter in adapters.items()
+        }
         observer = Observer(settings.prometheus, connections, clock, logger, tally)
         known = {scaler.target: _LongSince() for scaler in settings.autoscalers}
         try:

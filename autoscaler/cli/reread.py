@@ -15,6 +15,7 @@ from autoscaler.cli.blocks import AutoscalerBlock, section_lines, section_value
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.fields import Scope
 from autoscaler.config.problems import Problems
+from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.sections import File
 from autoscaler.errors import AutoscalerError, ConfigError
@@ -49,6 +50,7 @@ def _refuse_what_does_not_load(document: YamlDocument, adapters: set[str]) -> No
         "folder": Path.cwd(),
         "prometheus": frozenset({DEFAULT_SOURCE}),
         "queries": {},
+        "expressions": Parser(),
         "adapters": dict.fromkeys(adapters),
     }
     try:

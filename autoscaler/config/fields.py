@@ -2,8 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
+from heapq import nsmallest
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
@@ -22,6 +23,10 @@ from autoscaler.config import promql
 from autoscaler.quantity import Milli, format_size, parse_exact, parse_quantity, parse_size
 from autoscaler.target import AdapterSettings, AdapterType, Duration
 
+_LONGEST_COMPARED: Final = 100
+_MOST_COMPARED: Final = 200
+"""Finding the nearest of so many names takes some milliseconds, and as many problems may ask for it."""
+_MOST_LISTED: Final = 30
 INT32: Final = 2**31 - 1
 """autoscaling/v2 counts in 32 bits."""
 
@@ -34,6 +39,8 @@ class Scope(TypedDict):
     prometheus: frozenset[str]
     queries: Mapping[str, Any]
     """Their plain values."""
+    expressions: promql.Parser
+    """Of this file alone."""
     adapters: Mapping[str, AdapterType | None]
     """None: of a type that is wrong, which is a problem of its own."""
 
@@ -51,13 +58,16 @@ def _plain_key(text: str) -> str:
     return text.lower().replace("_", "").replace("-", "")
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """What to do about a name that is not known: the nearest one, or all there are."""
-    names = {_plain_key(each): each for each in sorted(known)}
-    near = difflib.get_close_matches(_plain_key(name), names, n=1)
-    if near:
-        return f"did you mean `{names[near[0]]}`?"
-    return f"known: {', '.join(sorted(names.values()))}" if names else "none is defined"
+def suggest(name: str, known: Collection[str]) -> str:
+    """What to do about a name that is not known: the nearest one, or all there are, as far as that is soon found."""
+    if len(known) <= _MOST_COMPARED and len(name) <= _LONGEST_COMPARED:
+        names = {_plain_key(each): each for each in sorted(known) if len(each) <= _LONGEST_COMPARED}
+        near = difflib.get_close_matches(_plain_key(name), names, n=1)
+        if near:
+            return f"did you mean `{names[near[0]]}`?"
+    shown = [each[:_LONGEST_COMPARED] for each in nsmallest(_MOST_LISTED, known)]
+    more = f" and {len(known) - len(shown):,} more" if len(known) > len(shown) else ""
+    return f"known: {', '.join(shown)}{more}" if shown else "none is defined"
 
 
 def _check_dns_name(name: str) -> str:
@@ -122,10 +132,10 @@ def _ratio(value: Any) -> float:
     return float(ratio)
 
 
-def _expression(value: Any) -> promql.Expression:
+def _expression(value: Any, info: ValidationInfo) -> promql.Expression:
     if not isinstance(value, str):
         raise ValueError("expected a text of PromQL; write it in quotes")
-    return promql.parse(value)
+    return scope_of(info)["expressions"].parse(value)
 
 
 _QUANTITY_SCHEMA: Final = WithJsonSchema({"type": ["number", "string"], "examples": [100, "500m", "1Gi"]})

@@ -13,6 +13,7 @@ from autoscaler.config.connections import Connections, read_connections
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.fields import Scope
 from autoscaler.config.problems import Problems
+from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
 from autoscaler.config.rules import check_autoscalers
 from autoscaler.config.sections import File, Prometheus
@@ -45,6 +46,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         "folder": folder,
         "prometheus": frozenset(_mapping(value, "prometheus") or [DEFAULT_SOURCE]),
         "queries": _mapping(value, "queries"),
+        "expressions": Parser(),
         "adapters": connections.types,
     }
     file = None

@@ -1,7 +1,7 @@
 """What pydantic found, as problems with a place, a path and a remedy."""
 
 import types
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -28,6 +28,7 @@ _EXPECTED: Final = {  # pydantic's error types -> what was expected
     "list_type": "a list",
     "tuple_type": "a list",
 }
+_LONGEST_STEP: Final = 64
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
 """Where a text that was found may be shown; elsewhere it may be a secret in the wrong place."""
 _LIMITS: Final = {
@@ -84,7 +85,8 @@ def path_text(loc: Loc) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            word = step if step.replace("-", "").replace("_", "").isalnum() else repr(step[:64])
+            shown = step if len(step) <= _LONGEST_STEP else f"{step[:_LONGEST_STEP]}…"
+            word = shown if step.replace("-", "").replace("_", "").isalnum() else repr(shown)
             text += f".{word}" if text else word
     return text
 
@@ -130,7 +132,7 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _message(details: ErrorDetails, known: Iterable[str]) -> str:
+def _message(details: ErrorDetails, known: Collection[str]) -> str:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind == "extra_forbidden":
         return f"unknown key; {suggest(str(details['loc'][-1]), known)}"

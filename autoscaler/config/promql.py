@@ -2,12 +2,13 @@
 
 promql-parser knows Prometheus 3's functions, not its experimental grammar (durations that are computed). The one that
 Prometheus 2 has under another name is taught to it, so that which of the two is asked is the server's business. What
-parsing costs grows with the square of the expression, and the parser's stack is finite, hence the bounds.
+parsing costs grows with the operators of an expression times its length, a regular expression may take as long as a
+thousand others, and the parser's stack is finite: hence the bounds, on one expression and on all of a file.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -16,16 +17,38 @@ import promql_parser as ast
 from autoscaler.target import LONGEST
 
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
-MAX_LENGTH: Final = 8192
-"""Characters outside of quotes."""
+MAX_LENGTH: Final = 65_536
+"""Characters. Most of a long expression are names in quotes, which cost next to nothing."""
+MAX_BARE_LENGTH: Final = 8192
+"""Characters outside of quotes and comments."""
+MAX_OPERATORS: Final = 500
+"""Operators and commas outside of quotes."""
 MAX_NESTING: Final = 100
+MAX_EFFORT: Final = 5 * 10**7
+"""Of a file's expressions: operators and brackets times characters, 50 to 100 ns each. Ten thousand usual ones take a
+third of it."""
+MAX_REGEX_EFFORT: Final = 10_000
+"""Of one regular expression, in characters, about 1 us each; those that take longer are left to Prometheus."""
+MAX_REGEXES_EFFORT: Final = 2_000_000
+"""Of all of a file; the others are left to Prometheus."""
 
 _RENAMED: Final = ast.Function(  # to double_exponential_smoothing, by Prometheus 3.0's changelog
     "holt_winters", [ast.ValueType.Matrix, ast.ValueType.Scalar, ast.ValueType.Scalar], ast.ValueType.Vector
 )
 ast.register_extra_functions([_RENAMED])
 
-_QUOTED: Final = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`', re.DOTALL)
+_QUOTED_OR_COMMENT: Final = re.compile(  # what does not end ends with the text
+    r"""((?:=~|!~)\s*)?("(?:\\.|[^"\\])*+(?:"|\Z)|'(?:\\.|[^'\\])*+(?:'|\Z)|`[^`]*+(?:`|\Z))|#[^\n]*""", re.DOTALL
+)
+_OPERATOR: Final = re.compile(r"[-+*/%^<>=!,]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
+_SHORT: Final = 64
+"""A text in quotes that is longer is not looked at."""
+_SIMPLE_REGEX: Final = 8
+_WIDE_CLASS: Final = re.compile(r"\\[pPwWdDsS]")
+"""Of Unicode: each becomes a machine of hundreds of states."""
+_WIDE_CLASS_EFFORT: Final = 210
+_SHOWN: Final = 200
+"""Characters of what the parser says: it quotes the expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +66,113 @@ class Expression:
 
 def parse(text: str) -> Expression:
     """The checked expression. Raises ValueError that says what is wrong and what to do."""
-    _bound(text)
+    return Parser().parse(text)
+
+
+@dataclass(slots=True)
+class Parser:
+    """Checks the expressions of one file, each once, and together no longer than for seconds."""
+
+    _known: dict[str, Expression | str] = field(default_factory=dict)
+    """Text -> what it comes to, or what is wrong with it."""
+    _regexes: dict[str, str | None] = field(default_factory=dict)
+    """Regular expression in its quotes -> what is wrong with it."""
+    _effort: int = 0
+    _regex_effort: int = 0
+
+    def parse(self, text: str) -> Expression:
+        """The checked expression. Raises ValueError that says what is wrong and what to do."""
+        known = self._known.get(text)
+        if known is None:
+            try:
+                known = self._parse(text)
+            except ValueError as error:
+                known = str(error)
+            self._known[text] = known
+        if isinstance(known, str):
+            raise ValueError(known)
+        return known
+
+    def _parse(self, text: str) -> Expression:
+        if len(text) > MAX_LENGTH:
+            raise ValueError(_too_much(f"{len(text):,} characters", f"{MAX_LENGTH:,}"))
+        regexes: list[str] = []
+        bare = _bare(text, regexes)
+        self._bound(bare)
+        root = _root(bare)
+        for regex in regexes:
+            if wrong := self._wrong_with(regex):
+                raise ValueError(wrong)
+        _check_result(root)
+        ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
+        window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)
+        if window > LONGEST:
+            raise ValueError("the expression has a range of more than 100 years; correct it")
+        plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
+        return Expression(text, window, plain, _is_scalar(root))
+
+    def _bound(self, bare: str) -> None:
+        without_texts = _QUOTED_OR_COMMENT.sub("", bare)
+        if len(without_texts) > MAX_BARE_LENGTH:
+            found = f"{len(without_texts):,} characters outside of quotes"
+            raise ValueError(_too_much(found, f"{MAX_BARE_LENGTH:,}"))
+        operators = len(_OPERATOR.findall(without_texts))
+        if operators > MAX_OPERATORS:
+            raise ValueError(_too_much(f"{operators:,} operators and commas", f"{MAX_OPERATORS:,}"))
+        _check_nesting(without_texts)
+        self._effort += (operators + without_texts.count("(") + without_texts.count("[")) * len(bare)
+        if self._effort > MAX_EFFORT:
+            raise ValueError(
+                "the file's expressions are together too complex to be checked from here on; record the longest by "
+                "rules in Prometheus, or split the file"
+            )
+
+    def _wrong_with(self, regex: str) -> str | None:
+        """None also where it would take too long to find out: Prometheus will say."""
+        if regex not in self._regexes:
+            effort = len(regex) + 20 * regex.count(".") + _WIDE_CLASS_EFFORT * len(_WIDE_CLASS.findall(regex))
+            if "{" in regex or effort > MAX_REGEX_EFFORT or self._regex_effort + effort > MAX_REGEXES_EFFORT:
+                return None
+            self._regex_effort += effort
+            self._regexes[regex] = None
+            try:
+                _root(f"x{{x=~{regex}}}")
+            except ValueError as error:
+                self._regexes[regex] = str(error)
+        return self._regexes[regex]
+
+
+def _bare(text: str, regexes: list[str]) -> str:
+    """The text with a letter in place of long texts and of regular expressions, which are added to `regexes`."""
+
+    def shorten(found: re.Match[str]) -> str:
+        matches, quoted = found[1], found[2]
+        if quoted is None:
+            return ""  # a comment
+        if quoted[-1:] != quoted[0] or len(quoted) == 1:  # it does not end, which the parser will say
+            return f"{matches or ''}{quoted[:_SHORT]}"
+        if matches and len(quoted) > _SIMPLE_REGEX:
+            regexes.append(quoted)
+            return f'{matches}"x"'
+        return f'{matches or ""}"x"' if len(quoted) > _SHORT else found[0]
+
+    return _QUOTED_OR_COMMENT.sub(shorten, text)
+
+
+def _root(text: str) -> Any:
     try:
-        root = ast.parse(text)
+        return ast.parse(text)
     except ValueError as error:
-        raise ValueError(f"invalid PromQL: {' '.join(str(error).split())}; correct the expression") from None
-    _check_result(root)
-    ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
-    window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)
-    if window > LONGEST:
-        raise ValueError("the expression has a range of more than 100 years; correct it")
-    plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
-    return Expression(text, window, plain, _is_scalar(root))
+        said = " ".join(str(error)[: 2 * _SHOWN].split())
+        said = said if len(said) <= _SHOWN else said[:_SHOWN] + "…"
+        raise ValueError(f"invalid PromQL: {said}; correct the expression") from None
 
 
-def _bound(text: str) -> None:
-    bare = _QUOTED.sub("", text)
-    if len(bare) > MAX_LENGTH:
-        raise ValueError(f"the expression is longer than {MAX_LENGTH} characters; record it by a rule in Prometheus")
+def _too_much(found: str, most: str) -> str:
+    return f"the expression has {found}, and {most} is the most; record it by a rule in Prometheus and query that"
+
+
+def _check_nesting(bare: str) -> None:
     if sum(map(bare.count, "([{")) <= MAX_NESTING:
         return
     depth = 0

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, Self, TypeAlias
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from autoscaler import model
-from autoscaler.config import promql
 from autoscaler.config.fields import Expr, LabelName, PositiveDuration, QueryName, Section, SourceName, scope_of
 from autoscaler.config.promql import Expression
 
@@ -28,7 +27,7 @@ def _shared_expression(ref: str | None, info: ValidationInfo) -> Expression | No
     """What a `ref` leads to; None where that is a problem of its own."""
     shared: Any = scope_of(info)["queries"].get(ref or "")
     try:
-        return promql.parse(shared["expr"])
+        return scope_of(info)["expressions"].parse(shared["expr"])
     except (KeyError, TypeError, ValueError):
         return None
 

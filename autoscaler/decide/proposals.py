@@ -22,7 +22,7 @@ from autoscaler.model import (
     TargetType,
     ValueReading,
 )
-from autoscaler.quantity import Milli
+from autoscaler.quantity import MAX_MILLI, Milli, sum_of
 
 FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
     MetricType.RESOURCE: Reason.FAILED_GET_RESOURCE_METRIC,
@@ -108,12 +108,12 @@ def _per_instance(
         fallback = max(100, target.value)
 
         def assumption(instance: Instance) -> Milli:
-            return requests[instance.name] * fallback // 100
+            return min(requests[instance.name] * fallback // 100, MAX_MILLI)
     else:
         usage_of = calculator.usage_of_average(weights, target.value)
 
         def assumption(instance: Instance) -> Milli:
-            return target.value * instance.weight
+            return min(target.value * instance.weight, MAX_MILLI)
 
     proposal = calculator.per_instance(state.replicas, groups, weights, usage_of, assumption, tolerances)
     usage = proposal.usage
@@ -146,7 +146,7 @@ def _require_requests(instances: tuple[Instance, ...], requests: Mapping[str, Mi
 
 
 def _per_value(metric: MetricSpec, reading: ValueReading, state: TargetState, tolerances: Tolerances) -> MetricOutcome:
-    value, target = sum(reading.values), metric.target
+    value, target = sum_of(reading.values), metric.target
     shared = target.type is TargetType.AVERAGE_VALUE
     ready = 0
     if shared:

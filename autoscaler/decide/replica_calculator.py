@@ -2,16 +2,19 @@
 
 Source: Kubernetes' documentation, "Horizontal Pod Autoscaling", algorithm details. All values are thousandths;
 averages truncate to whole thousandths and utilization to whole percents before the ratio is taken.
+
+Proposals and utilization are int32 and values 63 bits, as in pkg/controller/podautoscaler/replica_calculator.go. What
+is beyond that counts as the largest there is: the controller's casts would make it small, or negative.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
 from autoscaler.decide.instances import Groups
 from autoscaler.errors import MetricError
-from autoscaler.model import Instance
-from autoscaler.quantity import Milli
+from autoscaler.model import MAX_SIZE, Instance
+from autoscaler.quantity import MAX_MILLI, Milli, sum_of
 
 WITHIN_TOLERANCE: Final = "ratio within tolerance"
 
@@ -51,7 +54,7 @@ def usage_of_average(weights: Mapping[str, int], target: Milli) -> Callable[[Map
     """Usage against an average value per unit. `weights`: instances that weigh more than 1."""
 
     def usage(values: Mapping[str, int]) -> Usage:
-        average = sum(values.values()) // _units(values, weights)
+        average = sum_of(values.values()) // _units(values, weights)
         return Usage(average / target, average)
 
     return usage
@@ -63,23 +66,24 @@ def usage_of_requests(
     """Usage against a percentage of the requests. Its function raises MetricError when all requests are zero."""
 
     def usage(values: Mapping[str, int]) -> Usage:
-        total = requested = units = 0
-        for name, value in values.items():
-            request = requests.get(name)
-            if request is not None:
-                total += value
-                requested += request
-                units += weights.get(name, 1)
+        measured = [name for name in values if name in requests]
+        total, requested = sum_of([values[name] for name in measured]), sum_of([requests[name] for name in measured])
+        units = _units(measured, weights)
         if requested == 0:
             raise MetricError("the requests of the measured instances add up to 0; set `request` above 0")
-        percent = total * 100 // requested
+        percent = min(total * 100 // requested, MAX_SIZE)
         return Usage(percent / target_percent, total // units, percent)
 
     return usage
 
 
-def _units(values: Mapping[str, int], weights: Mapping[str, int]) -> int:
-    return sum(weights.get(name, 1) for name in values) if weights else len(values)
+def _units(names: Collection[str], weights: Mapping[str, int]) -> int:
+    return sum(weights.get(name, 1) for name in names) if weights else len(names)
+
+
+def _replicas(exact: float) -> int:
+    """Rounded up."""
+    return min(math.ceil(exact), MAX_SIZE)
 
 
 def per_instance(
@@ -104,7 +108,7 @@ def per_instance(
     if not unready_matter and not groups.missing:
         if tolerances.holds(ratio):
             return Proposal(current, usage, WITHIN_TOLERANCE)
-        return Proposal(math.ceil(ratio * groups.ready), usage, f"ratio x {groups.ready} ready")
+        return Proposal(_replicas(ratio * groups.ready), usage, f"ratio x {groups.ready} ready")
 
     values = dict(groups.samples)
     if ratio < 1.0:
@@ -117,7 +121,7 @@ def per_instance(
     detail = f"ratio {careful:.3f} with {len(groups.missing)} missing and {len(groups.not_ready)} not ready assumed"
     if tolerances.holds(careful) or (ratio < 1.0 < careful) or (careful < 1.0 < ratio):
         return Proposal(current, usage, f"{detail}: no change")
-    replicas = math.ceil(careful * _units(values, weights))
+    replicas = _replicas(careful * _units(values, weights))
     if (careful < 1.0 and replicas > current) or (careful > 1.0 and replicas < current):
         return Proposal(current, usage, f"{detail}: no change")
     return Proposal(replicas, usage, f"{detail}, x {_units(values, weights)}")
@@ -128,19 +132,19 @@ def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerance
     ratio = value / target
     usage = Usage(ratio, value)
     if current == 0:
-        return Proposal(math.ceil(ratio), usage, "ratio, from zero")
+        return Proposal(_replicas(ratio), usage, "ratio, from zero")
     if tolerances.holds(ratio):
         return Proposal(current, usage, WITHIN_TOLERANCE)
-    return Proposal(math.ceil(ratio * ready), usage, f"ratio x {ready} ready")
+    return Proposal(_replicas(ratio * ready), usage, f"ratio x {ready} ready")
 
 
 def shared_value(status_replicas: int, value: Milli, target: Milli, tolerances: Tolerances) -> Proposal:
     """Replicas for one value against `averageValue`: it is divided by the replicas that exist."""
     if status_replicas == 0:
         ratio = math.inf if value else math.nan
-        return Proposal(math.ceil(value / target), Usage(ratio, None), "value / target, from zero")
+        return Proposal(_replicas(value / target), Usage(ratio, None), "value / target, from zero")
     ratio = value / (target * status_replicas)
-    usage = Usage(ratio, math.ceil(value / status_replicas))
+    usage = Usage(ratio, min(math.ceil(value / status_replicas), MAX_MILLI))
     if tolerances.holds(ratio):
         return Proposal(status_replicas, usage, WITHIN_TOLERANCE)
-    return Proposal(math.ceil(value / target), usage, "value / target")
+    return Proposal(_replicas(value / target), usage, "value / target")

@@ -8,6 +8,7 @@ from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.documents.headline import failed, headline
 from autoscaler.documents.metric import MetricDocument, metrics, unread
+from autoscaler.errors import bug
 from autoscaler.model import (
     Autoscaler,
     Condition,
@@ -133,6 +134,23 @@ def summary(
 
     `scaler`: its configuration, None when it left it or is unknown. `decision`: the last. `steering`: in force now.
     """
+    try:
+        return _summary(name, scaler, decision, steering, configured=configured, first_seen=first_seen)
+    except Exception as error:  # noqa: BLE001 - one that cannot be shown must not take the list with it
+        unshown = _summary(name, scaler, None, steering, configured=configured, first_seen=first_seen)
+        problem = f"its last decision cannot be shown: {bug(error)}"
+        return unshown.model_copy(update={"state": AutoscalerState.FAILING, "error": problem})
+
+
+def _summary(
+    name: str,
+    scaler: Autoscaler | None,
+    decision: Decision | None,
+    steering: Steering,
+    *,
+    configured: bool,
+    first_seen: datetime | None,
+) -> Summary:
     specs = () if scaler is None else scaler.metrics
     condition = None if decision is None else headline(decision)
     outcomes = decision.metrics if decision is not None else ()

@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from autoscaler.documents.headline import failed
+from autoscaler.errors import bug
+from autoscaler.isolation import each
 from autoscaler.log import line
 from autoscaler.logger import Logger
 from autoscaler.model import Decision
@@ -31,16 +33,21 @@ class Reporter:
 
     def cycle_ended(self, decisions: Sequence[Decision], broken: Iterable[str]) -> None:
         """Log each decision, and each warning of a target once each time that it comes up."""
-        for decision in decisions:
-            line.log(self._logger, decision)
-            for warning in decision.warnings:
-                if warning not in self._warned.get(decision.name, ()):
-                    self._logger.warning(
-                        "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
-                    )
-            self._warned[decision.name] = decision.warnings
-            self._failed[decision.name] = failed(decision)
-        self._failed.update(dict.fromkeys(broken, True))
+        odd = dict[str, Exception]()
+        each(decisions, self._decided, odd)
+        for name, error in odd.items():
+            self._logger.error("report_failed", autoscaler=name, error=bug(error))
+        self._failed.update(dict.fromkeys((*broken, *odd), True))
+
+    def _decided(self, decision: Decision) -> None:
+        line.log(self._logger, decision)
+        for warning in decision.warnings:
+            if warning not in self._warned.get(decision.name, ()):
+                self._logger.warning(
+                    "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
+                )
+        self._warned[decision.name] = decision.warnings
+        self._failed[decision.name] = failed(decision)
 
     def follow(self, names: Collection[str]) -> None:
         """Forget autoscalers that are not among these."""

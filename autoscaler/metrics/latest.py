@@ -9,6 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from autoscaler.isolation import each
 from autoscaler.metrics.words import Action, towards
 from autoscaler.model import Autoscaler, Decision, MetricOutcome, MetricTarget, TargetType
 
@@ -88,60 +89,63 @@ class Latest(Collector):
             for action, count in zip(_MOVES, counts, strict=True):
                 rescales.add_metric((name, action), count)
         yield from (configured, info, period, succeeded, rescales)
-        yield from _sizes(decisions)
-        yield from _conditions(decisions)
-        yield from _metrics(decisions)
-        yield from _steering(decisions)
+        latest = _LatestFamilies()
+        each(decisions, latest.add, {})  # what cannot be shown of one leaves the others' series
+        yield from latest.families
 
 
-def _sizes(decisions: Sequence[Decision]) -> Iterator[Metric]:
-    current = _gauge("current_replicas", "The size that was read.", "autoscaler")
-    desired = _gauge("desired_replicas", "The size that was decided.", "autoscaler")
-    minimum = _gauge("min_replicas", "The lower bound in force.", "autoscaler")
-    maximum = _gauge("max_replicas", "The upper bound in force.", "autoscaler")
-    for made in decisions:
+class _LatestFamilies:
+    """Series of what was last decided."""
+
+    def __init__(self) -> None:
+        self._current = _gauge("current_replicas", "The size that was read.", "autoscaler")
+        self._desired = _gauge("desired_replicas", "The size that was decided.", "autoscaler")
+        self._minimum = _gauge("min_replicas", "The lower bound in force.", "autoscaler")
+        self._maximum = _gauge("max_replicas", "The upper bound in force.", "autoscaler")
+        self._condition = _gauge("condition", "Whether a condition is true.", "autoscaler", "condition", "reason")
+        self._value = _gauge("metric_value", "A metric's current value; utilization as a ratio.", *_METRIC)
+        self._target = _gauge("metric_target", "The value that is to be held; utilization as a ratio.", *_METRIC)
+        self._failed = _gauge("metric_failed", "Whether a metric had no value.", *_METRIC)
+        self._unmatched = _gauge(
+            "unmatched_samples", "Samples that belong to no instance, or to several.", "autoscaler"
+        )
+        self._paused = _gauge(
+            "paused", "1 while an operator keeps it from scaling out, in, or both.", "autoscaler", "direction"
+        )
+        self._overridden = _gauge(
+            "overridden", "1 while an operator's bounds stand in for the configuration's.", "autoscaler"
+        )
+
+    @property
+    def families(self) -> Sequence[Metric]:
+        """All of them."""
+        return (
+            self._current, self._desired, self._minimum, self._maximum, self._condition, self._value, self._target,
+            self._failed, self._unmatched, self._paused, self._overridden,
+        )  # fmt: skip
+
+    def add(self, made: Decision) -> None:
+        """The series of one autoscaler."""
         labels = (made.name,)
         for family, size in (
-            (current, made.current), (desired, made.desired), (minimum, made.minimum), (maximum, made.maximum)
+            (self._current, made.current), (self._desired, made.desired),
+            (self._minimum, made.minimum), (self._maximum, made.maximum),
         ):  # fmt: skip
             if size is not None:
                 family.add_metric(labels, size)
-    yield from (current, desired, minimum, maximum)
-
-
-def _conditions(decisions: Sequence[Decision]) -> Iterator[Metric]:
-    family = _gauge("condition", "Whether a condition is true.", "autoscaler", "condition", "reason")
-    for made in decisions:
         for condition in made.conditions:
-            family.add_metric((made.name, condition.type, condition.reason), condition.status)
-    yield family
-
-
-def _metrics(decisions: Sequence[Decision]) -> Iterator[Metric]:
-    value = _gauge("metric_value", "A metric's current value; utilization as a ratio.", *_METRIC)
-    target = _gauge("metric_target", "The value that is to be held; utilization as a ratio.", *_METRIC)
-    failed = _gauge("metric_failed", "Whether a metric had no value.", *_METRIC)
-    unmatched = _gauge("unmatched_samples", "Samples that belong to no instance, or to several.", "autoscaler")
-    for made in decisions:
-        for metric, labels in zip(made.metrics, _labels(made), strict=True):
+            self._condition.add_metric((made.name, condition.type, condition.reason), condition.status)
+        for metric, names in zip(made.metrics, _labels(made), strict=True):
             if (current := _value(metric)) is not None:
-                value.add_metric(labels, _in_units(current, metric.target))
-            target.add_metric(labels, _in_units(metric.target.value, metric.target))
-            failed.add_metric(labels, metric.failed)
+                self._value.add_metric(names, _in_units(current, metric.target))
+            self._target.add_metric(names, _in_units(metric.target.value, metric.target))
+            self._failed.add_metric(names, metric.failed)
         strangers = sum(len(metric.unmatched) + metric.more_unmatched for metric in made.metrics)
-        unmatched.add_metric((made.name,), strangers)
-    yield from (value, target, failed, unmatched)
-
-
-def _steering(decisions: Sequence[Decision]) -> Iterator[Metric]:
-    paused = _gauge("paused", "1 while an operator keeps it from scaling out, in, or both.", "autoscaler", "direction")
-    overridden = _gauge("overridden", "1 while an operator's bounds stand in for the configuration's.", "autoscaler")
-    for made in decisions:
+        self._unmatched.add_metric(labels, strangers)
         if made.steering.pause is not None:
-            paused.add_metric((made.name, made.steering.pause.direction), 1)
+            self._paused.add_metric((made.name, made.steering.pause.direction), 1)
         if made.steering.override is not None:
-            overridden.add_metric((made.name,), 1)
-    yield from (paused, overridden)
+            self._overridden.add_metric(labels, 1)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

@@ -3,13 +3,14 @@
 from collections import Counter as Tally
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.metrics import MetricWrapperBase
 
 from autoscaler.clock import Clock
 from autoscaler.errors import MetricError
+from autoscaler.isolation import each, without
 from autoscaler.metrics.latest import Latest
 from autoscaler.metrics.words import (
     FAILURES,
@@ -21,7 +22,7 @@ from autoscaler.metrics.words import (
     outcome_of,
     towards,
 )
-from autoscaler.model import Autoscaler, Decision
+from autoscaler.model import Autoscaler, Decision, MetricType
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
@@ -153,24 +154,20 @@ class Metrics:
             self._tick_seconds.labels(cycle.lane).observe(cycle.seconds)
             self._tick_late.labels(cycle.lane).observe(cycle.late_seconds)
             self._last_tick.labels(cycle.lane).set(self._clock.now().timestamp())
-        results = Tally((towards(made.written, made.current), error_of(made)) for made in cycle.decisions)
-        results[Action.NONE, Error.INTERNAL] += len(cycle.broken)
+        odd = dict[str, Exception]()
+        counts = each(cycle.decisions, _counts, odd)
+        results = Tally(one.result for one in counts)
+        results[Action.NONE, Error.INTERNAL] += len(cycle.broken) + len(odd)
         for (action, error), count in (+results).items():
             self._reconciliations.labels(action, error).inc(count)
             _observe(self._reconciliation_seconds.labels(action, error), cycle.seconds, count)
-        computed = Tally(
-            (towards(metric.proposal, made.current), error_of_metric(metric), metric.type)
-            for made in cycle.decisions
-            for metric in made.metrics
-        )
+        computed = Tally(metric for one in counts for metric in one.metrics)
         for (action, error, kind), count in computed.items():
             self._computations.labels(action, error, kind).inc(count)
             _observe(self._computation_seconds.labels(action, error, kind), cycle.observing_seconds, count)
-        for word, count in Tally(
-            outcome_of(made.outcome) for made in cycle.decisions if made.outcome is not None
-        ).items():
+        for word, count in Tally(one.outcome for one in counts if one.outcome is not None).items():
             self._writes.labels(word).inc(count)
-        self._latest.decided(cycle.decisions)
+        self._latest.decided(without(cycle.decisions, odd))
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
         """A query to this source ended (`observe.QueryMeter`)."""
@@ -187,6 +184,22 @@ class Metrics:
         self._call_seconds.labels(adapter, operation).observe(seconds)
         for word, count in Tally(map(failure, errors)).items():
             self._call_failures.labels(adapter, operation, word).inc(count)
+
+
+class _Counts(NamedTuple):
+    """What one decision is counted as."""
+
+    result: tuple[Action, Error]
+    metrics: Sequence[tuple[Action, Error, MetricType]]
+    outcome: str | None
+
+
+def _counts(made: Decision) -> _Counts:
+    return _Counts(
+        (towards(made.written, made.current), error_of(made)),
+        [(towards(metric.proposal, made.current), error_of_metric(metric), metric.type) for metric in made.metrics],
+        None if made.outcome is None else outcome_of(made.outcome),
+    )
 
 
 def _observe(histogram: Histogram, seconds: float, times: int) -> None:

@@ -29,6 +29,7 @@ from autoscaler.model.spec import (
 )
 from autoscaler.model.steering import Direction, Override, Pause, Steering
 from autoscaler.model.target import (
+    MAX_SIZE,
     Call,
     Conflict,
     Held,
@@ -50,6 +51,7 @@ __all__ = [
     "DEFAULT_SCALE_UP",
     "LONGEST_PERIOD",
     "LONGEST_WINDOW",
+    "MAX_SIZE",
     "Autoscaler",
     "Behavior",
     "Call",

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from autoscaler.moment import Moment
 from autoscaler.quantity import Milli
+
+MAX_SIZE: Final = 2**31 - 1
+"""The largest size there is: sizes are int32, as in autoscaling/v2."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from autoscaler.model import Call
 from autoscaler.observe.plan import Question
 from autoscaler.observe.prometheus import AT_ONCE, Prometheus
 from autoscaler.observe.result import QueryResult
-from autoscaler.observe.workers import settle, spawn
-from autoscaler.target.http.memory import give_back
+from autoscaler.observe.workers import spawn
 
 Answers: TypeAlias = Mapping[Question, QueryResult | MetricError]
 """Every question of the cycle."""
+_Line: TypeAlias = SimpleQueue[tuple[Question, Future[QueryResult | MetricError]]]
+"""What one Prometheus is still to be asked."""
 
 
 class QueryMeter(Protocol):
@@ -39,23 +40,30 @@ def ask(
 ) -> Answers:
     """The answer to every question, or why there is none. Returns by the deadline whatever a server does."""
     began = clock.monotonic()
-    give_back()  # of the cycle before, whose answers are gone
-    futures: dict[Question, Future[QueryResult]] = {question: Future() for question in questions}
+    futures: dict[Question, Future[QueryResult | MetricError]] = {question: Future() for question in questions}
     took: dict[Question, float] = {}
-    lines: dict[str, SimpleQueue[Question]] = {}
-    for question in questions:
-        lines.setdefault(question.prometheus, SimpleQueue()).put(question)
+    lines: dict[str, _Line] = {}
+    for question, future in futures.items():
+        lines.setdefault(question.prometheus, SimpleQueue()).put((question, future))
 
-    def work(source: Prometheus, line: SimpleQueue[Question]) -> None:
+    def work(source: Prometheus, line: _Line) -> None:
+        # Not `futures`: what a library's error keeps of this frame would keep all the cycle's answers.
         with suppress(Empty):
             while True:
-                question = line.get_nowait()
-                settle(futures[question], partial(query, source, question))
+                question, future = line.get_nowait()
+                future.set_result(query(source, question))
 
-    def query(source: Prometheus, question: Question) -> QueryResult:
+    def query(source: Prometheus, question: Question) -> QueryResult | MetricError:
         asked = clock.monotonic()
         try:
             return source.query(question.expr, call.now, call.deadline)
+        except MetricError as error:
+            return MetricError(str(error))  # without the frames that the traceback keeps alive
+        except BaseException as error:  # noqa: BLE001 - it must not take the other autoscalers' cycle with it
+            name = question.prometheus
+            return MetricError(
+                f"prometheus {name!r} could not be asked: {named(error)}; this is a bug, please report it"
+            )
         finally:
             took[question] = clock.monotonic() - asked
 
@@ -71,15 +79,7 @@ def ask(
     return answers
 
 
-def _answer(question: Question, future: Future[QueryResult]) -> QueryResult | MetricError:
+def _answer(question: Question, future: Future[QueryResult | MetricError]) -> QueryResult | MetricError:
     if not future.done():
         return MetricError(f"prometheus {question.prometheus!r} did not answer before the cycle's deadline")
-    match future.exception():
-        case None:
-            return future.result()
-        case MetricError() as error:
-            return MetricError(str(error))  # without the frames that the traceback keeps alive
-        case error:  # not foreseen: it must not take the other autoscalers' cycle with it
-            return MetricError(
-                f"prometheus {question.prometheus!r} could not be asked: {named(error)}; this is a bug, report it"
-            )
+    return future.result()

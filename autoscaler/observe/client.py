@@ -43,17 +43,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         self._source = source
         self._clock = clock
 
-    def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult:
-        """The answer to `expr` at the time `at`, within so many seconds. Raises MetricError.
+    def instant_query(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
+        """The answer to `expr` at the time `at`, within so many seconds, or why there is none.
 
-        The configuration's params never replace the question. Long ones are posted.
+        An error is returned, not raised: a traceback would keep what its frames held, the whole answer. The
+        configuration's params never replace the question. Long ones are posted.
         """
-        outcome = self._outcome(expr, at, seconds)
-        if isinstance(outcome, MetricError):
-            raise outcome  # from here: a traceback keeps what its frames held, and further in that is the whole answer
-        return outcome
-
-    def _outcome(self, expr: str, at: datetime, seconds: float) -> QueryResult | MetricError:
         time = f"{at.timestamp():.3f}"
         form = {**self._source.params, "time": time, "query": expr}
         long = len(urlencode(form)) > _LONGEST_URL_QUERY

@@ -1,6 +1,8 @@
 """What a Prometheus is shown of who asks: a password or a token, from its file or from the URL."""
 
+import os
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from requests import PreparedRequest
@@ -9,6 +11,9 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.target.http.errors import words
+
+_LONGEST_SECRET: Final = 2**16
+"""Bytes: no server takes a longer header."""
 
 
 class Credentials(AuthBase):
@@ -42,11 +47,19 @@ def _login(url: str) -> tuple[str, str] | None:
     return (parts.username or "", parts.password or "") if parts.username or parts.password else None
 
 
+def _at_once(path: str, flags: int) -> int:
+    """Opens without waiting: nobody may ever write to a pipe, and no deadline ends an open."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _secret(file: Path, key: str) -> str:
     try:
-        secret = file.read_text().strip()
+        with open(file, "rb", opener=_at_once) as opened:
+            secret = opened.read(_LONGEST_SECRET + 1).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise MetricError(f"cannot be asked: {key} {file}: {words(error)}") from None
+    if len(secret) > _LONGEST_SECRET:
+        raise MetricError(f"cannot be asked: {key} {file} is larger than {_LONGEST_SECRET} bytes")
     if not secret or not secret.isprintable():
         raise MetricError(f"cannot be asked: {key} {file} does not hold one line with the secret")
     return secret

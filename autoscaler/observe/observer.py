@@ -8,9 +8,20 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import MetricError, TargetError, TargetUnavailable, bug
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, Call, Instance, Observation, Observed, Sightings, TargetRef, TargetState
+from autoscaler.model import (
+    Autoscaler,
+    Call,
+    Instance,
+    MetricSpec,
+    Observation,
+    Observed,
+    Reading,
+    Sightings,
+    TargetRef,
+    TargetState,
+)
 from autoscaler.observe import targets
 from autoscaler.observe.ask import Answers, NoMeter, QueryMeter, ask
 from autoscaler.observe.plan import questions
@@ -71,7 +82,7 @@ class Observer:
         instances: tuple[Instance, ...] = () if isinstance(state, TargetError) else state.instances
         return Observation(
             target=state,
-            readings=tuple(read(metric, instances, answers, call.now) for metric in scaler.metrics),
+            readings=tuple([_reading(metric, instances, answers, call) for metric in scaler.metrics]),
             victims=self._victims(scaler, instances, answers, call),
         )
 
@@ -83,8 +94,18 @@ class Observer:
         try:
             return rank(scaler.victims, instances, answers, call.now)
         except MetricError as error:
-            self._logger.warning("victims_not_ranked", autoscaler=scaler.name, error=str(error))
-            return ()  # the back end chooses
+            reason = str(error)
+        except Exception as error:  # noqa: BLE001 - as of a reading
+            reason = bug(error)
+        self._logger.warning("victims_not_ranked", autoscaler=scaler.name, error=reason)
+        return ()  # the back end chooses
+
+
+def _reading(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, call: Call) -> Reading | MetricError:
+    try:
+        return read(metric, instances, answers, call.now)
+    except Exception as error:  # noqa: BLE001 - whatever is in an answer, it costs this metric alone
+        return MetricError(f"the answer could not be read: {bug(error)}")
 
 
 def _completed(
@@ -97,7 +118,11 @@ def _completed(
     complete, changed = dict(states), dict[TargetRef, Sightings]()
     for target, state in states.items():
         if isinstance(state, TargetState):
-            normalised = normalise(known.get(target, {}), state.instances, now)
+            try:
+                normalised = normalise(known.get(target, {}), state.instances, now)
+            except Exception as error:  # noqa: BLE001 - whatever an adapter says, it costs its target alone
+                complete[target] = TargetUnavailable(f"{target}: its instances could not be read: {bug(error)}")
+                continue
             if normalised.instances != state.instances:
                 complete[target] = replace(state, instances=normalised.instances)
             if normalised.sightings != known.get(target):

@@ -31,20 +31,20 @@ class Prometheus:
         Gives up after the source's timeout, and at `deadline` (seconds on the clock's monotonic()), waiting for its
         turn included. Raises MetricError that names the source and what came instead; partial data is one, too.
         """
-        try:
-            return self._query(expr, at, deadline)
-        except MetricError as error:
-            raise MetricError(f"prometheus {self._name!r} {error}") from None
+        outcome = self._outcome(expr, at, deadline)
+        if isinstance(outcome, MetricError):
+            raise MetricError(f"prometheus {self._name!r} {outcome}")
+        return outcome
 
-    def _query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
+    def _outcome(self, expr: str, at: datetime, deadline: float) -> QueryResult | MetricError:
         try:
             client = self._idle.get(timeout=max(deadline - self._clock.monotonic(), 0))
         except queue.Empty:
-            raise MetricError(f"was not asked: {AT_ONCE} earlier queries are still under way") from None
+            return MetricError(f"was not asked: {AT_ONCE} earlier queries are still under way")
         try:
             seconds = min(deadline - self._clock.monotonic(), self._source.timeout.total_seconds())
             if seconds <= 0:
-                raise MetricError("was not asked: the cycle's time is over")
+                return MetricError("was not asked: the cycle's time is over")
             return client.instant_query(expr, at, seconds)
         finally:
             self._idle.put(client)

@@ -12,7 +12,10 @@ from autoscaler.observe.join import join, matching, of_container
 from autoscaler.observe.plan import Question, age_question, question, request_query
 from autoscaler.observe.result import Point, QueryResult, ResultType, milli
 from autoscaler.quantity import Milli, format_duration
+from autoscaler.text import plain
 
+_LONGEST_LIST: Final = 256
+"""Bytes that are shown of an instance's samples: each of thousands of instances may have too many."""
 _REMEDY: Final = {
     ResultType.SCALAR: "a scalar names no instance; drop scalar(), or use it with an External or Object metric",
     ResultType.STRING: "a string is not a number",
@@ -38,7 +41,7 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
     except MetricError as error:
         return MetricError(str(error))  # without the frames that the traceback keeps alive
     except Exception as error:  # noqa: BLE001 - an answer that nobody foresaw must not cost the other autoscalers theirs
-        return MetricError(f"could not be read: {named(error)}; this is a bug, report it")
+        return MetricError(f"could not be read: {named(error)}; this is a bug, please report it")
 
 
 def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:
@@ -98,7 +101,9 @@ def instance_samples(
         if not fresh:
             dropped.append(f"{name}: {ages.problem(joined.points[name][0])}")
         elif len(fresh) > 1:
-            dropped.append(f"{name}: has {len(fresh)} samples where one is needed: {_some(fresh)}")
+            dropped.append(
+                f"{name}: has {len(fresh)} samples where one is needed: {plain(_some(fresh), _LONGEST_LIST)}"
+            )
         elif (value := milli(fresh[0])) is None:
             dropped.append(f"{name}: is NaN")
         else:

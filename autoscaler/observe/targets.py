@@ -7,11 +7,12 @@ from functools import partial
 from typing import TypeAlias
 
 from autoscaler.clock import Clock
-from autoscaler.errors import TargetError, TargetUnavailable, bare
+from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.logger import Logger
 from autoscaler.model import Call, TargetRef, TargetState
 from autoscaler.observe.workers import settle, spawn
 from autoscaler.target import Adapter
+from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
 
 States: TypeAlias = Mapping[TargetRef, TargetState | TargetError]
 """Every target of the cycle."""
@@ -20,9 +21,12 @@ States: TypeAlias = Mapping[TargetRef, TargetState | TargetError]
 class Connection:
     """One adapter, kept to its contract: called by one thread at a time, and answered for every target."""
 
-    def __init__(self, name: str, adapter: Adapter, clock: Clock, logger: Logger) -> None:
+    def __init__(self, name: str, adapter: Adapter, clock: Clock, logger: Logger, kind: str | None = None) -> None:
+        """`kind`: the adapter's type as the configuration has it, for messages."""
         self._name = name
+        self._kind = kind or type(adapter).__name__
         self._adapter = adapter
+        self._check = StateCheck()
         self._clock = clock
         self._logger = logger
         self._busy = threading.Lock()
@@ -61,19 +65,44 @@ class Connection:
             return dict.fromkeys(targets, late)
         match future.exception():
             case None:
-                return {target: self._checked(target, future.result()) for target in targets}
+                return self._checked(targets, future.result())
             case TargetError() as error:
-                return dict.fromkeys(targets, bare(error))
+                return dict.fromkeys(targets, checked_error(error))
             case error:
                 return dict.fromkeys(targets, self._broke(error))
 
-    def _checked(self, target: TargetRef, states: States) -> TargetState | TargetError:
-        state = states.get(target) if isinstance(states, Mapping) else None
-        if isinstance(state, TargetError):
-            return bare(state)
-        if isinstance(state, TargetState):
-            return state
-        return TargetUnavailable(f"adapter {self._name!r} returned {type(state).__name__} for {target}, not its state")
+    def _checked(self, targets: Sequence[TargetRef], states: object) -> States:
+        """What is wrong with an answer concerns its own target, and all of them only where it has none for any."""
+        try:
+            answers = dict(states) if isinstance(states, Mapping) else None
+        except Exception as error:  # noqa: BLE001 - foreign code, and its mapping as well
+            return dict.fromkeys(targets, self._broke(error))
+        if answers is None:
+            came = f"the whole answer is of the type {type(states).__name__}, expected a mapping"
+            return {target: self._wrong(f"{target}: {came}") for target in targets}
+        strangers = len(answers.keys() - set(targets))
+        return {target: self._state(target, answers, strangers) for target in targets}
+
+    def _state(
+        self, target: TargetRef, answers: Mapping[TargetRef, object], strangers: int
+    ) -> TargetState | TargetError:
+        if target not in answers:
+            beside = f", beside {strangers} that were not asked for" if strangers else ""
+            return self._wrong(f"{target}: there is no answer for it{beside}")
+        answer = answers[target]
+        try:
+            if isinstance(answer, TargetError):
+                return checked_error(answer)
+            return self._check(target, answer)
+        except WrongAnswer as error:
+            return self._wrong(f"{target}: {error}")
+        except Exception as error:  # noqa: BLE001 - foreign code may be in every value
+            return self._broke(error)
+
+    def _wrong(self, what: str) -> TargetError:
+        return TargetUnavailable(
+            f"{what}; adapter {self._name!r} of type {self._kind!r} broke its contract, report it to its author"
+        )
 
     def _broke(self, error: BaseException) -> TargetError:
         """For what an adapter never should raise. The log has its word; a message might show a secret of theirs."""

@@ -14,13 +14,10 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from autoscaler.moment import Moment
+from autoscaler.moment import STEP, Moment
 from autoscaler.record import schema
-from autoscaler.record.times import to_micros
+from autoscaler.record.times import micros_of, to_micros
 
-STEP_MICROS: Final = 1_000_000
-"""The lead follows as soon as the clocks are more than this apart, be it in one step or in many small ones: ages are
-right to a second. A clock that is slewed changes nothing, since the kernel slews CLOCK_BOOTTIME along with it."""
 _ROW: Final = 1
 
 
@@ -36,13 +33,14 @@ class Anchor(NamedTuple):
     def followed(self, moment: Moment, newest: int | None = None) -> "Anchor":
         """The same, or another one where the wall clock was set. `newest`: of what is remembered, on this scale.
 
+        It follows as soon as the clocks are a STEP apart, be it at once or bit by bit: ages are right to a second.
         Between two starts of the machine nothing tells a step from time gone by, and the wall clock is believed; but
         time never goes backward: what is remembered then keeps the age that it had.
         """
         booted = to_micros(moment.booted)
         if moment.boot == self.boot:
             step = booted - self.booted
-            return self if abs(step) <= STEP_MICROS else Anchor(self.boot, booted, self.lead + step)
+            return self if abs(step) <= micros_of(STEP) else Anchor(self.boot, booted, self.lead + step)
         now = to_micros(moment.now) - self.lead
         back = 0 if newest is None else min(0, now - newest)
         return Anchor(moment.boot, booted, self.lead + back)

@@ -8,7 +8,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
-from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, named
+from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, bug
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, Written
 from autoscaler.schedule.batch import Batch, run
@@ -135,9 +135,9 @@ class Lane:
         except AutoscalerError as error:
             return self._failed(scalers, error, str(error))
         except Exception as error:  # noqa: BLE001 - a bug must not end the lane
-            return self._failed(scalers, error, _bug(error))
+            return self._failed(scalers, error, bug(error))
         for name, raised in batch.broken.items():
-            message = str(raised) if isinstance(raised, AutoscalerError) else _bug(raised)
+            message = str(raised) if isinstance(raised, AutoscalerError) else bug(raised)
             self._logger.error("autoscaler_failed", autoscaler=name, error=message)
         for name, outcome in batch.unrecorded.items():
             if isinstance(outcome, Written | TargetUnavailable):
@@ -194,7 +194,3 @@ class Lane:
         allowed = 2 * min(periods).total_seconds() + self.allowance()
         last = self._begun if self._ended is None else self._ended
         return self._clock.monotonic() - last <= allowed
-
-
-def _bug(error: Exception) -> str:
-    return f"{named(error)}; this is a bug, please report it"

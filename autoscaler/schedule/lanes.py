@@ -15,13 +15,12 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from autoscaler.clock import Clock
 from autoscaler.logger import Logger
+from autoscaler.moment import STEP
 from autoscaler.schedule.beat import Beat
 from autoscaler.schedule.executor import LaneExecutor
 from autoscaler.schedule.lane import Lane
 from autoscaler.schedule.stop import Stop, Stopping
 
-_STEP: Final = timedelta(seconds=1)
-"""A wall clock that moves further than this against the time since the machine's start was set."""
 _SPREAD: Final = 0.1
 """Share of its period over which the lanes' ticks are spread, so that they do not query in one burst."""
 _POLL_SECONDS: Final = 0.02
@@ -130,7 +129,7 @@ class Lanes:
         """
         moment = self._clock.moment()
         step = moment.booted - self._booted
-        if abs(step) <= _STEP:
+        if abs(step) <= STEP:
             return
         self._booted = moment.booted
         self._steps += 1

@@ -31,6 +31,7 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
+from autoscaler.moment import Moment
 from autoscaler.quantity import Milli
 from autoscaler.target.fields import LONGEST, AdapterSettings, ConfigPath, Duration, ExistingFile, ExistingPath
 from autoscaler.target.protocol import (
@@ -76,6 +77,7 @@ __all__ = [
     "Limits",
     "Logger",
     "Milli",
+    "Moment",
     "Phase",
     "Proposed",
     "ScaleChange",

@@ -59,7 +59,7 @@ def accept(change: ScaleChange) -> ScaleOutcome:
     return Written(change.size)
 
 
-def raising(error: Exception) -> Callable[[ScaleChange], ScaleOutcome]:
+def raising(error: BaseException) -> Callable[[ScaleChange], ScaleOutcome]:
     def answer(change: ScaleChange) -> ScaleOutcome:
         raise error
 
@@ -112,12 +112,37 @@ def test_an_adapters_bug_names_its_class_and_place_and_no_secret() -> None:
     assert "hunter2" not in str(outcome)
 
 
-def test_an_answer_of_another_kind_is_an_error_that_says_so() -> None:
-    """An adapter that forgets to return must not pass for one that has written."""
-    back = Back(lambda _: None)  # type: ignore[arg-type,return-value]  # the mistake under test
-    outcome = act(back, rescale())["web"]
-    assert isinstance(outcome, TargetUnavailable)
-    assert "NoneType, expected Written, Unchanged, Held or Conflict" in str(outcome)
+WRONG: dict[str, tuple[Any, str]] = {
+    "nothing": (None, "the answer is None, expected Written, Unchanged, Held or Conflict"),
+    "a size in words": (Written("5"), "Written.size is '5', expected a whole number from 0 to 2147483647"),  # type: ignore[arg-type]  # wrong
+    "a size beyond int32": (Written(2**31), "Written.size is 2147483648"),
+    "no reason": (Held(None), "Held.hold is None, expected a HoldReason"),  # type: ignore[arg-type]  # likewise
+    "no message": (Conflict(None), "Conflict.message is None, expected a text"),  # type: ignore[arg-type]  # likewise
+}
+
+
+@pytest.mark.parametrize(("answer", "said"), WRONG.values(), ids=WRONG)
+def test_a_wrong_answer_to_a_write_is_an_error_that_says_so(answer: Any, said: str) -> None:
+    """An adapter that forgets to return must not pass for one that has written; nor must the others suffer."""
+    back = Back(lambda change: answer if change.size == 5 else Written(change.size))
+    outcomes = act(back, rescale(), rescale("other", 6))
+    assert isinstance(outcomes["web"], TargetUnavailable)
+    assert said in str(outcomes["web"])
+    assert outcomes["other"] == Written(6)
+
+
+def test_an_adapter_that_wants_to_end_the_process_ends_only_its_own_write() -> None:
+    """sys.exit() in foreign code would take the outcomes of the whole batch with it."""
+    back = Back(lambda change: raising(SystemExit(3))(change) if change.size == 5 else Written(change.size))
+    outcomes = act(back, rescale(), rescale("other", 6))
+    assert "SystemExit at " in str(outcomes["web"])
+    assert outcomes["other"] == Written(6)
+
+
+def test_what_a_back_end_says_of_a_conflict_is_made_plain() -> None:
+    """It reaches a terminal."""
+    found = act(Back(lambda _: Conflict("\x1b[31mchanged\n")), rescale())["web"]
+    assert found == Conflict("\\x1b[31mchanged ")
 
 
 def test_past_the_deadline_nothing_is_written() -> None:

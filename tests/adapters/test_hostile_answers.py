@@ -28,11 +28,12 @@ import json, sys
 from pathlib import Path
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, bare
+from autoscaler.memory import return_freed
 from autoscaler.model import Call, ScaleChange, TargetRef
 from autoscaler.target import load
 from autoscaler.target.contract import make_context
-from autoscaler.target.http.memory import give_back
 
+return_freed()  # as the daemon does
 kind, name, folder, seconds = sys.argv[1], sys.argv[2], Path(sys.argv[3]), float(sys.argv[4])
 clock, target = SystemClock(), TargetRef("test", name)
 change = ScaleChange("1", 3, 2, None, "a test says so")
@@ -49,7 +50,6 @@ for line in sys.stdin:
             answer = bare(error)  # as the house keeps it
         said = {"kind": [each.__name__ for each in type(answer).__mro__], "text": str(answer)}
         answers.append(said | {"seconds": clock.monotonic() - began})
-        give_back()  # as each cycle does
     (peak,) = [int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")]
     print(json.dumps({"answers": answers, "peak": peak}), flush=True)
 """

@@ -73,3 +73,14 @@ def test_each_metric_has_its_chart_and_a_dry_run_is_marked() -> None:
     lines = plot(history(2, 4, dry_run=True), Screen(width=WIDTH))
     assert "replicas: 2 -> 4, 2 to 4; bounds 1 to 10; 2 decisions (dry run)" in lines
     assert "queue: 5 to 10; target 10" in lines
+
+
+def test_decisions_from_before_a_clock_was_set_back_are_drawn_too() -> None:
+    """They come first and have the later times; the newest is at the time up to which it was asked."""
+    document = history(8, 8, 8)
+    times = [START + timedelta(seconds=seconds) for seconds in (20, 0, 10)]
+    points = [point.model_copy(update={"at": at}) for point, at in zip(document.points, times, strict=True)]
+    asked = document.model_copy(
+        update={"points": tuple(points), "since": START - timedelta(hours=1), "until": START + timedelta(seconds=20)}
+    )
+    assert bars(asked)[7].rstrip() == "█" * 20

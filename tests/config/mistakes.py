@@ -132,7 +132,7 @@ MISTAKES = {
     "a bare range": (pods("{expr: §'x[5m]'}"), f"{M}.pods.query.expr", "is a range of samples, not one value each"),
     "a bare subquery": (pods("{expr: §'(x[5m:1m])'}"), f"{M}.pods.query.expr", "is a range of samples"),
     "a string": (pods("{expr: §'\"x\"'}"), f"{M}.pods.query.expr", "is a string, not a number"),
-    "brackets without end": (pods("{expr: §" + "(" * 9000 + "}"), f"{M}.pods.query.expr", "longer than 8192"),
+    "brackets without end": (pods("{expr: §" + "(" * 9000 + "}"), f"{M}.pods.query.expr", "9,000 characters outside of quotes, and 8,192 is the most"),
     "brackets too deep": (pods("{expr: §" + "(" * 300 + "x" + ")" * 300 + "}"), f"{M}.pods.query.expr", "nests deeper than 100"),
     "a range without end": (pods("{expr: §'rate(x[9000y])'}"), f"{M}.pods.query.expr", "a range of more than 100 years"),
     "a scalar for each instance": (pods("{expr: §'-(scalar(x) * 2)'}"), f"{M}.pods.query.expr", "is a scalar, one number without labels"),

@@ -85,6 +85,17 @@ class SharesIdentities(ChangesInstances):
         return replace(one, identities=frozenset({"everybody"}))
 
 
+class ForgetsAnAddress(ChangesInstances):
+    def change(self, one: Instance) -> Instance:
+        return replace(one, identities=one.identities | {None})  # type: ignore[arg-type]  # the promise broken
+
+
+class WritesInWords(Broken):
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        outcome = super().scale(target, change, call)
+        return Written(str(change.size)) if isinstance(outcome, Written) else outcome  # type: ignore[arg-type]  # likewise
+
+
 class IsNaive(ChangesInstances):
     def change(self, one: Instance) -> Instance:
         return replace(one, started_at=datetime(2026, 1, 1))  # noqa: DTZ001 - the promise broken
@@ -196,6 +207,16 @@ class TakesOutagesForEmptiness(Broken):
         (ChangesWhenObserved, AdapterContract.test_a_dry_run_observes_the_same_and_changes_nothing, "a dry run's"),
         (ChangesWhenObserved, AdapterContract.test_a_rebuilt_adapter_sees_the_same, "after a restart differs"),
         (ChangesWhenObserved, AdapterContract.test_closing_is_quick_and_leaves_the_target_alone, "after close()"),
+        (
+            ForgetsAnAddress,
+            AdapterContract.test_states_have_the_types_and_bounds_of_the_contract,
+            "instances[0].identities is None, expected texts",
+        ),
+        (
+            WritesInWords,
+            AdapterContract.test_what_a_write_comes_to_has_the_types_of_the_contract,
+            "scale from 1 to 3: Written.size is '3', expected a whole number",
+        ),
         (SharesNames, AdapterContract.test_instances_can_be_told_apart, "names should be unique"),
         (SharesIdentities, AdapterContract.test_instances_can_be_told_apart, "an identity of its own"),
         (IsNaive, AdapterContract.test_instances_are_well_formed, "should be aware and UTC"),

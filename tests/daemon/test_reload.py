@@ -54,6 +54,19 @@ def test_another_prometheus_is_asked_after_a_reload(folder: Path, prometheus: st
         assert daemon.stop() == 0
 
 
+def test_a_smaller_bound_on_answers_is_followed(folder: Path, prometheus: str) -> None:
+    """And the message names the key."""
+    large = f'label_replace(vector(2), "note", "{"x" * 70_000}", "", "")'
+    config = write_config(folder, prometheus, [autoscaler("web", large)])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", written=2)
+        write_config(folder, {"default": {"url": prometheus, "maxAnswer": "64KiB"}}, [autoscaler("web", large)])
+        daemon.send(signal.SIGHUP)
+        line = daemon.wait_for("decision", reason="FailedGetExternalMetric")
+        assert "more than 0.0625 MiB; aggregate in the expression, or raise its maxAnswer" in line["message"]
+        assert daemon.stop() == 0
+
+
 def test_a_connection_may_be_named_default(folder: Path, prometheus: str) -> None:
     """The scheduler underneath keeps that name for itself; a reload that met it once ended the daemon."""
     section = {"type": "process", "pools": {"web": {"command": ["sleep", "3600"], "env": {"DAEMON_TEST": str(folder)}}}}

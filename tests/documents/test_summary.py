@@ -130,3 +130,13 @@ def test_it_is_sent_in_camel_case_and_read_back() -> None:
 def test_a_newer_daemons_keys_are_passed_over() -> None:
     known = of().model_dump(mode="json")
     assert Summary.model_validate(known | {"somethingNew": 1}) == of()
+
+
+@pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"current": "many"}])
+def test_one_that_cannot_be_shown_says_so_and_leaves_the_list(odd: dict[str, Any]) -> None:
+    """The page with all the others comes up."""
+    latest = {"web": decision(**odd), "fine": decision("fine")}
+    found = summaries(("web", "fine"), {"web": scaler(CPU_60)}, latest, {}, NOW)
+    assert [each.state for each in found] == [AutoscalerState.FAILING, AutoscalerState.STEADY]
+    assert str(found[0].error).startswith("its last decision cannot be shown: ")
+    assert (found[0].minimum, found[0].maximum) == (1, 100)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -173,3 +174,13 @@ def test_one_that_was_pointed_at_another_target_begins_anew() -> None:
     shown.configure(replace(scaler(), target=TargetRef("fleet", "other-asg")))
     shown.ended(decision())
     assert shown.series("current_replicas") == []
+
+
+@pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"steering": None}])
+def test_a_decision_that_cannot_be_shown_takes_no_others_series(odd: dict[str, Any]) -> None:
+    """Without /metrics nobody would be told of anything."""
+    shown = Shown("first", "odd", "last")
+    shown.ended(decision("first"), decision("odd", **odd), decision("last"))
+    for name in ("first", "last"):
+        assert shown.value("current_replicas", autoscaler=name) == 3
+        assert shown.value("condition", autoscaler=name, condition="AbleToScale", reason="ReadyForNewScale") == 1

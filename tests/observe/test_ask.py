@@ -88,7 +88,7 @@ def test_an_unforeseen_failure_is_that_questions_alone() -> None:
     answers = ask(QUESTIONS, {"main": cast("Prometheus", Broken())}, call(), CLOCK, NoMeter())
     said = str(answers[QUESTIONS[0]])
     assert said.startswith("prometheus 'main' could not be asked: RuntimeError at /")
-    assert said.endswith("; this is a bug, report it")
+    assert said.endswith("; this is a bug, please report it")
     assert "hunter2" not in said
     assert isinstance(answers[QUESTIONS[0]], MetricError)
     assert [answers[each] for each in QUESTIONS[1:]] == [fine, fine]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import threading
 import time
 import traceback
@@ -365,6 +366,15 @@ def test_no_secret_is_ever_in_a_message(tmp_path: Path) -> None:
         Fake("http://me:hunter2@:x", []).refusal(),
     ]
     assert not [message for message in messages if "hunter2" in message]
+
+
+def test_a_secret_that_never_comes_or_never_ends_is_an_error(tmp_path: Path) -> None:
+    """Opening a pipe waits for whoever writes to it: both connections were held for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    nowhere = Fake("http://127.0.0.1:1", [])
+    assert f"{pipe} does not hold one line" in nowhere.refusal(bearer_token_file=pipe)
+    assert "/dev/zero is larger than 65536 bytes" in nowhere.refusal(bearer_token_file=Path("/dev/zero"))
 
 
 def test_netrc_is_not_consulted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,14 @@ def test_two_samples_make_one_instance_missing() -> None:
     assert reading.dropped[0].startswith("a: has 2 samples")
 
 
+def test_what_is_shown_of_an_instances_samples_is_short() -> None:
+    """There may be thousands of instances with too many each, and every row keeps the texts."""
+    twice = vector(*(point(1, instance="a", note=f"{number}{'x' * 1000}") for number in range(9)))
+    (text,) = per_instance(metric(PODS, "q"), answers(twice)).dropped
+    assert text.startswith("a: has 9 samples")
+    assert len(text.encode()) < 320
+
+
 def test_an_object_takes_exactly_one_sample() -> None:
     """Which of several is meant only the operator knows."""
     message = failure(metric(OBJECT, "q"), answers(vector(point(1, q="a"), point(2, q="b"))))
@@ -151,7 +159,7 @@ def test_what_nobody_foresaw_is_one_metrics_error(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(readings, "milli", broken)
     message = failure(metric(PODS, "q"), answers(vector(point(1, instance="a"))))
     assert message.startswith("could not be read: RuntimeError at /")
-    assert message.endswith("; this is a bug, report it")
+    assert message.endswith("; this is a bug, please report it")
     assert "hunter2" not in message
 
 

@@ -1,13 +1,14 @@
 """Adapters are foreign code: what they do wrong concerns their own targets and nobody else's."""
 
 import threading
+from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
-from autoscaler.model import Call, TargetRef
+from autoscaler.model import Call, TargetRef, TargetState
 from autoscaler.observe.targets import Connection, States, begin
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, state
 
@@ -74,6 +75,52 @@ def test_a_target_without_a_state_is_an_error(answer: Any) -> None:
     found = states({"fleet": Doing(lambda: answer)}, TARGET)[TARGET]
     assert isinstance(found, TargetUnavailable)
     assert "fleet/web" in str(found)
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "a wrong field": (TargetState(1, 1, (instance("a", None),)), "fleet/web: instances[0].identities is None"),  # type: ignore[arg-type]  # wrong
+    "no state": (None, "fleet/web: the answer is None"),
+    "an error's class": (TargetError, "fleet/web: the answer is of the type type"),
+}
+
+
+@pytest.mark.parametrize(("answer", "said"), WRONG.values(), ids=WRONG)
+def test_a_wrong_answer_for_one_target_names_adapter_type_and_field(answer: Any, said: str) -> None:
+    """Whoever reads it has to report it; the neighbour's state is as it is."""
+    read = states({"fleet": Doing(lambda: {TARGET: answer, OTHER: state(instance("b"))})}, TARGET, OTHER)
+    assert isinstance(read[TARGET], TargetUnavailable)
+    assert str(read[TARGET]).startswith(said)
+    assert "adapter 'fleet' of type 'Doing' broke its contract, report it to its author" in str(read[TARGET])
+    assert read[OTHER] == state(instance("b"))
+
+
+def test_answers_that_were_not_asked_for_are_said_where_one_is_missing() -> None:
+    """Keys of another form are the usual mistake."""
+    read = states({"fleet": Doing(lambda: {"web": state(), OTHER: state()})}, TARGET, OTHER)
+    assert str(read[TARGET]).startswith("fleet/web: there is no answer for it, beside 1 that were not asked for;")
+    assert read[OTHER] == state()
+
+
+class _Odd(UserDict[Any, Any]):
+    """A mapping that breaks while it is read."""
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("hunter2")
+
+
+class _Liar:
+    """Whatever is asked of it, it raises."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("hunter2")
+
+
+@pytest.mark.parametrize("answer", [_Odd({TARGET: state()}), {TARGET: _Liar()}])
+def test_a_value_that_breaks_when_it_is_looked_at_is_an_error(answer: Any) -> None:
+    """Foreign code is in values, too."""
+    found = states({"fleet": Doing(lambda: answer)}, TARGET)[TARGET]
+    assert isinstance(found, TargetUnavailable)
+    assert "hunter2" not in str(found)
 
 
 def test_an_adapter_that_hangs_is_given_up_at_the_deadline_and_not_called_again() -> None:

@@ -62,6 +62,7 @@ def test_it_runs_what_the_command_line_offers() -> None:
     assert "kill -HUP $MAINPID" in unit["ExecReload"]
     assert unit["RestartPreventExitStatus"] == "2"
     assert unit["Type"] == "notify"
+    assert unit["Environment"] == "AUTOSCALER_BOOT_ID=%b"
 
 
 def test_workers_outlive_the_service_with_the_process_drop_in() -> None:

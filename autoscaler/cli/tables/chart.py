@@ -32,7 +32,7 @@ def plot(history: HistoryDocument, screen: Screen) -> list[str]:
         last = next(metric for _, metric in reversed(known_at) if metric is not None)
         top = max([*(value for _, value in values if value is not None), last.target or 0, 0])
         charts.append((_metric_title(last, values), values, top or 1, _METRIC_HEIGHT, YELLOW))
-    since = max(history.since, history.points[0].at)
+    since = max(history.since, min(point.at for point in history.points))  # the clock may have been set back
     margin = max(len(_number(top)) for _, _, top, _, _ in charts)
     columns = max(_NARROWEST, min(_WIDEST, (screen.width or 80) - margin - 2))
     lines = [screen.paint(BOLD, clean(history.name))]

@@ -5,11 +5,12 @@ for query in plan.queries:            # query.expr is sent
     answers |= split(query, result).answers
 """
 
-from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, Refusals, bisect, refused
+from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, bisect, refused
 from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.planner.planner import APART, Planner
 from autoscaler.observe.planner.query import Plan, PlannedQuery
+from autoscaler.observe.planner.refusals import Refusals
 from autoscaler.observe.planner.split import Split, split
 
 __all__ = [

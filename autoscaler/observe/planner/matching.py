@@ -27,17 +27,15 @@ Labels: TypeAlias = tuple[str, ...]
 
 def matched(node: Any, left: Found, right: Found) -> tuple[Found, Labels | None]:
     """What two sides make, and the new list of `on` or `ignoring`; None: as it is. Raises Unproven."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(left.scalar and right.scalar), None
-    if isinstance(left, Tagged) and isinstance(right, Tagged):
-        return _both(node, left, right)
-    tagged, constant = (left, right) if isinstance(left, Tagged) else (right, left)
-    if not isinstance(tagged, Tagged) or not isinstance(constant, Constant):
-        raise AssertionError("one side is tagged, the other is not")
-    if constant.scalar:
-        return _with_number(node, tagged), None
-    if str(node.op) == "or" and tagged is left and _is_vector_of_number(node.rhs):
-        return _with_fallback(node, tagged)
+    match left, right:
+        case Constant(), Constant():
+            return Constant(left.scalar and right.scalar), None
+        case Tagged(), Tagged():
+            return _both(node, left, right)
+        case (Tagged() as tagged, Constant(scalar=True)) | (Constant(scalar=True), Tagged() as tagged):
+            return _with_number(node, tagged), None
+        case Tagged(), Constant() if str(node.op) == "or" and _is_vector_of_number(node.rhs):
+            return _with_fallback(node, left)
     raise Unproven(f"one side of `{node.op}` is the same for all")
 
 

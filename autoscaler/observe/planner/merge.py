@@ -18,7 +18,7 @@ from autoscaler.observe.planner.rewrite import Rewriting, alternation, quoted
 
 ALONE: Final = "no other question is written like it"
 EMPTY: Final = "its value is empty, which stands for series without the label"
-LONG: Final = "it would be too long"
+LONG: Final = "merged, it would be too long"
 _FEWEST: Final = 8
 """Members that make a query for each value of one more label worth it."""
 

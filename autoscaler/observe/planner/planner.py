@@ -1,6 +1,7 @@
 """The plan of each cycle, made anew only where the questions changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from autoscaler.observe.plan import Question
@@ -10,7 +11,6 @@ from autoscaler.observe.planner.reading import Reading, Shape, read
 from autoscaler.observe.planner.rewrite import Rewriting, rewrite
 from autoscaler.observe.planner.tagged import Unproven
 
-UNREAD: Final = "it has no equality matcher, or one with a control character or an escape in it"
 REFUSED: Final = "it was refused when it was merged"
 APART: Final = 0
 """The part of those that are asked as they are written."""
@@ -32,14 +32,15 @@ class Planner:
     def __init__(self, limits: Limits | None = None) -> None:
         """`limits`: how large a merged query may get."""
         self._limits = limits or Limits()
-        self._readings: dict[Question, Reading | None] = {}
+        self._readings: dict[Question, Reading | str] = {}
+        self._shapes: dict[Shape, Shape] = {}  # each once: thousands of readings share a few
         self._proofs: _Proofs = {}
         self._plans: dict[tuple[tuple[Question, ...], frozenset[tuple[Question, int]]], Plan] = {}
 
     def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NOBODY) -> Plan:
         """The queries that answer these questions.
 
-        `parts`: which of them are merged with those of the same part only, or not at all (APART); see `bisect.py`.
+        `parts`: which of them are merged with those of the same part only, or not at all (APART); see `refusals.py`.
         """
         wanted = tuple(dict.fromkeys(questions))
         at = wanted, frozenset((question, part) for question, part in parts.items())
@@ -57,6 +58,7 @@ class Planner:
         """Texts and proofs of long ago: a daemon's configuration may change every minute for years."""
         if len(self._readings) > 2 * asked + _SPARE:
             self._readings.clear()
+            self._shapes.clear()
             self._proofs.clear()
 
     def _queries(self, wanted: Sequence[Question], parts: Mapping[Question, int]) -> Iterator[PlannedQuery]:
@@ -64,8 +66,8 @@ class Planner:
         for question in wanted:
             reading = self._read(question)
             part = parts.get(question, -1)
-            if reading is None:
-                yield as_written({(): (question,)}, UNREAD)
+            if isinstance(reading, str):
+                yield as_written({(): (question,)}, reading)
             elif part == APART:
                 yield as_written({(): (question,)}, REFUSED)
             else:
@@ -77,13 +79,18 @@ class Planner:
             choice = choose(same[0].reading.labels, [member.reading.values for member in same])
             yield from queries(same, choice, self._proof(same[0], choice), self._limits)
 
-    def _read(self, question: Question) -> Reading | None:
+    def _read(self, question: Question) -> Reading | str:
         if question not in self._readings:
-            self._readings[question] = read(question.prometheus, question.expr)
+            reading = read(question.prometheus, question.expr)
+            if isinstance(reading, Reading):
+                reading = replace(reading, shape=self._shapes.setdefault(reading.shape, reading.shape))
+            self._readings[question] = reading
         return self._readings[question]
 
     def _proof(self, example: Member, choice: Choice) -> Rewriting | str:
         """How expressions like this one are written at once, or why they are not."""
+        if not choice.open:  # they are the same, but for their quotes
+            return ALONE
         reading = example.reading
         at = reading.shape, choice.open
         if at not in self._proofs:

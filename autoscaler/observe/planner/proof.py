@@ -13,8 +13,9 @@ its values, never empty; sources: Prometheus' promql/engine.go and the pages "Op
 - label_replace and label_join see one sample at a time: neither may set L, nor read one that is not there as written.
 - Two sides are matched by labels (`matching.py`).
 
-Sums add in the same order, for series come sorted, so that also the last bit is the same. What fails for one member
-fails merged; what fails merged need not fail for any member, which is what `bisect.py` is for.
+Sums add in the same order, for series come sorted: the last bit is the same too (but for sums over a subquery or
+histogram_quantile, which Prometheus answers in the order of a hash, merged or not). What fails for one member fails
+merged; what fails merged need not fail for any member, which is what `bisect.py` is for.
 """
 
 from collections.abc import Mapping
@@ -94,14 +95,13 @@ class _Prover:
 
     def _aggregation(self, node: Any) -> Found:
         clause, operation = self.numbering.clause(Kind.GROUPING), str(node.op)
-        param = None if node.param is None else self.visit(node.param)
+        if node.param is not None:
+            self.visit(node.param)  # a number or a string, in which nothing varies: scalar() is refused
         inner = self.visit(node.expr)
         if isinstance(inner, Constant):
-            _require_constant(operation, param)
             return inner
         if operation not in functions.AGGREGATIONS:
             raise Unproven(f"{operation}() is not one of the aggregations that can be merged")
-        _require_constant(operation, param)
         _refuse_fallback(inner, f"{operation}()")
         listed = grouping(node)
         others: frozenset[str] | None
@@ -117,23 +117,19 @@ class _Prover:
 
     def _call(self, node: Any) -> Found:
         name, args = node.func.name, [self.visit(each) for each in node.args]
-        tagged = [each for each in args if isinstance(each, Tagged)]
-        if not tagged:
+        inner = next((each for each in args if isinstance(each, Tagged)), None)
+        if inner is None:
             return Constant(bool(node.func.return_type == ast.ValueType.Scalar))
-        inner = tagged[0]
         if name in functions.OF_LABELS:
             return _labelled(node, inner)
-        for each in args:
-            if each is not inner:
-                _require_constant(name, each)
-        if name in functions.OF_EACH_SAMPLE:
+        if name in functions.OF_EACH_SAMPLE or name in functions.OF_A_RANGE:
             return inner
-        if name in functions.OF_BUCKETS and _BUCKET not in inner.kept:
+        if name in functions.OF_BUCKETS:
+            if _BUCKET in inner.kept:
+                raise Unproven(f"{name}() looks at all values of {_BUCKET}, in which they differ")
             others = None if inner.others is None else inner.others - {_BUCKET}
             _refuse_fallback(inner, f"{name}()")
             return Tagged(inner.kept, others)
-        if name in functions.OF_A_RANGE:
-            return inner
         raise Unproven(f"{name}() is not one of the functions that can be merged")
 
     def _binary(self, node: Any) -> Found:
@@ -149,11 +145,6 @@ class _Prover:
     def _change(self, clause: Clause, before: tuple[str, ...], after: tuple[str, ...]) -> None:
         if before != after:
             self.clauses[clause] = after
-
-
-def _require_constant(name: str, found: Found | None) -> None:
-    if isinstance(found, Tagged) or (found and not found.scalar):
-        raise Unproven(f"{name}() is given a number that is looked up")
 
 
 def _refuse_fallback(found: Found | None, where: str) -> None:

@@ -19,6 +19,9 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 _UNPRINTED: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
 """Not written into a query of ours: control characters, half a surrogate, and what Go reads as invalid UTF-8."""
 
+UNMATCHED: Final = "it has no equality matcher"
+UNREAD: Final = "a value in it has a control character or an escape other than of a quote or a backslash"
+
 
 class Shape(NamedTuple):
     """What expressions have in common that may be merged."""
@@ -48,11 +51,8 @@ class Reading:
         return tuple(self.shape.labels[self.shape.variables.index(variable)] for variable in range(len(self.values)))
 
 
-def read(prometheus: str, expr: str) -> Reading | None:
-    """How it is written; None when it has no equality matcher, or one whose value is not read here.
-
-    Those are values with control characters, or escapes other than of the quote and of the backslash.
-    """
+def read(prometheus: str, expr: str) -> Reading | str:
+    """How it is written, or why that is not read."""
     pieces, labels, written, variables = [], [], [], []
     found: dict[tuple[str, str], int] = {}
     end = 0
@@ -62,14 +62,14 @@ def read(prometheus: str, expr: str) -> Reading | None:
             continue
         value = _unquoted(text)
         if value is None:
-            return None
+            return UNREAD
         pieces.append(expr[end : match.start()])
         labels.append(label)
         written.append(match.group())
         variables.append(found.setdefault((label, value), len(found)))
         end = match.end()
     if not labels:
-        return None
+        return UNMATCHED
     pieces.append(expr[end:])
     shape = Shape(prometheus, tuple(pieces), tuple(labels), tuple(variables))
     return Reading(shape, tuple(value for _, value in found), tuple(written))

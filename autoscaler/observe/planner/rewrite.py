@@ -20,6 +20,8 @@ from autoscaler.observe.planner.tokens import Place, places
 
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 """Go's regexp.QuoteMeta escapes these. Prometheus looks values up in its index only where no others are escaped."""
+_LONGEST: Final = 2000
+"""What looking into an expression costs grows with the square of its length: 0.2 s for this."""
 
 Slot: TypeAlias = int
 """The variable whose values are put here."""
@@ -84,11 +86,20 @@ def rewrite(expr: str, reading: Reading, variables: frozenset[int]) -> Rewriting
 
     Raises Unproven.
     """
+    if sum(map(len, reading.shape.pieces)) > _LONGEST:
+        raise Unproven(f"it has more than {_LONGEST} characters outside of its matchers")
+    try:
+        return _rewrite(expr, reading, variables)
+    except RecursionError:
+        raise Unproven("it nests too deeply") from None
+
+
+def _rewrite(expr: str, reading: Reading, variables: frozenset[int]) -> Rewriting:
+    shape = reading.shape
     try:
         root = ast.parse(expr)
     except ValueError:
         raise Unproven("its syntax is not known here") from None
-    shape = reading.shape
     if equalities(root) != [
         (label, reading.values[variable]) for label, variable in zip(shape.labels, shape.variables, strict=True)
     ]:

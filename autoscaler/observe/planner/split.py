@@ -1,11 +1,11 @@
 """The answer to a merged query, as the answers to its questions."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autoscaler.errors import MetricError
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner.query import Form, Key, PlannedQuery
+from autoscaler.observe.planner.query import Form, PlannedQuery
 from autoscaler.observe.result import Point, QueryResult, ResultType
 
 
@@ -27,36 +27,43 @@ def split(query: PlannedQuery, result: QueryResult) -> Split:
         return Split(dict.fromkeys(query.questions, result), 0)
     if result.type is not ResultType.VECTOR:
         raise MetricError(f"the answer to a merged query is a {result.type}, not a vector")
-    found, fallback, unasked = _by_key(query, query.form, result)
+    owners, fallback, unasked = _by_owner(query, query.form, result)
     answers: dict[Question, QueryResult] = {}
-    for key, questions in query.members.items():
-        answer = QueryResult(result.type, tuple(found[key] or fallback))
+    for questions, points in owners:
+        answer = QueryResult(result.type, tuple(points or fallback))
         answers.update(dict.fromkeys(questions, answer))
     return Split(answers, unasked)
 
 
-def _by_key(query: PlannedQuery, form: Form, result: QueryResult) -> tuple[Mapping[Key, list[Point]], list[Point], int]:
+def _by_owner(
+    query: PlannedQuery, form: Form, result: QueryResult
+) -> tuple[list[tuple[tuple[Question, ...], list[Point]]], list[Point], int]:
     """Each member's samples, without the labels that were added; the sample for who has none; how many are nobody's."""
-    found: dict[Key, list[Point]] = {key: [] for key in query.members}
+    names, added = form.labels, form.added
+    one = names[0] if len(names) == 1 else None  # the usual case, without a tuple for each sample
+    found: dict[Any, list[Point]] = {key[0] if one else key: [] for key in query.members}
+    asked = [set(column) for column in zip(*query.members, strict=True)]
     fallback: list[Point] = []
     unasked = 0
-    names, added = form.labels, form.added
-    asked = [set(column) for column in zip(*query.members, strict=True)]
     for point in result.points:
         labels = point.labels
-        key = tuple([labels.get(name, "") for name in names])
-        mine = found.get(key)
+        mine = found.get(labels.get(one, "") if one else tuple([labels.get(name, "") for name in names]))
         if mine is not None:
-            mine.append(
-                Point({name: labels[name] for name in labels if name not in added}, point.value) if added else point
-            )
-        elif form.fallback and not any(key):
+            if added:
+                left = dict(labels)
+                for name in added:
+                    del left[name]
+                point = Point(left, point.value)  # noqa: PLW2901 - what the member is given of it
+            mine.append(point)
+            continue
+        values = [labels.get(name, "") for name in names]
+        if form.fallback and not any(values):
             fallback.append(point)
-        elif all(value in values for value, values in zip(key, asked, strict=True)):
+        elif all(value in wanted for value, wanted in zip(values, asked, strict=True)):
             unasked += 1
         else:
             raise MetricError(
                 f"the answer to a merged query has {point}, whose {' and '.join(names)} nobody asked for; "
                 "does something between here and Prometheus change labels?"
             )
-    return found, fallback, unasked
+    return list(zip(query.members.values(), found.values(), strict=True)), fallback, unasked

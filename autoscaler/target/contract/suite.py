@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, TargetUnavailable
 from autoscaler.model import Call, Conflict, Phase, ScaleChange, TargetRef, TargetState, Unchanged, Written
+from autoscaler.target.answers import StateCheck, WrongAnswer, checked_outcome
 from autoscaler.target.contract.harness import Harness, at_rest, live_weight
 from autoscaler.target.protocol import Adapter, Closes, concurrent_writes
 
@@ -64,6 +66,25 @@ class AdapterContract:
         before = harness.start_at(harness.small)
         harness.rebuild()
         _promise_same(before, harness.observe(), "the observation after a restart")
+
+    def test_states_have_the_types_and_bounds_of_the_contract(self, harness: Harness) -> None:
+        """The daemon refuses another one: a wrong value let in would be met after a size was written."""
+        for size in (harness.large, harness.small):
+            state = harness.start_at(size)
+            try:
+                StateCheck()(harness.target, state)
+            except WrongAnswer as error:
+                pytest.fail(f"observe({harness.target}) at size {size}: {error}")
+
+    def test_what_a_write_comes_to_has_the_types_of_the_contract(self, harness: Harness) -> None:
+        """The daemon takes another one for a write of which nobody knows whether it arrived."""
+        state = harness.start_at(harness.small)
+        same, stale = harness.change(state, harness.small), replace(state, revision=None, replicas=harness.large + 1)
+        for change in (same, harness.change(stale, harness.large), harness.change(state, harness.large)):
+            try:
+                checked_outcome(harness.adapter.scale(harness.target, change, harness.call()))
+            except WrongAnswer as error:
+                pytest.fail(f"scale from {change.decided_from} to {change.size}: {error}")
 
     def test_instances_can_be_told_apart(self, harness: Harness) -> None:
         """A sample must find its one instance: by a name that stays and an identity that no other has."""

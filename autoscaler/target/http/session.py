@@ -17,7 +17,6 @@ from autoscaler.target.http.connection import Dial, Left, bounded
 from autoscaler.target.http.errors import Unreachable, http_error
 from autoscaler.target.http.limits import LARGEST_ANSWER, Tls
 from autoscaler.target.http.lookup import positive
-from autoscaler.target.http.memory import answered
 
 
 class Session(requests.Session):
@@ -102,8 +101,7 @@ class Transport(HTTPAdapter):
         request.headers["Accept-Encoding"] = "gzip"  # what `_read` reads
         response = super().send(request, **{**options, "stream": True, "timeout": positive(timeout)})
         # Handed over as read: through `raw`, requests would hold it three times. Its cookies go with `raw`, too.
-        response._content = body = read_body(response.raw, self._largest, self._left)  # noqa: SLF001 - there is no other way in
-        answered(len(body))
+        response._content = read_body(response.raw, self._largest, self._left)  # noqa: SLF001 - there is no other way in
         response.raw = io.BytesIO()
         return response
 

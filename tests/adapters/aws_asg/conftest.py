@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,23 @@ KEYS = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "secret-of-ours"}
 
 
 class Clock:
-    """The wall clock is the server's world's, which a test may steer; the monotonic one is the machine's."""
+    """The time is the server's world's, which a test may steer; the monotonic one is the machine's.
+
+    Our wall clock alone may be `set`.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.set = timedelta(0)
 
     def now(self) -> Any:
-        return self._world.now
+        return self._world.now + self.set
 
     def monotonic(self) -> float:
         return time.monotonic()
 
     def moment(self) -> Moment:
-        return Moment(self.now(), "boot", self.now() - datetime.fromtimestamp(0, UTC))
+        return Moment(self.now(), "boot", self._world.now - datetime.fromtimestamp(0, UTC))
 
 
 @dataclass
@@ -99,6 +103,10 @@ class LiveAdapter:
                 AwsAsg.Settings.model_validate(settings), folder, clock=self._clock, logger=self.logger, memory=memory
             )
         )
+
+    def set_clock(self, seconds: float) -> None:
+        """Its wall clock is so far ahead of AWS's from now on."""
+        self._clock.set = timedelta(seconds=seconds)
 
     def call(self, seconds: float = 10) -> Call:
         return Call(self._clock.now(), self._clock.monotonic() + seconds)

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,22 @@ from adapters.aws_asg.writes import Writes
 from autoscaler.model import TargetRef
 from autoscaler.target import AdapterValues, ForgetfulMemory
 from autoscaler.target.contract import RecordingLogger
+from tests.schedule.clock import FakeClock
 
-NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
-
-def writes(folder: Path, memory: Any) -> Writes:
-    return Writes("fleet", memory, folder / "writes.json", RecordingLogger())
+def writes(folder: Path, memory: Any, clock: FakeClock | None = None) -> Writes:
+    return Writes("fleet", memory, folder / "writes.json", clock or FakeClock(), RecordingLogger())
 
 
 def test_a_write_that_is_taken_back_leaves_its_own_groups_last_one(tmp_path: Path) -> None:
     """Two groups are written at a time: what one takes back was once the other's."""
     of = writes(tmp_path, ForgetfulMemory())
-    of.remember("a", "1", 1, 2, NOW)
-    of.remember("b", "2", 5, 6, NOW)
-    of.remember("a", "3", 2, 3, NOW)
-    of.remember("b", "4", 6, 7, NOW)
+    of.remember("a", "1", 1, 2)
+    of.remember("b", "2", 5, 6)
+    of.remember("a", "3", 2, 3)
+    of.remember("b", "4", 6, 7)
     of.forget("a")
-    assert (of.size("a", 1, NOW), of.size("b", 5, NOW)) == (2, 7)
+    assert (of.size("a", 1), of.size("b", 5)) == (2, 7)
 
 
 class SlowMemory(ForgetfulMemory):
@@ -49,13 +47,14 @@ class SlowMemory(ForgetfulMemory):
 
 def test_what_is_saved_last_is_what_is_remembered(tmp_path: Path) -> None:
     """A thread that drops a group's old write must not undo the new one that another thread saves at this moment."""
-    memory = SlowMemory()
-    of = writes(tmp_path, memory)
-    of.remember("a", "1", 1, 2, NOW.replace(hour=11))
-    dropping = threading.Thread(target=of.remember, args=("b", "2", 5, 6, NOW))
+    memory, clock = SlowMemory(), FakeClock()
+    of = writes(tmp_path, memory, clock)
+    of.remember("a", "1", 1, 2)
+    clock.advance(3600)
+    dropping = threading.Thread(target=of.remember, args=("b", "2", 5, 6))
     dropping.start()
     assert memory.first.wait(10)
-    of.remember("a", "3", 2, 3, NOW)
+    of.remember("a", "3", 2, 3)
     memory.go_on.set()
     dropping.join()
     assert memory.of("a")["size"] == 3

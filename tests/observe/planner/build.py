@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Limits, Plan, PlannedQuery, Planner
 from autoscaler.observe.planner.rewrite import quoted
-from autoscaler.observe.result import Point, QueryResult
+from autoscaler.observe.result import QueryResult
 
 SOURCE = "default"
 
@@ -20,7 +20,7 @@ def each(template: str, *values: str) -> list[Question]:
     return [ask(template.replace("$", quoted(value))) for value in values]
 
 
-def plan(questions: Iterable[Question], limits: Limits | None = None, **parts: int) -> Plan:
+def plan(questions: Iterable[Question], limits: Limits | None = None) -> Plan:
     """A plan by a planner that knows nothing yet."""
     return Planner(limits).plan(list(questions))
 
@@ -51,8 +51,3 @@ def reason(template: str, *values: str) -> str:
 def samples(result: QueryResult) -> list[tuple[Mapping[str, str], float | None]]:
     """Labels and value of each, in order."""
     return [(dict(point.labels), point.value) for point in result.points]
-
-
-def named(value: float, **labels: str) -> Point:
-    """A sample with these labels."""
-    return Point(labels, value)

@@ -1,0 +1,257 @@
+"""What an adapter answers, held to the contract's types and bounds where it comes in: adapters are foreign code.
+
+A wrong value costs its own target. Let in, it would be met stages later, where a size may have been written that then
+cannot be recorded. Texts are made printable and short; everything else is as the contract says or it is refused.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final, Never, TypeAlias
+
+from autoscaler.errors import TargetError, bare
+from autoscaler.model import (
+    MAX_SIZE,
+    Conflict,
+    Held,
+    Hold,
+    HoldReason,
+    Instance,
+    Limits,
+    Phase,
+    ScaleOutcome,
+    TargetRef,
+    TargetState,
+    Unchanged,
+    Written,
+)
+from autoscaler.quantity import MAX_MILLI
+from autoscaler.text import plain
+
+MOST_INSTANCES: Final = 100_000
+"""Of one target."""
+MOST_OF_AN_INSTANCE: Final = 100
+"""Identities, resources and containers, each; and warnings of a target."""
+_SURELY_SHORT: Final = 255
+"""Characters that are never more than 1 KiB of UTF-8."""
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 2199
+"""Times within these years stay valid whatever period is added to them."""
+_Instances: TypeAlias = tuple[Instance, ...]
+
+
+class WrongAnswer(ValueError):
+    """An answer is not what the contract says. The message names the field, what came and what was expected."""
+
+
+class StateCheck:
+    """Checks the states of one connection. An instance that is as it was the last time is not checked again."""
+
+    def __init__(self) -> None:
+        self._known: dict[TargetRef, tuple[_Instances, _Instances]] = {}
+        """Target -> its last instances as they came, and as they were let in."""
+
+    def __call__(self, target: TargetRef, answer: object) -> TargetState:
+        """The state, with its texts made plain and its times in UTC. Raises WrongAnswer."""
+        if type(answer) is not TargetState:
+            _refuse("the answer", answer, "a TargetState or a TargetError")
+        revision, warnings = answer.revision, answer.warnings
+        if revision is not None and (type(revision) is not str or len(revision) > _SURELY_SHORT):
+            _refuse("revision", revision, f"None or a text of at most {_SURELY_SHORT} characters")
+        if type(warnings) is not tuple or len(warnings) > MOST_OF_AN_INSTANCE:
+            _refuse("warnings", warnings, f"a tuple of at most {MOST_OF_AN_INSTANCE} texts")
+        return TargetState(
+            _whole("replicas", answer.replicas, MAX_SIZE),
+            _whole("status_replicas", answer.status_replicas, MAX_SIZE),
+            self._instances(target, answer.instances),
+            _limits(answer.limits),
+            _hold(answer.hold),
+            revision,
+            tuple([_text("warnings", warning) for warning in warnings]),
+        )
+
+    def _instances(self, target: TargetRef, found: object) -> _Instances:
+        """Checked ones, each with a name of its own; one that is equal to an earlier one is that earlier one."""
+        if type(found) is not tuple or len(found) > MOST_INSTANCES:
+            _refuse("instances", found, f"a tuple of at most {MOST_INSTANCES} Instances")
+        came, checked = self._known.get(target, ((), ()))
+        if found == came:
+            return checked
+        before = {one.name: (one, right) for one, right in zip(came, checked, strict=True)}
+        pairs = [_pair(place, one, before) for place, one in enumerate(found)]
+        right = tuple([each for _, each in pairs])
+        if len({one.name for one in right}) < len(right):
+            ((name, times),) = Counter([one.name for one in right]).most_common(1)
+            raise WrongAnswer(f"instances has {times} of the name {name!r}, expected a name of its own for each")
+        self._known[target] = tuple([one for one, _ in pairs]), right
+        return right
+
+
+def checked_outcome(answer: object) -> ScaleOutcome:
+    """What `scale` returned, with its texts made plain. Raises WrongAnswer."""
+    kind = type(answer)
+    if isinstance(answer, Written) and kind is Written:
+        return Written(_whole("Written.size", answer.size, MAX_SIZE))
+    if isinstance(answer, Held) and kind is Held:
+        return Held(_hold_reason("Held.hold", answer.hold))
+    if isinstance(answer, Conflict) and kind is Conflict:
+        return Conflict(_text("Conflict.message", answer.message))
+    if isinstance(answer, Unchanged) and kind is Unchanged:
+        return answer
+    return _refuse("the answer", answer, "Written, Unchanged, Held or Conflict")
+
+
+def checked_error(error: TargetError) -> TargetError:
+    """The error as one of our own classes: one of an adapter's may do anything when it is asked for its message.
+
+    Without what it holds on to: it is kept, and a frame of its traceback may hold a whole answer.
+    """
+    if type(error).__module__ == TargetError.__module__:
+        return bare(error)
+    own = next(kind for kind in type(error).__mro__ if kind.__module__ == TargetError.__module__)
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - foreign code
+        message = f"{type(error).__name__}, which has no message; report it to the adapter's author"
+    plain_error: TargetError = own(message)
+    return plain_error
+
+
+def _pair(place: int, one: object, before: Mapping[str, tuple[Instance, Instance]]) -> tuple[Instance, Instance]:
+    """The instance as it came, and as it is let in."""
+    if type(one) is not Instance:
+        _refuse(f"instances[{place}]", one, "an Instance")
+    known = before.get(one.name) if type(one.name) is str else None
+    if known is not None and (known[0] is one or known[0] == one):
+        return known
+    try:
+        return one, _instance(one)
+    except WrongAnswer as error:
+        raise WrongAnswer(f"instances[{place}].{error}") from None
+
+
+def _instance(one: Instance) -> Instance:
+    if type(one.name) is not str or not one.name or plain(one.name) != one.name:
+        _refuse("name", one.name, "a printable text of at most 1 KiB")  # not made plain: a victim is called by it
+    if type(one.phase) is not Phase:
+        _refuse("phase", one.phase, "a Phase")
+    if one.ready is not None and type(one.ready) is not bool:
+        _refuse("ready", one.ready, "True, False or None")
+    if type(one.deleting) is not bool:
+        _refuse("deleting", one.deleting, "True or False")
+    if type(one.weight) is not int or not 1 <= one.weight <= MAX_SIZE:
+        _refuse("weight", one.weight, f"a whole number from 1 to {MAX_SIZE}")
+    if type(one.identities) is not frozenset or len(one.identities) > MOST_OF_AN_INSTANCE:
+        _refuse("identities", one.identities, f"a frozenset of at most {MOST_OF_AN_INSTANCE} texts")
+    identities = one.identities
+    for identity in identities:
+        if _text("identities", identity) is not identity:
+            identities = frozenset([_text("identities", each) for each in one.identities])
+            break
+    turned, started = _time("ready_transition", one.ready_transition), _time("started_at", one.started_at)
+    requests = _requests("requests", one.requests)
+    containers = _container_requests("container_requests", one.container_requests)
+    detail = _text("detail", one.detail)
+    if (
+        turned is one.ready_transition
+        and started is one.started_at
+        and identities is one.identities
+        and requests is one.requests
+        and containers is one.container_requests
+        and detail is one.detail
+    ):
+        return one  # most are like this, and there may be very many
+    return replace(
+        one,
+        ready_transition=turned,
+        started_at=started,
+        identities=identities,
+        requests=requests,
+        container_requests=containers,
+        detail=detail,
+    )
+
+
+def _requests(field: str, requests: object) -> Mapping[str, int]:
+    if type(requests) is dict and not requests:
+        return requests
+    checked = {
+        _text(field, resource): _whole(f"{field}[{_shown(resource)}]", milli, MAX_MILLI)
+        for resource, milli in _items(field, requests)
+    }
+    return requests if type(requests) is dict and checked == requests else checked
+
+
+def _container_requests(field: str, requests: object) -> Mapping[str, Mapping[str, int]]:
+    if type(requests) is dict and not requests:
+        return requests
+    checked = {_text(field, name): _requests(f"{field}[{_shown(name)}]", own) for name, own in _items(field, requests)}
+    return requests if type(requests) is dict and checked == requests else checked
+
+
+def _items(field: str, mapping: object) -> Iterator[tuple[object, object]]:
+    if not isinstance(mapping, Mapping) or len(mapping) > MOST_OF_AN_INSTANCE:
+        _refuse(field, mapping, f"a mapping of at most {MOST_OF_AN_INSTANCE} entries")
+    return iter(mapping.items())
+
+
+def _limits(limits: object) -> Limits:
+    if type(limits) is not Limits:
+        _refuse("limits", limits, "Limits")
+    maximum = None if limits.maximum is None else _whole("limits.maximum", limits.maximum, MAX_SIZE)
+    return Limits(_whole("limits.minimum", limits.minimum, MAX_SIZE), maximum, _text("limits.source", limits.source))
+
+
+def _hold(hold: object) -> Hold:
+    if type(hold) is not Hold:
+        _refuse("hold", hold, "a Hold")
+    out, into = hold.scale_out, hold.scale_in
+    return Hold(
+        None if out is None else _hold_reason("hold.scale_out", out),
+        None if into is None else _hold_reason("hold.scale_in", into),
+    )
+
+
+def _hold_reason(field: str, reason: object) -> HoldReason:
+    if type(reason) is not HoldReason:
+        _refuse(field, reason, "a HoldReason")
+    return HoldReason(_text(f"{field}.reason", reason.reason), _text(f"{field}.message", reason.message))
+
+
+def _text(field: str, value: object) -> str:
+    if type(value) is not str:
+        _refuse(field, value, "a text" if field.endswith(("detail", "message", "reason", "source")) else "texts")
+    return value if len(value) <= _SURELY_SHORT and value.isprintable() else plain(value)
+
+
+def _whole(field: str, value: object, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        _refuse(field, value, f"a whole number from 0 to {most}")
+    return value
+
+
+def _time(field: str, value: object) -> datetime | None:
+    if value is None or (type(value) is datetime and value.tzinfo is UTC and _FIRST_YEAR <= value.year <= _LAST_YEAR):
+        return value
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        _refuse(field, value, "an aware datetime in UTC, or None")
+    if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        _refuse(field, value, f"a time in the years {_FIRST_YEAR} to {_LAST_YEAR}, or None where it is unknown")
+    return datetime.fromtimestamp(value.timestamp(), UTC)
+
+
+def _refuse(field: str, value: object, expected: str) -> Never:
+    raise WrongAnswer(f"{field} is {_shown(value)}, expected {expected}")
+
+
+def _shown(value: object) -> str:
+    """A simple value itself, of another its type: foreign code may write anything, or nothing, when it is shown."""
+    if type(value) is str:
+        return plain(repr(value[:_SURELY_SHORT]), 100)
+    if type(value) is int and value.bit_length() > 64:
+        return f"a whole number of {value.bit_length()} bits"
+    if type(value) in (bool, int, float, datetime, type(None)):
+        return repr(value)
+    size = f" of {len(value)}" if type(value) in (tuple, list, frozenset, set, dict) else ""  # type: ignore[arg-type]  # each has a length
+    return f"of the type {type(value).__name__}{size}"

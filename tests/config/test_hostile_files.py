@@ -1,0 +1,78 @@
+"""A file made to take long, or to fill the screen: `check` runs in hooks and editors, on what somebody pushed."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import app
+from autoscaler.cli.output import MOST_PROBLEMS
+from autoscaler.config.promql import MAX_OPERATORS
+
+pytestmark = pytest.mark.slow
+
+_SECONDS: Final = 10.0
+"""Of our own processor. Each file takes minutes without its bound."""
+_POOL: Final = "{adapter: local, name: p}"
+_WIDE: Final = r"\\w"
+
+
+def scalers(count: int, query: str, ref: str = _POOL) -> str:
+    """So many autoscalers; `#` in the query and the target is the number of each."""
+    target = "{type: AverageValue, averageValue: 1}"
+    body = f"{{type: Pods, pods: {{metric: {{name: m}}, query: {{{query}}}, target: {target}}}}}"
+    line = f"- {{name: a#, scaleTargetRef: {ref}, maxReplicas: 2, metrics: [{body}]}}\n"
+    return "autoscalers:\n" + "".join(line.replace("#", str(number)) for number in range(count))
+
+
+def queries(count: int, keys: str) -> str:
+    """So many shared queries; `#` is the number of each."""
+    return "queries:\n" + "".join(f" q{number}: {{{keys}}}\n".replace("#", str(number)) for number in range(count))
+
+
+def pools(names: Iterable[str]) -> str:
+    return (
+        f"adapters: {{local: {{type: process, pools: {{{', '.join(f'{name}: {{command: x}}' for name in names)}}}}}}}\n"
+    )
+
+
+_ONE: Final = pools(["p"])
+_NONE: Final = "autoscalers: []\n"
+FILES: Final = {
+    "16 KB each": _ONE + _NONE + queries(900, f"expr: 'm#{'+a' * 8000}'"),
+    "as many operators as may be": _ONE + _NONE + queries(2000, f"expr: 'm#{'+a' * MAX_OPERATORS}'"),
+    "nested": _ONE + _NONE + queries(20_000, f"expr: '{'(' * 99}m#{')' * 99}'"),
+    "wide regular expressions": _ONE + _NONE + queries(20_000, f"""expr: 'x{{a=~"#{_WIDE}{{90}}"}}'"""),
+    "many regular expressions": _ONE + _NONE + queries(20_000, f"""expr: 'x{{a=~"#{_WIDE * 20}"}}'"""),
+    "long texts": _ONE + _NONE + queries(250, f"""expr: 'x{{a="{"y" * 60_000}#"}}'"""),
+    "a text without end": _ONE + _NONE + queries(10, "expr: '#+\"" + r"\"" * 30_000 + "'"),
+    "a long one, used often": _ONE + scalers(5000, "ref: q0, maxAge: 1m") + queries(1, f"expr: 'a{'+a' * 400}'"),
+    "unknown keys": _ONE + _NONE + queries(10_000, "expr: up, exprr: x"),
+    "unknown keys of a thousand letters": _ONE + _NONE + queries(10_000, f"expr: up, {'k' * 1000}#: x"),
+    "a key of a megabyte": _ONE + _NONE + queries(1, f"expr: up, ? {'k' * 2**20} : x"),
+    "unknown queries among many": _ONE + scalers(4000, "ref: x#") + queries(4000, "expr: up"),
+    "unknown adapters": _ONE + scalers(10_000, "expr: up", "{adapter: locall, name: p}"),
+    "unknown pools among many": pools(f"p{n}" for n in range(4000))
+    + scalers(4000, "expr: up", "{adapter: local, name: x#}"),
+    "names of a megabyte": _ONE + scalers(1, "expr: up", f"{{adapter: {'x' * 2**20}, name: {'y' * 2**20}}}"),
+    "one target": _ONE + scalers(10_000, "expr: up"),
+}  # fmt: skip - a line a file
+
+
+@pytest.mark.parametrize("text", FILES.values(), ids=FILES.keys())
+def test_check_ends_in_seconds_with_what_somebody_can_read(tmp_path: Path, text: str) -> None:
+    """A single expression of 40 KB took 11 s."""
+    file = tmp_path / "hostile.yaml"
+    file.write_text(text)
+    started = time.process_time()
+    result = CliRunner().invoke(app, ["check", str(file)])
+    took = time.process_time() - started
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    lines = result.stdout.splitlines()
+    assert took < _SECONDS
+    assert len(lines) <= MOST_PROBLEMS + 1
+    assert sum(map(len, lines)) < 2**20
+    assert ("more; correct these first" in lines[-1]) == (len(lines) > MOST_PROBLEMS)

@@ -1,0 +1,83 @@
+"""What is asked as it is written, and the reason that is printed."""
+
+import pytest
+
+from autoscaler.observe.planner import Limits
+from tests.observe.planner.build import ask, each, merged, only, plan, reason
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("absent(a{g=$})", "absent() is not one of the functions that can be merged"),
+        ("absent_over_time(a{g=$}[5m])", "absent_over_time() is not one of the functions that can be merged"),
+        ("scalar(a{g=$})", "scalar() is not one of the functions that can be merged"),
+        ("sort(a{g=$})", "sort() is not one of the functions that can be merged"),
+        ("topk(3, a{g=$})", "topk() is not one of the aggregations that can be merged"),
+        ('count_values("v", a{g=$})', "count_values() is not one of the aggregations that can be merged"),
+        ("clamp_min(a, scalar(b{g=$}))", "scalar() is not one of the functions that can be merged"),
+        ("a{g=$} / b", "one side of `/` is the same for all"),
+        ('a{g=$} / on() b{g="total"}', "one side of `/` is the same for all"),
+        ("a{g=$} / sum(b{g=$})", "only one side of `/` has g"),
+        ("a{g=$} or sum(b{g=$})", "only one side of `or` has g"),
+        ("a{g=$} or ignoring(g) sum(b{g=$})", "only one side of `or` has g"),
+        ("a{g=$} / on(g) sum(b{g=$})", "only one side of `/` has g"),
+        ("a{g=$} / on(h) b{h=$}", "the sides of `/` differ in different labels"),
+        ("a{g=$} * on(i) group_left(g) b{g=$}", "the grouping of `*` takes over a label in which they differ"),
+        ("histogram_quantile(0.9, a{le=$})", "histogram_quantile() looks at all values of le, in which they differ"),
+        ('label_replace(a{g=$}, "g", "x", "i", "(.*)")', "label_replace() sets g, in which they differ"),
+        ('label_replace(sum(a{g=$}), "h", "x", "g", "(.*)")', "label_replace() reads a label that is not there"),
+        ('label_join(sum(a{g=$}), "h", "-", "i", "g")', "label_join() reads a label that is not there"),
+        ("{__name__=$}", "they differ in the name of the metric"),
+        ("sum by (i) (a{g=$}) or vector(0)", "`or vector(…)` stands beside samples with labels"),
+        ("a{g=$} or vector(0)", "`or vector(…)` stands beside samples with labels"),
+        ("vector(0) or sum(a{g=$})", "one side of `or` is the same for all"),
+        ("sum(sum(a{g=$}) or vector(0))", "`or vector(…)` stands inside of sum()"),
+        ("max_over_time((sum(a{g=$}) or vector(0))[5m:1m])", "`or vector(…)` stands inside of a subquery"),
+        ("(sum(a{g=$}) or vector(0)) / sum(b{g=$})", "`or vector(…)` stands inside of `/`"),
+        ("(sum(a{g=$}) or vector(0)) < 5", "`<` may leave nothing of a sample that stands before `or vector(…)`"),
+        ("a{g=$,'h'='x'}", "it has a label in quotes, or a comment inside of a matcher"),
+        ("a{g=$,h # one\n='x'}", "it has a label in quotes, or a comment inside of a matcher"),
+        ("a{g=$", "its syntax is not known here"),
+        ("a{g=$}" + "+1" * 900, "it nests too deeply"),
+        ("+".join(["a{g=$}"] * 1100), "it has more than 2000 characters outside of its matchers"),
+    ],
+)
+def test_a_shape_that_is_not_proven_runs_as_written(template: str, expected: str) -> None:
+    assert reason(template) == expected
+
+
+@pytest.mark.parametrize("text", [r'a{g="\x41"}', r'a{g="\n"}', "a{g=`\n`}", 'a{g="\ufffd"}', r"a{g='\"'}"])
+def test_a_value_that_is_not_read_leaves_its_question_as_it_is(text: str) -> None:
+    queries = plan([ask(text), *each("a{g=$}", "x", "y")]).queries
+    assert [(query.expr, query.reason) for query in queries] == [
+        (text, "a value in it has a control character or an escape other than of a quote or a backslash"),
+        ('a{g=~"x|y"}', ""),
+    ]
+
+
+@pytest.mark.parametrize("text", ["a", 'a{g=~"x"}', 'sum by (g) (a{h!="x"})', '"g" # g="x"'])
+def test_what_is_written_for_all_is_asked_as_it_is(text: str) -> None:
+    assert only(plan([ask(text)])).reason == "it has no equality matcher"
+
+
+def test_an_empty_value_is_asked_alone() -> None:
+    """It finds the series without the label, which an alternation would have to be told apart from."""
+    queries = plan(each("a{g=$}", "x", "", "y")).queries
+    assert [query.expr for query in queries] == ['a{g=""}', 'a{g=~"x|y"}']
+    assert queries[0].reason == "its value is empty, which stands for series without the label"
+
+
+def test_an_empty_value_that_all_have_is_no_obstacle() -> None:
+    assert merged('a{container="",g=$}') == 'a{container="",g=~"api|web"}'
+
+
+def test_what_nothing_is_like_is_asked_as_it_is() -> None:
+    queries = plan([ask('a{g="x"}'), ask('b{g="x"}')]).queries
+    assert [query.expr for query in queries] == ['a{g="x"}', 'b{g="x"}']
+    assert {query.reason for query in queries} == {"no other question is written like it"}
+
+
+def test_what_would_be_too_long_is_asked_as_it_is() -> None:
+    query, long = plan(each("a{g=$}", "x", "y", "z" * 100), Limits(text_bytes=50)).queries
+    assert (query.expr, long.reason) == ('a{g=~"x|y"}', "merged, it would be too long")

@@ -1,0 +1,99 @@
+"""Which queries follow one that was refused."""
+
+import random
+
+import pytest
+
+from autoscaler.observe.planner import Bisection, Outcome, bisect, refused
+from tests.observe.planner.build import each, only, plan
+from tests.observe.planner.searching import fleet, questions, search
+
+
+def test_the_one_at_fault_is_found_and_the_others_are_answered() -> None:
+    query = fleet(250)
+    culprit = list(query.questions)[77]
+    state, asked = search(query, {culprit})
+    assert questions(state.culprits) == {culprit}
+    assert questions(state.answered) == set(query.questions) - {culprit}
+    assert not state.lost
+    assert len(asked) <= 16
+
+
+def test_a_single_one_is_asked_as_it_is_written() -> None:
+    query = fleet(2)
+    assert search(query, {next(query.questions)})[1] == ['a{g="v000"}', 'a{g="v001"}']
+
+
+def test_one_that_has_no_halves_is_its_own_culprit() -> None:
+    query = only(plan(each("a{g=$}", "x")))
+    assert bisect(query) == Bisection((), 40, culprits=(query,))
+
+
+def test_nobody_is_at_fault_when_both_halves_are_answered() -> None:
+    """A pattern that the server finds too complex, say."""
+    query = fleet(8)
+    state, asked = search(query, frozenset())
+    assert (len(asked), state.culprits, state.lost) == (2, (), ())
+
+
+def test_the_budget_bounds_the_queries_and_the_unasked_get_no_answer() -> None:
+    query = fleet(64)
+    state, asked = search(query, set(query.questions), budget=10)
+    assert len(asked) == 10
+    assert questions(state.culprits) == set(list(query.questions)[: len(state.culprits)])
+    assert state.culprits
+    assert questions(state.culprits) | questions(state.lost) == set(query.questions)
+
+
+def test_without_a_budget_nothing_is_asked() -> None:
+    assert bisect(fleet(4), budget=0).next is None
+
+
+def test_the_deadline_ends_it() -> None:
+    state = bisect(fleet(4)).after(Outcome.ANSWERED).stopped()
+    assert state.next is None
+    assert (len(questions(state.answered)), len(questions(state.lost))) == (2, 2)
+
+
+def test_a_server_that_fails_is_not_asked_again() -> None:
+    """Not for the other half either."""
+    query = fleet(8)
+    state = bisect(query).after(Outcome.FAILED)
+    assert state.next is None
+    assert questions(state.lost) == set(query.questions)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_member_ends_up_in_one_place(seed: int) -> None:
+    chance = random.Random(seed)
+    query = fleet(chance.randint(2, 250))
+    state = bisect(query, chance.randint(0, 30))
+    while state.next:
+        state = state.after(chance.choice([Outcome.ANSWERED, Outcome.REFUSED, Outcome.REFUSED, Outcome.FAILED]))
+    ends = [
+        question
+        for group in (state.answered, state.culprits, state.lost)
+        for each in group
+        for question in each.questions
+    ]
+    assert sorted(ends) == sorted(query.questions)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "error", "expected"),
+    [
+        (422, "execution", "found duplicate series for the match group {} on the left hand-side", Outcome.REFUSED),
+        (400, "bad_data", "1:5: parse error: unexpected end of input", Outcome.REFUSED),
+        (422, "422", "cannot execute query: duplicate time series", Outcome.REFUSED),
+        (422, "execution", "query processing would load too many samples into memory", Outcome.FAILED),
+        (422, "execution", "the query exceeded the maximum number of series", Outcome.FAILED),
+        (422, "execution", 'found duplicate series for the match group {asg="too many \\"limit"}', Outcome.REFUSED),
+        (422, "422", "cannot select more than -search.maxSamplesPerQuery=1000", Outcome.FAILED),
+        (503, "timeout", "query timed out in query execution", Outcome.FAILED),
+        (503, "execution", "anything", Outcome.FAILED),
+        (429, "too_many_requests", "slow down", Outcome.FAILED),
+        (401, "unauthorized", "who are you", Outcome.FAILED),
+    ],
+)
+def test_only_an_error_of_the_expression_is_searched_for(status: int, kind: str, error: str, expected: Outcome) -> None:
+    assert refused(status, kind, error) is expected

@@ -1,0 +1,67 @@
+"""What nobody expected costs its own autoscaler, and nobody else's reading."""
+
+from typing import Any
+
+import pytest
+
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.model import MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
+from autoscaler.observe import Connection, Observer, observer, readiness
+from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, metric, scaler, state
+from tests.servers.ports import free_port
+
+OTHER = TargetRef("fleet", "api")
+HURT = scaler(metric(MetricType.EXTERNAL, "odd"), metric(MetricType.EXTERNAL, "sound"), name="hurt")
+FINE = scaler(metric(MetricType.EXTERNAL, "sound"), name="fine", target=OTHER, victims=VictimRule(VictimOrder.OLDEST))
+
+
+def look(log: Log | None = None) -> Any:
+    """Both, over a Prometheus that is not there: what is asked of it does not matter here."""
+    adapter = FakeAdapter({TARGET: state(instance("a")), OTHER: state(instance("b"))})
+    log = log or Log()
+    sources = {"default": PrometheusSource(f"http://127.0.0.1:{free_port()}")}
+    seen = Observer(sources, {"fleet": Connection("fleet", adapter, CLOCK, log)}, CLOCK, log)
+    try:
+        return seen.observe((HURT, FINE), call(5)).observations
+    finally:
+        seen.close()
+
+
+def test_a_reading_that_raises_is_an_error_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that no code here was written for; HPA's rule for failed metrics then applies."""
+
+    def read(spec: Any, *_: Any) -> Any:
+        if spec.query.expr == "sound":
+            return ValueReading((1000,))
+        raise KeyError("hunter2")
+
+    monkeypatch.setattr(observer, "read", read)
+    seen = look()
+    failed, sound = seen["hurt"].readings
+    assert isinstance(failed, MetricError)
+    assert "KeyError at " in str(failed)
+    assert "please report it" in str(failed)
+    assert "hunter2" not in str(failed)
+    assert sound == ValueReading((1000,))
+    assert seen["fine"].readings == (ValueReading((1000,)),)
+
+
+def test_instances_that_cannot_be_completed_are_an_error_of_their_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    def normalise(known: Any, instances: Any, now: Any) -> Any:
+        return readiness.normalise(known, instances, now) if instances[0].name == "b" else 1 // 0
+
+    monkeypatch.setattr(observer, "normalise", normalise)
+    seen = look()
+    assert isinstance(seen["hurt"].target, TargetUnavailable)
+    assert "fleet/web: its instances could not be read: ZeroDivisionError at" in str(seen["hurt"].target)
+    assert [each.name for each in seen["fine"].target.instances] == ["b"]
+
+
+def test_victims_that_cannot_be_ranked_are_left_to_the_back_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observer, "rank", lambda *_: 1 // 0)
+    log = Log()
+    assert look(log)["fine"].victims == ()
+    (keys,) = [keys for _, event, keys in log.lines if event == "victims_not_ranked"]
+    assert keys["autoscaler"] == "fine"
+    assert "ZeroDivisionError" in keys["error"]

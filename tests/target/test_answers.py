@@ -1,0 +1,171 @@
+"""Adapters are foreign code: what they answer is held to the contract where it comes in."""
+
+from collections import UserDict
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from autoscaler.errors import TargetError, TargetForbidden
+from autoscaler.model import MAX_SIZE, Hold, HoldReason, Instance, Limits, Phase, TargetRef, TargetState
+from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
+
+WEB = TargetRef("fleet", "web")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MEMBER = Instance("a", Phase.RUNNING, True, NOW, NOW, identities=frozenset({"a", "10.0.0.1:80"}))
+STATE = TargetState(1, 1, (MEMBER,))
+TOLD = HoldReason("Rollout", "v2")
+
+
+def check(answer: Any) -> TargetState:
+    return StateCheck()(WEB, answer)
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "nothing": (None, "the answer is None, expected a TargetState or a TargetError"),
+    "another type": ("up", "the answer is 'up', expected a TargetState"),
+    "replicas": (replace(STATE, replicas="3"), "replicas is '3', expected a whole number from 0 to 2147483647"),  # type: ignore[arg-type]  # wrong
+    "truth as replicas": (replace(STATE, replicas=True), "replicas is True"),
+    "a fraction": (replace(STATE, status_replicas=1.0), "status_replicas is 1.0"),  # type: ignore[arg-type]  # wrong
+    "below 0": (replace(STATE, replicas=-1), "replicas is -1"),
+    "beyond int32": (replace(STATE, replicas=MAX_SIZE + 1), "replicas is 2147483648"),
+    "digits without end": (replace(STATE, replicas=10**5000), "replicas is a whole number of 16610 bits"),
+    "a list": (replace(STATE, instances=[MEMBER]), "instances is of the type list of 1, expected a tuple"),  # type: ignore[arg-type]  # wrong
+    "too many": (replace(STATE, instances=(MEMBER,) * 100_001), "instances is of the type tuple of 100001"),
+    "twice": (replace(STATE, instances=(MEMBER, replace(MEMBER, weight=2))), "instances has 2 of the name 'a'"),
+    "limits": (replace(STATE, limits=None), "limits is None, expected Limits"),  # type: ignore[arg-type]  # wrong
+    "a limit": (replace(STATE, limits=Limits(0, "5")), "limits.maximum is '5'"),  # type: ignore[arg-type]  # wrong
+    "a source": (replace(STATE, limits=Limits(source=None)), "limits.source is None"),  # type: ignore[arg-type]  # wrong
+    "hold": (replace(STATE, hold=TOLD), "hold is of the type HoldReason, expected a Hold"),  # type: ignore[arg-type]  # wrong
+    "a hold": (replace(STATE, hold=Hold("wait")), "hold.scale_out is 'wait', expected a HoldReason"),  # type: ignore[arg-type]  # wrong
+    "a hold's reason": (replace(STATE, hold=Hold(None, HoldReason(7, ""))), "hold.scale_in.reason is 7"),  # type: ignore[arg-type]  # wrong
+    "revision": (replace(STATE, revision=7), "revision is 7, expected None or a text"),  # type: ignore[arg-type]  # wrong
+    "a long revision": (replace(STATE, revision="x" * 256), "revision is 'xxx"),
+    "warnings": (replace(STATE, warnings="careful"), "warnings is 'careful', expected a tuple"),  # type: ignore[arg-type]  # wrong
+    "a warning": (replace(STATE, warnings=(None,)), "warnings is None, expected texts"),  # type: ignore[arg-type]  # wrong
+    "too many warnings": (replace(STATE, warnings=("",) * 101), "warnings is of the type tuple of 101"),
+}
+
+
+@pytest.mark.parametrize(("answer", "said"), WRONG.values(), ids=WRONG)
+def test_a_wrong_state_is_refused_with_its_field_and_what_came(answer: Any, said: str) -> None:
+    """The adapter's author must be able to find it from the message alone."""
+    with pytest.raises(WrongAnswer) as caught:
+        check(answer)
+    assert said in str(caught.value)
+
+
+MEMBERS: dict[str, tuple[dict[str, Any], str]] = {
+    "no name": ({"name": None}, "name is None, expected a printable text of at most 1 KiB"),
+    "an empty name": ({"name": ""}, "name is ''"),
+    "a name that steers a terminal": ({"name": "\x1b[2J"}, r"name is '\x1b[2J'"),
+    "a long name": ({"name": "x" * 1025}, "name is 'xxx"),
+    "a phase in words": ({"phase": "Running"}, "phase is 'Running', expected a Phase"),
+    "ready in words": ({"ready": "yes"}, "ready is 'yes', expected True, False or None"),
+    "ready as a number": ({"ready": 1}, "ready is 1"),
+    "deleting": ({"deleting": None}, "deleting is None, expected True or False"),
+    "no weight": ({"weight": 0}, "weight is 0, expected a whole number from 1 to 2147483647"),
+    "half a weight": ({"weight": 0.5}, "weight is 0.5"),
+    "an identity that is None": ({"identities": frozenset({"a", None})}, "identities is None, expected texts"),
+    "a list of identities": ({"identities": ["a"]}, "identities is of the type list of 1"),
+    "one text as identities": ({"identities": "web-1"}, "identities is 'web-1', expected a frozenset"),
+    "too many identities": ({"identities": frozenset(map(str, range(101)))}, "identities is of the type frozenset of"),
+    "seconds": ({"started_at": 1_700_000_000}, "started_at is 1700000000, expected an aware datetime in UTC, or None"),
+    "a time without a zone": ({"started_at": NOW.replace(tzinfo=None)}, "started_at is datetime.datetime(2026"),
+    "Go's zero time": ({"ready_transition": NOW.replace(year=1)}, "expected a time in the years 1970 to 2199, or None"),
+    "the end of time": ({"started_at": datetime.max.replace(tzinfo=UTC)}, "started_at is datetime.datetime(9999"),
+    "requests": ({"requests": None}, "requests is None, expected a mapping"),
+    "a request in words": ({"requests": {"cpu": "500m"}}, "requests['cpu'] is '500m'"),
+    "a request below 0": ({"requests": {"cpu": -1}}, "requests['cpu'] is -1"),
+    "a request beyond 63 bits": ({"requests": {"cpu": 2**63}}, "requests['cpu'] is 9223372036854775808"),
+    "a resource": ({"requests": {None: 1}}, "requests is None, expected texts"),
+    "containers": ({"container_requests": {"app": 5}}, "container_requests['app'] is 5, expected a mapping"),
+    "a container's": ({"container_requests": {"app": {"cpu": None}}}, "container_requests['app']['cpu'] is None"),
+    "detail": ({"detail": None}, "detail is None, expected a text"),
+}
+
+
+@pytest.mark.parametrize(("fields", "said"), MEMBERS.values(), ids=MEMBERS)
+def test_a_wrong_instance_is_refused_with_its_place(fields: dict[str, Any], said: str) -> None:
+    wrong = replace(replace(MEMBER, name="b"), **fields)
+    with pytest.raises(WrongAnswer) as caught:
+        check(replace(STATE, instances=(MEMBER, wrong)))
+    assert str(caught.value).startswith("instances[1].")
+    assert said in str(caught.value)
+
+
+def test_what_is_right_comes_in_as_it_is() -> None:
+    """Of a large fleet nothing is copied."""
+    state = replace(STATE, hold=Hold(TOLD, TOLD), limits=Limits(1, 9, "MinSize"), revision="7", warnings=("careful",))
+    found = check(state)
+    assert found == state
+    assert found.instances[0] is MEMBER
+
+
+def test_texts_are_made_plain_and_short() -> None:
+    """They reach the log, the page and the state."""
+    state = TargetState(
+        1,
+        1,
+        (replace(MEMBER, identities=frozenset({"x" * 5000}), detail="\x1b[31mred"),),
+        Limits(source="a\nb"),
+        Hold(HoldReason("Roll\rout", "\u202ev2"), None),
+        warnings=("w" * 5000,),
+    )
+    found = check(state)
+    (identity,) = found.instances[0].identities
+    assert len(identity.encode()) == len(found.warnings[0].encode()) == 1024
+    assert found.instances[0].detail == r"\x1b[31mred"
+    assert found.limits.source == "a b"
+    assert found.hold == Hold(HoldReason("Roll out", "v2"), None)
+
+
+def test_times_come_in_as_utc() -> None:
+    """A client library may have another word for it, or another zone."""
+    east = replace(MEMBER, started_at=NOW.astimezone(timezone(timedelta(hours=5))))
+    found = check(replace(STATE, instances=(east,))).instances[0].started_at
+    assert (found, found and found.tzinfo) == (NOW, UTC)
+
+
+def test_any_mapping_of_requests_is_taken_and_kept_as_a_plain_one() -> None:
+    """The state can hold that."""
+    requests: Any = UserDict({"cpu": 500})
+    member = replace(MEMBER, requests=requests, container_requests=UserDict({"app": requests}))
+    found = check(replace(STATE, instances=(member,))).instances[0]
+    kept: list[object] = [found.requests, found.container_requests, found.container_requests["app"]]
+    assert [type(each) for each in kept] == [dict] * 3
+
+
+def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> None:
+    """Equal is not the same type: 1 is True, and "Running" is Phase.RUNNING. What was checked stands for it."""
+    checks = StateCheck()
+    other = replace(MEMBER, name="b", detail="new\n")
+    first = checks(WEB, replace(STATE, instances=(MEMBER, other)))
+    odd = replace(MEMBER, ready=1, phase="Running")  # type: ignore[arg-type]  # the oddity under test
+    again = checks(WEB, replace(STATE, instances=(replace(other, weight=3), odd)))
+    assert again.instances[1] is first.instances[0]
+    assert again.instances[0] == replace(other, weight=3, detail="new ")
+    assert checks(WEB, replace(STATE, instances=(odd, replace(other)))).instances == first.instances
+
+
+def test_a_wrong_state_does_not_spoil_what_was_known() -> None:
+    checks = StateCheck()
+    checks(WEB, STATE)
+    with pytest.raises(WrongAnswer):
+        checks(WEB, replace(STATE, instances=(replace(MEMBER, weight=0),)))
+    assert checks(WEB, STATE) == STATE
+
+
+def test_an_error_of_an_adapters_own_comes_in_as_one_of_ours() -> None:
+    """Its message may be anything, and is asked for once."""
+
+    class Own(TargetForbidden):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    found = checked_error(Own("denied"))
+    assert type(found) is TargetForbidden
+    assert "Own, which has no message" in str(found)
+    own = TargetError("ours")
+    assert checked_error(own) is own

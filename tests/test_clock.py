@@ -1,0 +1,76 @@
+"""The machine's clocks."""
+
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from autoscaler import clock as clocks
+from autoscaler.clock import SystemClock
+from autoscaler.moment import Moment
+
+BOOTED = datetime(2026, 5, 4, tzinfo=UTC)
+
+
+def moment(wall: float, elapsed: float, boot: str = "one") -> Moment:
+    """Seconds of both clocks after the machine was started."""
+    return Moment(BOOTED + timedelta(seconds=wall), boot, timedelta(seconds=elapsed))
+
+
+def test_a_moment_is_one_look_at_both_clocks() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    seen = SystemClock().moment()
+    after = time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert before <= seen.elapsed.total_seconds() <= after
+    assert abs(datetime.now(UTC) - seen.now) < timedelta(seconds=5)
+
+
+def test_a_process_that_was_held_between_the_two_looks_looks_again() -> None:
+    """Else it would take the time that it was held for a step of the clock."""
+
+    class Held(SystemClock):
+        looks = 0
+
+        def now(self) -> datetime:
+            self.looks += 1
+            time.sleep(0.15 if self.looks == 1 else 0)
+            return super().now()
+
+    clock = Held()
+    assert clock.moment().booted - SystemClock().moment().booted < timedelta(seconds=0.1)
+    assert clock.looks == 2
+
+
+def test_two_processes_know_that_it_is_the_same_start_of_the_machine() -> None:
+    """The next daemon must know whether it may go on counting."""
+    words = "from autoscaler.clock import SystemClock; print(SystemClock().moment().boot)"
+    other = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True, timeout=30)
+    assert other.stdout.strip() == SystemClock().moment().boot
+
+
+def test_a_unit_that_may_not_read_proc_is_told_by_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ProcSubset=pid hides the file; `%b` is the same id, written without dashes."""
+    known = SystemClock().moment().boot
+    monkeypatch.setattr(clocks, "_BOOT_ID", Path("/nowhere"))
+    monkeypatch.setenv("AUTOSCALER_BOOT_ID", known)
+    assert SystemClock().moment().boot == known
+    monkeypatch.delenv("AUTOSCALER_BOOT_ID")
+    assert SystemClock().moment().boot != SystemClock().moment().boot
+
+
+@pytest.mark.parametrize(
+    ("later", "seconds"),
+    [
+        (moment(15, 15), 15),
+        (moment(3615, 15), 15),
+        (moment(-3585, 15), 15),
+        (moment(100, 5, boot="two"), 100),
+        (moment(-100, 5, boot="two"), 0),
+    ],
+    ids=["nobody set it", "forward", "back", "another start", "another start, an earlier clock"],
+)
+def test_how_long_it_was_does_not_depend_on_who_set_the_clock(later: Moment, seconds: float) -> None:
+    assert later.since(moment(0, 0)).total_seconds() == seconds
