@@ -244,6 +244,8 @@ class Web(Section):
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = settings.WebSettings().listen_address
     """HOST:PORT."""
+    read_only_users: tuple[Text, ...] = ()
+    """Users of --web.config.file who may look at everything and change nothing."""
 
 
 class Victims(Section):

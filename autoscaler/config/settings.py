@@ -72,6 +72,8 @@ class WebSettings:
     """The daemon's own HTTP server."""
 
     listen_address: str = "127.0.0.1:9797"
+    read_only_users: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Name -> line and column where the file says so; whether they are users is for the web configuration to say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Connection:
             case None:
                 return self._checked(targets, future.result())
             case TargetError() as error:
-                return dict.fromkeys(targets, checked_error(error).with_traceback(None))
+                return dict.fromkeys(targets, checked_error(error))
             case error:
                 return dict.fromkeys(targets, self._broke(error))
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Never, TypeAlias
 
-from autoscaler.errors import TargetError
+from autoscaler.errors import TargetError, bare
 from autoscaler.model import (
     MAX_SIZE,
     Conflict,
@@ -103,9 +103,12 @@ def checked_outcome(answer: object) -> ScaleOutcome:
 
 
 def checked_error(error: TargetError) -> TargetError:
-    """The error as one of our own classes: one of an adapter's may do anything when it is asked for its message."""
+    """The error as one of our own classes: one of an adapter's may do anything when it is asked for its message.
+
+    Without what it holds on to: it is kept, and a frame of its traceback may hold a whole answer.
+    """
     if type(error).__module__ == TargetError.__module__:
-        return error
+        return bare(error)
     own = next(kind for kind in type(error).__mro__ if kind.__module__ == TargetError.__module__)
     try:
         message = str(error)

@@ -95,6 +95,7 @@ MISTAKES = {
     "a state without file": (NONE + "state: {url: §'sqlite://'}\n", "state.url", "names no file"),
     "a state whose file is a host": (NONE + "state: {url: §'sqlite://var/state.db'}\n", "state.url", "names no file"),
     "a state of sqlite's own kind of URL": (NONE + "state: {url: §'sqlite:///file:a?mode=memory'}\n", "state.url", "names no file"),
+    "a reader that is a number": (NONE + "web: {readOnlyUsers: [§1]}\n", "web.readOnlyUsers[0]", "expected a text"),
     "an address without host": (NONE + "web: {listenAddress: §':80'}\n", "web.listenAddress", "expected HOST:PORT"),
     "a port too large": (NONE + "web: {listenAddress: §'h:65536'}\n", "web.listenAddress", "expected HOST:PORT"),
     # prometheus

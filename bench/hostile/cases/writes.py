@@ -56,7 +56,7 @@ def _constant_load(day: Day) -> None:
 
 
 def _summary(day: Day, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = day.world.daemon.ask(f"/api/v1/autoscalers/{name}").json()["data"]
+    found: dict[str, Any] = day.world.daemon.ask(f"/api/v1/autoscalers/{name}").json()["data"]["summary"]
     return found
 
 
