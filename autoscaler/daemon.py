@@ -323,3 +323,11 @@ class Daemon:
     def _report(self, batch: Batch) -> None:
         self._reporter.cycle_ended(batch.decisions, batch.broken)
         self._metrics.cycle_ended(batch)
+        self._logger.debug(
+            "cycle_ended",
+            adapter=batch.lane,
+            autoscalers=len(batch.decisions) + len(batch.broken),
+            seconds=round(batch.seconds, 4),
+            observing_seconds=round(batch.observing_seconds, 4),
+            late_seconds=round(batch.late_seconds, 4),
+        )

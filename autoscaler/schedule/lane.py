@@ -108,16 +108,7 @@ class Lane:
             ended = self._clock.monotonic()
             self._ended, self._deadline = ended, None
         if batch is not None:
-            seconds = ended - began
-            self._report(replace(batch, lane=self.name, late_seconds=late, seconds=seconds))
-            self._logger.debug(
-                "cycle_ended",
-                adapter=self.name,
-                autoscalers=len(scalers),
-                seconds=round(seconds, 4),
-                observing_seconds=round(batch.observing_seconds, 4),
-                late_seconds=round(late, 4),
-            )
+            self._report(replace(batch, lane=self.name, late_seconds=late, seconds=ended - began))
 
     def _change_to(self, work: Work) -> None:
         before = self._in_use
