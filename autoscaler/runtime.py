@@ -137,6 +137,12 @@ class _Waiting:
     sources: Mapping[str, PrometheusSource]
 
 
+def _follow(have: _Connected, scalers: Sequence[Autoscaler]) -> None:
+    """These are the connection's autoscalers from now on."""
+    have.ledger.follow(scalers)
+    have.connection.follow({scaler.target for scaler in scalers})
+
+
 class Runtime:
     """What runs. Used from the main thread alone, apart from the lanes."""
 
@@ -343,7 +349,7 @@ class Runtime:
         name = have.lane.name
         observer = Observer(have.sources, {name: have.connection}, self._clock, self._logger, self._metrics)
         ports = _Ports(observer, have.ledger, have.actuator)
-        return Work.of(have.scalers, ports, partial(have.ledger.follow, tuple(have.scalers)), observer.close)
+        return Work.of(have.scalers, ports, partial(_follow, have, tuple(have.scalers)), observer.close)
 
     def _end(self, gone: Sequence[_Connected], *, wait: bool = True) -> None:
         """No further cycle of these; with `wait` running ones are waited for, to their deadlines. Raises Stopping."""

@@ -5,7 +5,7 @@ cannot be recorded. Texts are made printable and short; everything else is as th
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Never, TypeAlias
@@ -70,6 +70,11 @@ class StateCheck:
             revision,
             tuple([_text("warnings", warning) for warning in warnings]),
         )
+
+    def follow(self, targets: Collection[TargetRef]) -> None:
+        """Forget the instances of targets that are not among these."""
+        for target in [target for target in self._known if target not in targets]:
+            del self._known[target]
 
     def _instances(self, target: TargetRef, found: object) -> _Instances:
         """Checked ones, each with a name of its own; one that is equal to an earlier one is that earlier one."""
