@@ -38,7 +38,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
     def __init__(self, source: PrometheusSource, clock: Clock) -> None:
         tls = source.tls or TlsSettings()
         at = Tls(tls.ca_file, tls.cert_file, tls.key_file, tls.server_name, verify=not tls.insecure_skip_verify)
-        session = Session(at, largest=source.max_answer, environment=True, compressed=_compressed(source))
+        session = Session(at, largest=source.max_answer, environment=True, compressed=compressed(source))
         headers = {**source.headers, "Cache-Control": "no-cache"}
         super().__init__(without_login(source.url), headers=headers, session=session)
         session.auth = Credentials(source)
@@ -73,7 +73,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         return result
 
 
-def _compressed(source: PrometheusSource) -> bool:
+def compressed(source: PrometheusSource) -> bool:
     """Whether answers are to be packed: on this machine that costs Prometheus more than all else, and saves nothing."""
     if source.compression is not Compression.AUTO:
         return source.compression is Compression.ON
