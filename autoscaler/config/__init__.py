@@ -4,6 +4,7 @@ from autoscaler.config.loader import load
 from autoscaler.config.settings import (
     AdapterSection,
     BasicAuth,
+    LogSettings,
     PrometheusSource,
     Settings,
     StateSettings,
@@ -14,6 +15,7 @@ from autoscaler.config.settings import (
 __all__ = [
     "AdapterSection",
     "BasicAuth",
+    "LogSettings",
     "PrometheusSource",
     "Settings",
     "StateSettings",

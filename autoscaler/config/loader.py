@@ -66,6 +66,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         sync_period=file.controller.sync_period,
         state=file.state.settings(),
         web=WebSettings(file.web.listen_address),
+        log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
     )
 
