@@ -260,6 +260,17 @@ class Web(Section):
     """Users of --web.config.file who may look at everything and change nothing."""
 
 
+class Log(Section):
+    """What is logged."""
+
+    decisions: Literal["changed", "all"] = "changed"
+    """changed: a line for each change, write and failure, and one every 10 minutes; all: one for each decision."""
+
+    def settings(self) -> settings.LogSettings:
+        """As the daemon takes it."""
+        return settings.LogSettings(every_decision=self.decisions == "all")
+
+
 class Victims(Section):
     """Which instances leave first."""
 
@@ -369,3 +380,5 @@ class File(Section):
     """Where state is kept."""
     web: Web = Web()
     """The daemon's own HTTP server."""
+    log: Log = Log()
+    """What is logged."""

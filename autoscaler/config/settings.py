@@ -83,6 +83,14 @@ class StateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What is logged."""
+
+    every_decision: bool = False
+    """False: those in which something changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class WebSettings:
     """The daemon's own HTTP server."""
 
@@ -103,5 +111,6 @@ class Settings:
     """The controller's; each autoscaler has its own already."""
     state: StateSettings = StateSettings()
     web: WebSettings = WebSettings()
+    log: LogSettings = LogSettings()
     warnings: tuple[Problem, ...] = ()
     """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""

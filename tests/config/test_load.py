@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler import model
-from autoscaler.config import BasicAuth, Compression, PrometheusSource, StateSettings, Tls, WebSettings
+from autoscaler.config import BasicAuth, Compression, LogSettings, PrometheusSource, StateSettings, Tls, WebSettings
 from tests.config.conftest import Load
 
 HEAD = "adapters: {a: {type: groups}}\n"
@@ -321,3 +321,11 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
         (3, 41, "adapters.a.tokenFile"),
     ]
     assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"
+
+
+@pytest.mark.parametrize(
+    ("given", "every"), [("", False), ("log: {decisions: changed}", False), ("log: {decisions: all}", True)]
+)
+def test_which_decisions_are_logged(load_text: Load, given: str, every: bool) -> None:
+    """Only what changed, unless all are wanted."""
+    assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings(every_decision=every)
