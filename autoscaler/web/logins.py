@@ -78,7 +78,8 @@ class Logins:
         login = next(login for login in self._waiting if login.client == client)
         self._waiting.remove(login)
         self.flood.count(client=client)
-        login.user.set_exception(LoginRefused(guessing=self._tokens(client) < 1))
+        if not login.user.done():  # it is, of a client that has left at this moment
+            login.user.set_exception(LoginRefused(guessing=self._tokens(client) < 1))
 
     async def _work(self) -> None:
         while self._waiting:

@@ -151,6 +151,23 @@ def test_a_client_that_is_gone_is_not_hashed_for(queue: Queue) -> None:
     assert "gone" not in queue.hashed
 
 
+def test_room_is_made_of_a_client_that_leaves_at_that_moment(queue: Queue) -> None:
+    """Its login can no more be refused, and that is not the newcomer's error."""
+
+    async def test() -> None:
+        waiting = list(await queue.guess(18))
+        await asyncio.sleep(0.05)
+        oldest = next(task for task in waiting[1:] if not task.done())
+        newest = queue.ask(RIGHT, "192.0.2.1")
+        oldest.cancel()
+        await asyncio.sleep(0.05)
+        assert not newest.done()
+        queue.let_go(20)
+        assert await newest == ANN
+
+    run(test)
+
+
 def test_one_password_is_hashed_once_however_often_it_is_sent(queue: Queue) -> None:
     """A scraper with an old password tries it every few seconds, on several connections."""
 
