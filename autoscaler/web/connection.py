@@ -67,8 +67,8 @@ class Connection(H11Protocol):
         super().__init__(settings, state, {})
         self.client_name = client
         """Whom it counts for."""
-        self.since = 0.0
-        """When the phase was first seen, by `overdue`."""
+        self._since = 0.0
+        """When what is going on was first seen."""
         self._answer_to = self.app
         self.app = self._answer
         self._connected = False
@@ -77,6 +77,8 @@ class Connection(H11Protocol):
         self._on_slow = on_slow
         self._on_end = on_end
         self._seen: tuple[Phase, int] | None = None
+        self._unsent: tuple[Callable[[], int], ...] = ()
+        """What says it, in each layer that holds some back."""
         self._unsent_then = 0
         self._discarded = 0
         """Bytes of a body that arrived after the answer."""
@@ -89,7 +91,7 @@ class Connection(H11Protocol):
     @property
     def unsent(self) -> int:
         """Bytes of answers that the client has not taken."""
-        return self.transport.get_write_buffer_size() if self._connected else 0
+        return sum(size() for size in self._unsent)
 
     @property
     def phase(self) -> Phase:
@@ -109,15 +111,20 @@ class Connection(H11Protocol):
             return Phase.HEADERS
         return Phase.FIRST_BYTE if self.cycle is None else Phase.KEEP_ALIVE
 
+    def since(self, now: float) -> float:
+        """When what is going on began, as far as it was asked for before; both in monotonic seconds."""
+        going_on = self.phase, self._requests
+        if going_on != self._seen:
+            self._seen, self._since, self._unsent_then = going_on, now, self.unsent
+        return self._since
+
     def overdue(self, now: float) -> bool:
         """Whether what is going on has taken too long. To be asked about once a second; `now`: monotonic seconds."""
         phase = self.phase
-        if (phase, self._requests) != self._seen:
-            self._seen, self.since, self._unsent_then = (phase, self._requests), now, self.unsent
-        if now - self.since < DEADLINES.get(phase, float("inf")):
+        if now - self.since(now) < DEADLINES.get(phase, float("inf")):
             return False
         if phase is Phase.SENDING and self._unsent_then - self.unsent >= _LEAST_TAKEN_BYTES:
-            self.since, self._unsent_then = now, self.unsent
+            self._since, self._unsent_then = now, self.unsent
             return False
         return True
 
@@ -125,6 +132,12 @@ class Connection(H11Protocol):
         """Asyncio's: it may speak now."""
         super().connection_made(transport)
         self._connected = True
+        self._unsent = (transport.get_write_buffer_size,)
+        tls = getattr(transport, "_ssl_protocol", None)
+        if (
+            tls is not None
+        ):  # its transport counts what is not encrypted yet, until it is closed; the one below the rest
+            self._unsent = (tls._get_write_buffer_size, tls._transport.get_write_buffer_size)  # noqa: SLF001 - asyncio hides them
 
     def data_received(self, data: bytes) -> None:
         """Asyncio's: requests, or parts of them."""
@@ -160,6 +173,8 @@ class Connection(H11Protocol):
                 await refusal(scope, receive, send)
             else:
                 await self._answer_to(scope, receive, send)
+        if self.unsent:  # with TLS, nobody says so before the next answer
+            self._on_slow()
         if self._answering is answering:  # else the next request, sent ahead, is being answered already
             self._answering = None
 

@@ -163,8 +163,9 @@ class Connections:
     def _bound_unsent(self) -> None:
         """Memory: those go whose clients have not taken their answers for longest, until the rest is within bounds."""
         slow = [each for each in self._open if each.unsent]
+        now = self._clock.monotonic()
         total = sum(each.unsent for each in slow)
-        for each in sorted(slow, key=lambda each: each.since)[:-1]:
+        for each in sorted(slow, key=lambda each: each.since(now))[:-1]:
             if total <= _MOST_UNSENT_BYTES:
                 return
             total -= each.unsent

@@ -22,6 +22,7 @@ from tests.web.test_access import tls
 pytestmark = pytest.mark.slow  # each waits for the server to look, twice a second
 
 PATIENCE_SECONDS = 20.0
+LARGE = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 GET = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -84,6 +85,15 @@ def seen(served: Served, number: int = 1) -> None:
             return
         pause.wait(0.02)
     pytest.fail("the server has not looked")
+
+
+def look(served: Served) -> None:
+    """Have the server look at its connections now."""
+    looked = threading.Event()
+    loop, table = served.server._loop, served.server._server._connections
+    loop.call_soon_threadsafe(table.look)
+    loop.call_soon_threadsafe(looked.set)
+    assert looked.wait(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -177,13 +187,14 @@ def test_a_slow_line_gets_the_whole_answer(daemon: Daemon) -> None:
     """64 KiB in ten seconds are enough."""
     with serving(daemon) as served, client(served, receive_bytes=4096) as slow:
         large_metrics(daemon, 1)
-        slow.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        slow.sendall(LARGE)
         found = b""
         for number in range(4):
             seen(served)
             while len(found) < (number + 1) * 128 * 1024:
                 found += slow.recv(2048)
             daemon.clock.seconds += 9
+            look(served)
         assert len(found + everything(slow)) > 2**20
 
 
@@ -197,12 +208,74 @@ def test_answers_that_are_not_taken_are_bounded_together(daemon: Daemon, monkeyp
     ):
         large_metrics(daemon, 2)
         for each in (first, second):
-            each.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            each.sendall(LARGE)
             assert each.recv(10, socket.MSG_PEEK) == b"HTTP/1.1 2"
             seen(served)
         assert len(everything(second)) > 2 * 2**20
         assert len(everything(first)) < 2**20
         assert served.log.named("connection_flood_began")[0]["cause"] == "answers that are not taken"
+
+
+def test_whoever_has_just_asked_is_not_taken_for_the_slowest(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has looked at it yet, and nobody need: those that hoard answers must not throw out who reads its own."""
+    monkeypatch.setattr(connections, "_MOST_UNSENT_BYTES", 3 * 2**20)
+    with (
+        serving(daemon) as served,
+        client(served, receive_bytes=4096) as newcomer,
+        client(served, receive_bytes=4096) as hoarder,
+    ):
+        large_metrics(daemon, 2)
+        seen(served, 2)  # from before it asks, which says nothing of its answer
+        hoarder.sendall(LARGE)
+        wait_until(lambda: any(each.unsent for each in [*served.server._server._connections._open]))
+        look(served)
+        daemon.clock.seconds += 1
+        newcomer.sendall(LARGE)
+        assert len(everything(newcomer)) > 2 * 2**20
+        assert len(everything(hoarder)) < 2**20
+
+
+def test_with_tls_answers_are_counted_that_wait_encrypted(daemon: Daemon, tmp_path: Path) -> None:
+    """Asyncio encrypts an answer at once, and counts it no more: it would end at the deadline for the next request."""
+    authority = Authority(tmp_path)
+    (tmp_path / "web.yaml").write_text(tls(authority))
+    context = ssl.create_default_context(cafile=str(authority.ca))
+    with (
+        serving(daemon, tmp_path / "web.yaml") as served,
+        client(served, receive_bytes=4096) as opened,
+        context.wrap_socket(opened, server_hostname="localhost") as slow,
+    ):
+        large_metrics(daemon, 2)
+        slow.sendall(LARGE)
+        found = slow.recv(10)
+        assert found == b"HTTP/1.1 2"
+        for number in range(4):
+            seen(served)
+            while len(found) < (number + 1) * 128 * 1024:
+                found += slow.recv(2048)
+            daemon.clock.seconds += 9
+            look(served)
+        assert len(found + everything(slow)) > 2 * 2**20
+
+
+def test_with_tls_answers_that_are_not_taken_are_bounded_together(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_MOST_UNSENT_BYTES", 3 * 2**20)
+    authority = Authority(tmp_path)
+    (tmp_path / "web.yaml").write_text(tls(authority))
+    context = ssl.create_default_context(cafile=str(authority.ca))
+    with ExitStack() as opened:
+        served = opened.enter_context(serving(daemon, tmp_path / "web.yaml"))
+        large_metrics(daemon, 2)
+        for _ in range(2):
+            plain = opened.enter_context(client(served, receive_bytes=4096))
+            slow = opened.enter_context(context.wrap_socket(plain, server_hostname="localhost"))
+            slow.sendall(LARGE)
+            assert slow.recv(10) == b"HTTP/1.1 2"
+        wait_until(lambda: bool(served.log.named("connection_flood_began")))
+        assert served.log.named("connection_flood_began")[0]["cause"] == "answers that are not taken"
+        wait_until(lambda: len(served.server._server._connections._open) == 1)
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -315,7 +388,9 @@ def test_requests_sent_ahead_are_bounded(daemon: Daemon, monkeypatch: pytest.Mon
     with serving(daemon) as served, client(served) as hasty:
         hasty.sendall(b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         hasty.settimeout(1)
-        with pytest.raises(ConnectionError):
+        with pytest.raises(
+            (ConnectionError, TimeoutError)
+        ):  # thrown out, or not read any more: as the first bytes come
             send_for_ever(hasty, GET * 100)
         go_on.set()
 
