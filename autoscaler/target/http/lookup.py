@@ -4,6 +4,7 @@ A look-up cannot be interrupted: one that hangs is left behind in a thread of it
 which all who need that name wait for, and of all names together four.
 """
 
+import errno
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -68,7 +69,11 @@ class LookUps:
             if key in self._under_way:
                 return self._under_way[key]
             future = self._under_way[key] = Future()
-        threading.Thread(target=self._run, args=(key, future), name=f"look-up-{key[0]}", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, args=(key, future), name=f"look-up-{key[0]}", daemon=True).start()
+        except RuntimeError:  # the process may have no more threads: the next to ask tries anew
+            future.set_exception(OSError(errno.EAGAIN, "no thread could be started"))
+            self._end(key)
         return future
 
     def _run(self, key: _Key, future: Future[Sequence[Address]]) -> None:
@@ -77,10 +82,13 @@ class LookUps:
         except BaseException as error:  # noqa: BLE001 - handed to whoever waits, as an executor does
             future.set_exception(error)
         finally:
-            with self._changed:
-                del self._under_way[key]
-                self._given_up.discard(key)
-                self._changed.notify_all()
+            self._end(key)
+
+    def _end(self, key: _Key) -> None:
+        with self._changed:
+            del self._under_way[key]
+            self._given_up.discard(key)
+            self._changed.notify_all()
 
 
 _LOOK_UPS: Final = LookUps()

@@ -141,6 +141,22 @@ def test_who_waits_for_room_is_late_at_the_deadline(resolver: Resolver) -> None:
         resolver.released.set()
 
 
+def test_a_name_is_looked_up_again_after_threads_were_short(
+    session: Session, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process' bound (TasksMax) is met for a moment; the name must not be waited for from then on for ever."""
+    with monkeypatch.context() as short:
+        short.setattr(threading.Thread, "start", no_more_threads)
+        with pytest.raises(Unreachable, match="no thread could be started"):
+            session.get("http://prometheus.test/", timeout=5)
+    with pytest.raises(Unreachable, match="Name or service not known"):
+        session.get("http://prometheus.test/", timeout=5)
+
+
+def no_more_threads(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 def test_an_unknown_name_says_so(session: Session, resolver: Resolver) -> None:
     """In the system's words, with the name."""
     with pytest.raises(Unreachable, match=r"^the address of 'nosuch' was not found: Name or service not known$"):
