@@ -25,7 +25,7 @@ from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_state
 from autoscaler.record import Retention, State, make_folder, state_folder
 from autoscaler.runtime import Runtime
-from autoscaler.schedule import Batch, Stop, Stopping
+from autoscaler.schedule import Batch, NoThread, Stop, Stopping
 
 if TYPE_CHECKING:
     from autoscaler.web import WebConfig, WebServer
@@ -304,7 +304,7 @@ class Daemon:
         try:
             self._stop.unless(self._state.renew)
             self._reporter.state_cut(self._state.archive.cuts())
-        except StateError as failure:
+        except (StateError, NoThread) as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
 
     def _count(self, settings: Settings) -> None:

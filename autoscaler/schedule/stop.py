@@ -19,6 +19,13 @@ class Stopping(AutoscalerError):
         super().__init__("the daemon is stopping; ask the next one")
 
 
+class NoThread(AutoscalerError):
+    """The process has no more threads for now: nothing was begun."""
+
+    def __init__(self) -> None:
+        super().__init__("no thread could be started; raise the limit (TasksMax of systemd, ulimit -u), or try again")
+
+
 class Stop:
     """Asked for by a signal handler, obeyed by the main thread."""
 
@@ -35,7 +42,7 @@ class Stop:
         return self._asked
 
     def unless(self, work: Callable[[], _T]) -> _T:
-        """What `work` returns or raises, unless the process is asked to stop first. Raises Stopping then.
+        """What `work` returns or raises, unless the process is asked to stop first. Raises Stopping then, and NoThread.
 
         For what may take long without a bound of ours: files, databases, foreign code. It runs in a thread of its own,
         which is left behind when nobody waits for it any more. So it must do nothing that harms a process which ends.
@@ -43,7 +50,10 @@ class Stop:
         if self.asked():
             raise Stopping
         future: Future[_T] = Future()
-        threading.Thread(target=_settle, args=(future, work), name="stoppable", daemon=True).start()
+        try:
+            threading.Thread(target=_settle, args=(future, work), name="stoppable", daemon=True).start()
+        except RuntimeError:
+            raise NoThread from None
         while not wait([future], _LOOK_SECONDS).done:
             if self.asked():
                 self._left_behind.append(future)

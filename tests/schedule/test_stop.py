@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from autoscaler.schedule import Stop, Stopping
+from autoscaler.schedule import NoThread, Stop, Stopping
 
 
 def test_what_ends_by_itself_is_as_if_nothing_was_between() -> None:
@@ -35,3 +35,16 @@ def test_nothing_begins_any_more_once_stopping_is_asked_for() -> None:
     with pytest.raises(Stopping):
         stop.unless(lambda: begun.append(1))
     assert begun == []
+
+
+def test_a_process_without_threads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The main thread goes on: what it wanted comes again in a few seconds, or is asked for again."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    stop, begun = Stop(), []
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(NoThread, match="no thread could be started"):
+        stop.unless(lambda: begun.append(1))
+    assert (begun, stop.left_behind()) == ([], False)
