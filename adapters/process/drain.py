@@ -25,6 +25,7 @@ PIPE = ".pipe"
 LOCK = "drain.lock"
 _LOOK_SECONDS = 0.25
 """How soon a new pipe is found; meanwhile it holds 64 KiB."""
+_FRESH_NS = 10**9
 _IDLE_SECONDS = 2.0
 _CHUNK = 2**16
 
@@ -39,7 +40,7 @@ class Drain:
         """File descriptor -> worker's name."""
         self._poll = select.poll()
         self._seen = -1
-        """When the folder last changed, in ns."""
+        """When the folder had last changed as it was read, in ns; -1: it is to be read again."""
 
     def run(self) -> None:
         """Until there has been no pipe for a while, or the folder is gone."""
@@ -58,7 +59,8 @@ class Drain:
         changed = self._folder.stat().st_mtime_ns
         if changed == self._seen:
             return
-        self._seen = changed
+        # such times are some ms apart, so a pipe that comes after this could leave the time of a fresh change as it is
+        self._seen = changed if abs(time.time_ns() - changed) > _FRESH_NS else -1
         known = set(self._names.values())
         for pipe in self._folder.glob(f"*{PIPE}"):
             name = pipe.stem

@@ -131,6 +131,20 @@ def test_a_link_in_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
     assert (folder / "web-1.log").is_symlink()
 
 
+def test_a_pipe_is_found_that_comes_within_the_time_of_an_earlier_change(tmp_path: Path) -> None:
+    """The kernel counts a folder's changes in ms: unread, its worker would stand still after 64 KiB."""
+    reader = drain.Drain(tmp_path, 100)
+    changed = tmp_path.stat().st_mtime_ns
+    reader._find()
+    number = logs.pipe(tmp_path / "web-1.log")
+    os.utime(tmp_path, ns=(changed, changed))
+    os.write(number, b"output")
+    reader._find()
+    logs.Drainer(tmp_path).close()
+    assert (tmp_path / "web-1.log").read_text() == "output"
+    reader.run()
+
+
 def test_a_second_drain_ends_at_once(tmp_path: Path) -> None:
     """Two would each write half of the output."""
     number = os.open(tmp_path / drain.LOCK, os.O_RDWR | os.O_CREAT)
