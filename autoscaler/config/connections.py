@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from autoscaler.config.fields import suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
-from autoscaler.errors import AdapterError
+from autoscaler.errors import AdapterError, named
 from autoscaler.target import AdapterType, installed, load
 
 
@@ -38,10 +38,8 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
             settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
         except ValidationError as error:
             problems.add_validation(error, kind.Settings, loc)
-        except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is the cause we name
-            problems.add(
-                loc, f"adapter {section['type']!r} failed to read it: {type(error).__name__}: {error}; report it"
-            )
+        except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
+            problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
             sections[name] = AdapterSection(section["type"], settings)
     return Connections(kinds, sections)

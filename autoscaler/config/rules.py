@@ -5,6 +5,7 @@ from typing import Any, Final
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
+from autoscaler.errors import named
 from autoscaler.model import TargetRef
 from autoscaler.target import Canonicalizes, ChecksSizes
 
@@ -68,8 +69,8 @@ def _consult_about_size(
         return
     try:
         wrong = kind.size_problem(target, maximum, section.settings)
-    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is the cause we name
-        wrong = f"adapter {section.type!r} failed to check it: {type(error).__name__}: {error}; report it"
+    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
+        wrong = f"adapter {section.type!r} failed to check it: {named(error)}; report it"
     if wrong is not None:
         problems.add(place, wrong)
 
@@ -84,8 +85,8 @@ def _consult(
     try:
         wrong = kind.target_problem(target, section.settings)
         known = kind.canonical(target, section.settings) if isinstance(kind, Canonicalizes) else target
-    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is the cause we name
-        wrong = f"adapter {section.type!r} failed to check it: {type(error).__name__}: {error}; report it"
+    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
+        wrong = f"adapter {section.type!r} failed to check it: {named(error)}; report it"
         known = target
     if wrong is not None:
         key, _, message = wrong.partition(": ")
