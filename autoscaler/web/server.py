@@ -114,8 +114,11 @@ class WebServer:
         if config.tls != self._config.tls or bool(config.users) != bool(self._config.users):
             changed = "tls_server_config changed, or the first user was added or the last one removed"
             self._refuse(config, f"{changed}, which a reload cannot follow; restart the daemon, or change it back")
+        until = time.monotonic() + _START_SECONDS
         try:
-            asyncio.run_coroutine_threadsafe(self._follow(config), self._loop).result(_START_SECONDS)
+            asyncio.run_coroutine_threadsafe(self._follow(config, until), self._loop).result(_START_SECONDS)
+        except TimeoutError:
+            self._refuse(config, f"the HTTP server did not follow it within {_START_SECONDS:g} s; reload again")
         except OSError as error:
             self._refuse(config, f"the certificates cannot be loaded: {error.strerror}; check the files")
         self._config = config
@@ -123,8 +126,10 @@ class WebServer:
     def _refuse(self, config: WebConfig, message: str) -> NoReturn:
         raise ConfigError([Problem(str(config.path), 1, 1, "", message)]) from None
 
-    async def _follow(self, config: WebConfig) -> None:
-        """On the server's own thread, between two handshakes."""
+    async def _follow(self, config: WebConfig, until: float) -> None:
+        """On the server's own thread, between two handshakes. Not begun after `until`, when nobody waits any more."""
+        if time.monotonic() >= until:
+            return
         if self._context is not None and config.tls is not None:
             config.tls.load_into(self._context)
         self._guard.follow(config)
