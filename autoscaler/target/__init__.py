@@ -45,6 +45,7 @@ from autoscaler.target.protocol import (
     Closes,
     ForgetfulMemory,
     concurrent_writes,
+    one_lane,
 )
 from autoscaler.target.registry import installed, load
 from autoscaler.text import plain
@@ -97,5 +98,6 @@ __all__ = [
     "concurrent_writes",
     "installed",
     "load",
+    "one_lane",
     "plain",
 ]

@@ -71,7 +71,7 @@ class AdapterContext(Generic[SettingsT]):
     clock: Clock
     logger: Logger
     state_dir: Path
-    """A folder of this connection's own; it exists and survives restarts."""
+    """A folder of this connection's own, which its lanes share; it exists and survives restarts."""
     dry_run: bool
     """True: nothing outside `state_dir` may be started, stopped, changed or replaced."""
     dry_targets: frozenset[TargetRef] = frozenset()
@@ -86,6 +86,9 @@ class Adapter(Protocol):
     It says so by an attribute `concurrent_writes` greater than 1. Then `scale` is called from up to so many threads
     at a time, of one target by one alone, and each call has a deadline of its own. `observe` is still called by one
     thread at a time, and with no `scale` beside it but one that has not returned by its deadline.
+
+    A connection with `lanes: N` has an adapter for each lane, each asked about targets of its own alone, at the same
+    time as the others. They divide `concurrent_writes`, and share `state_dir`.
     """
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
@@ -111,6 +114,14 @@ def concurrent_writes(adapter: object) -> int:
     """
     found: object = getattr(adapter, "concurrent_writes", 1)
     return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
+
+
+def one_lane(kind: object) -> bool:
+    """Whether a connection of this type has one adapter only, so that `lanes` is not for it: its attribute `one_lane`.
+
+    One that keeps something running by itself says so: several of them would each keep it.
+    """
+    return getattr(kind, "one_lane", False) is True
 
 
 @runtime_checkable

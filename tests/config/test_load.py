@@ -78,6 +78,13 @@ def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Lo
     assert (pool.grace_period, pool.initial_replicas) == (timedelta(seconds=10), 1)
 
 
+@pytest.mark.parametrize(("written", "lanes"), [("", 1), (", lanes: 1", 1), (", lanes: 64", 64), (", lanes: ", 1)])
+def test_lanes_are_the_houses_own_key(load_text: Load, written: str, lanes: int) -> None:
+    """The adapter, whose settings refuse what they do not know, never sees it."""
+    section = load_text(f"autoscalers: []\nadapters: {{a: {{type: groups{written}}}}}\n").adapters["a"]
+    assert section.lanes == lanes
+
+
 @pytest.mark.parametrize(
     ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )
