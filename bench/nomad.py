@@ -163,6 +163,7 @@ def configuration(servers: World, names: Sequence[str], period_seconds: int) -> 
         "controller": {"syncPeriod": f"{period_seconds}s"},
         "prometheus": {"default": {"url": servers.prometheus.url}},
         "adapters": {"nomad": {"type": "nomad", "address": servers.nomad.url}},
+        "log": {"decisions": "all"},
         "web": {"listenAddress": f"127.0.0.1:{free_port()}"},
         "queries": {"demand": {"expr": _QUERY}},
         "autoscalers": [

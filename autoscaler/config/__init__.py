@@ -4,6 +4,8 @@ from autoscaler.config.loader import load
 from autoscaler.config.settings import (
     AdapterSection,
     BasicAuth,
+    Compression,
+    LogSettings,
     PrometheusSource,
     Settings,
     StateSettings,
@@ -14,6 +16,8 @@ from autoscaler.config.settings import (
 __all__ = [
     "AdapterSection",
     "BasicAuth",
+    "Compression",
+    "LogSettings",
     "PrometheusSource",
     "Settings",
     "StateSettings",

@@ -39,6 +39,9 @@ _SMALLEST_STATE: Final = 16 * 2**20
 _SMALLEST_ANSWER: Final = 2**16
 """Bytes: below, not even an error with its explanation would fit."""
 
+_MOST_AT_A_TIME: Final = 100
+"""Queries: each is a thread and a connection."""
+
 
 def _at_least(smallest: int) -> Callable[[int], int]:
     def check(size: int) -> int:
@@ -162,6 +165,12 @@ class Prometheus(Section):
         Size, AfterValidator(_at_least(_SMALLEST_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
     ] = settings.PrometheusSource("").max_answer
     """Bytes of one answer, decompressed, at least 64KiB. Beyond it the query fails."""
+    concurrency: Annotated[Count, Field(le=_MOST_AT_A_TIME)] = settings.PrometheusSource("").concurrency
+    """Queries at a time, of all connections together; at most 100."""
+    compression: Literal["auto", "on", "off"] = "auto"
+    """Whether answers are asked for in gzip. auto: not of a server on this machine, which it costs most of its time."""
+    merge_queries: Flag = True
+    """false: each expression is asked as it is written. See `check --plan`."""
 
     @field_validator("bearer_token_file")
     @classmethod
@@ -184,6 +193,9 @@ class Prometheus(Section):
             headers=dict(self.headers),
             params=dict(self.params),
             max_answer=self.max_answer,
+            concurrency=self.concurrency,
+            compression=settings.Compression(self.compression),
+            merge_queries=self.merge_queries,
         )
 
 
@@ -244,6 +256,19 @@ class Web(Section):
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = settings.WebSettings().listen_address
     """HOST:PORT."""
+    read_only_users: tuple[Text, ...] = ()
+    """Users of --web.config.file who may look at everything and change nothing."""
+
+
+class Log(Section):
+    """What is logged."""
+
+    decisions: Literal["changed", "all"] = "changed"
+    """changed: a line for each change, write and failure, and one every 10 minutes; all: one for each decision."""
+
+    def settings(self) -> settings.LogSettings:
+        """As the daemon takes it."""
+        return settings.LogSettings(every_decision=self.decisions == "all")
 
 
 class Victims(Section):
@@ -355,3 +380,5 @@ class File(Section):
     """Where state is kept."""
     web: Web = Web()
     """The daemon's own HTTP server."""
+    log: Log = Log()
+    """What is logged."""

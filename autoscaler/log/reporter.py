@@ -1,12 +1,13 @@
-"""What the daemon logs about its work: each decision, each warning once, and one line of status for systemd."""
+"""What the daemon logs about its work: decisions, each warning once, and one line of status for systemd."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from autoscaler.clock import Clock
 from autoscaler.documents.headline import failed
 from autoscaler.errors import bug
 from autoscaler.isolation import each
-from autoscaler.log import line
+from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
 from autoscaler.model import Decision, LaneName
 from autoscaler.record import Cut, Takeover
@@ -17,8 +18,10 @@ _NAMED_IN_STATUS: Final = 3
 class Reporter:
     """`cycle_ended` is called from the lanes' threads, the rest from the main thread."""
 
-    def __init__(self, logger: Logger) -> None:
+    def __init__(self, logger: Logger, clock: Clock) -> None:
+        """Logs the decisions in which something changed, until `log_every_decision` says otherwise."""
         self._logger = logger
+        self._decisions = DecisionLog(logger, clock)
         self._failed: dict[str, bool] = {}
         """Autoscaler's name -> whether its last cycle failed."""
         self._warned: dict[str, tuple[str, ...]] = {}
@@ -32,15 +35,15 @@ class Reporter:
         return sorted(name for name, has_failed in self._failed.copy().items() if has_failed)
 
     def cycle_ended(self, decisions: Sequence[Decision], broken: Iterable[str]) -> None:
-        """Log each decision, and each warning of a target once each time that it comes up."""
+        """Log what is to be said of decisions, and each warning of a target once each time that it comes up."""
         odd = dict[str, Exception]()
+        self._decisions.cycle_ended(decisions, odd)
         each(decisions, self._decided, odd)
         for name, error in odd.items():
             self._logger.error("report_failed", autoscaler=name, error=bug(error))
         self._failed.update(dict.fromkeys((*broken, *odd), True))
 
     def _decided(self, decision: Decision) -> None:
-        line.log(self._logger, decision)
         for warning in decision.warnings:
             if warning not in self._warned.get(decision.name, ()):
                 self._logger.warning(
@@ -49,8 +52,13 @@ class Reporter:
         self._warned[decision.name] = decision.warnings
         self._failed[decision.name] = failed(decision)
 
+    def log_every_decision(self, every: bool) -> None:
+        """Whether each decision has a line from now on, or only what changed."""
+        self._decisions.every = every
+
     def follow(self, names: Collection[str]) -> None:
         """Forget autoscalers that are not among these."""
+        self._decisions.follow(names)
         for name in self._failed.keys() - names:
             self._failed.pop(name, None)
             self._warned.pop(name, None)

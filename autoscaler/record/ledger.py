@@ -39,7 +39,7 @@ from autoscaler.record.entries import (
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Journal
 from autoscaler.record.recording import Recording, write
-from autoscaler.record.sighted import Sighted
+from autoscaler.record.sighted import Sighted, by_target
 from autoscaler.record.slots import fence, slot_of
 from autoscaler.record.steering import SteeringCache
 from autoscaler.record.timeline import Timeline
@@ -92,7 +92,9 @@ class Ledger:
         """None: not read yet, or in doubt since a transaction failed."""
         self._damaged: Mapping[Key, str] = {}
         """Autoscalers whose entry cannot be read: what is wrong, and what to do."""
-        self._sighted = Sighted()
+        self._forgotten: dict[str, str] = {}
+        """Targets of which something is damaged that begins anew by itself: what it is. Said in one cycle."""
+        self._sighted = Sighted(self._forgotten)
         self._lead = shared.timeline.lead
         """Of the times of the cycle under way."""
         self._followed: frozenset[Key] | None = None
@@ -144,7 +146,7 @@ class Ledger:
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
             asked = steering.get(scaler.name, _NOTHING_ASKED)
-            problem = self._damaged.get(key) or self._sighted.damaged.get(key[1])
+            problem = self._forgotten.pop(key[1], None) or self._damaged.get(key)
             if problem is not None or isinstance(asked, StateError):
                 histories.damaged[scaler.name] = problem or str(asked)
                 continue
@@ -220,12 +222,13 @@ class Ledger:
         return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
-        """What this lane's adapter keeps, by target. From any thread. Raises StateError."""
+        """What this lane's adapter keeps, by target; without what is damaged. From any thread. Raises StateError."""
         table = schema.adapter_memory
         with self._reading() as connection:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
-        mine = [(target, row.body) for row in rows if slot_of(target := target_from(row.target)) in self._epochs]
-        return {target: _ADAPTER_VALUES.load(body) for target, body in mine}
+        mine = [row for row in rows if slot_of(target_from(row.target)) in self._epochs]
+        found = by_target(mine, _ADAPTER_VALUES, "what the adapter keeps of its target", self._forgotten)
+        return {target_from(target): values for target, values in found.items()}
 
     def save_adapter_memory(self, target: TargetRef, values: AdapterValues | None) -> None:
         """Commit what the adapter keeps of a target from now on; None: nothing. From any thread. Raises StateError."""

@@ -1,26 +1,39 @@
 """When the instances of one lane's targets were first seen: in memory what the state holds."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from autoscaler.errors import StateError
 from autoscaler.model import Sightings, TargetRef
 from autoscaler.record import schema
+from autoscaler.record.binary import Binary
 from autoscaler.record.entries import SIGHTINGS, target_text
 
+_T = TypeVar("_T")
 Reading: TypeAlias = Callable[[], AbstractContextManager[Connection]]
+
+
+def by_target(rows: Iterable[Row[Any]], kind: Binary[_T], what: str, forgotten: dict[str, str]) -> dict[str, _T]:
+    """The values of these rows by their target; what is damaged is left out, and said in `forgotten`."""
+    found = dict[str, _T]()
+    for row in rows:
+        try:
+            found[row.target] = kind.load(row.body)
+        except StateError as error:
+            forgotten[row.target] = f"{what} cannot be read ({error}); the next cycle begins that anew"
+    return found
 
 
 class Sighted:
     """Used by one lane's thread."""
 
-    def __init__(self) -> None:
-        self.damaged: dict[str, str] = {}
-        """Targets whose sightings could not be read: what is wrong. Until the next commit, which begins them anew."""
+    def __init__(self, forgotten: dict[str, str]) -> None:
+        """`forgotten`: where it is said of which targets they are damaged, and begin anew by themselves."""
+        self._forgotten = forgotten
         self._held: dict[str, tuple[int, Sightings]] | None = None
         """By target, each with the lead of its times; None: not read yet, or in doubt since a transaction failed."""
         self._followed: frozenset[str] | None = None
@@ -60,7 +73,6 @@ class Sighted:
         """These are in the state now."""
         if self._held is not None:
             self._held.update({text: (lead, known) for text, known in seen.items()})
-            self.damaged = {target: problem for target, problem in self.damaged.items() if target not in seen}
 
     def _read(self, reading: Reading) -> dict[str, tuple[int, Sightings]]:
         if self._held is not None and not self._unread:
@@ -70,17 +82,9 @@ class Sighted:
         if wanted is not None and (few := schema.few(wanted)) is not None:
             query = query.where(schema.sighting.c.target.in_(few))
         with reading() as connection:
-            rows = connection.execute(query).all()
-        if self._held is None:
-            self._held, self.damaged = {}, {}
-        for row in rows:
-            if wanted is None or row.target in wanted:
-                try:
-                    self._held[row.target] = row.lead, SIGHTINGS.load(row.body)
-                except StateError as error:
-                    self.damaged[row.target] = (
-                        f"since when its target's instances are known cannot be read ({error}); "
-                        "the next cycle begins that anew, as for instances that have just started"
-                    )
+            rows = [row for row in connection.execute(query) if wanted is None or row.target in wanted]
+        leads = {row.target: row.lead for row in rows}
+        found = by_target(rows, SIGHTINGS, "since when its target's instances are known", self._forgotten)
+        self._held = (self._held or {}) | {target: (leads[target], seen) for target, seen in found.items()}
         self._unread = frozenset()
         return self._held

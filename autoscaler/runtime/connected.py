@@ -10,7 +10,7 @@ from autoscaler.clock import Clock
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
 from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome
-from autoscaler.observe import Connection, Observer
+from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.record import Ledger, slots_of
 from autoscaler.runtime.building import Built
 from autoscaler.runtime.wanted import Wanted
@@ -62,9 +62,17 @@ class Connected:
     """A lane in the one epoch of its ledger. Used from the main thread; the lane's own works with `Work` alone."""
 
     def __init__(
-        self, wanted: Wanted, built: Built, ledger: Ledger, lane: Lane, clock: Clock, logger: Logger, metrics: Metrics
+        self,
+        wanted: Wanted,
+        built: Built,
+        ledger: Ledger,
+        lane: Lane,
+        clock: Clock,
+        logger: Logger,
+        metrics: Metrics,
+        gates: Gates,
     ) -> None:
-        """`lane` has no work yet, and is given its first."""
+        """`lane` has no work yet, and is given its first. `gates`: the sources', of the whole daemon."""
         name = lane.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
         built.memory.ledger = ledger
@@ -74,6 +82,8 @@ class Connected:
         self._clock = clock
         self._logger = logger
         self._metrics = metrics
+        self._gates = gates
+        self._queries = Queries()
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
         self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, lane.name.of)
@@ -126,14 +136,25 @@ class Connected:
 
     def _observing(self) -> Observer:
         connections = {self.name.adapter: self._connection}
-        return Observer(self.wanted.sources, connections, self._clock, self._logger, self._metrics)
+        return Observer(
+            self.wanted.sources,
+            connections,
+            self._clock,
+            self._logger,
+            self._metrics,
+            queries=self._queries,
+            gates=self._gates,
+        )
 
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
         ports = Ports(observer, self._ledger, self._actuator)
-        return Work.of(
-            scalers, ports, partial(self._ledger.follow, tuple(scalers)), partial(self._close_replaced, observer)
-        )
+        return Work.of(scalers, ports, partial(self._begin, tuple(scalers)), partial(self._close_replaced, observer))
+
+    def _begin(self, scalers: Sequence[Autoscaler]) -> None:
+        """These are the lane's from now on. On its own thread."""
+        self._ledger.follow(scalers)
+        self._connection.follow({scaler.target for scaler in scalers})
 
     def _close_replaced(self, observer: Observer) -> None:
         if observer is not self._observer:

@@ -18,6 +18,7 @@ from autoscaler.errors import AdapterError, AutoscalerError, StateError
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
 from autoscaler.model import LaneName
+from autoscaler.observe import Gates
 from autoscaler.record import Ledger, State, slots_of
 from autoscaler.runtime.building import Builder, Built
 from autoscaler.runtime.connected import Connected
@@ -62,6 +63,7 @@ class Runtime:
         self._report = report
         self._metrics = metrics
         self._stop = stop or Stop()
+        self._gates = Gates()
         self._builder = Builder(state_dir, clock, logger, self._stop)
         self._connected: dict[LaneName, Connected] = {}
         self._abandoned: list[Connected] = []
@@ -188,7 +190,9 @@ class Runtime:
     def _connect(self, name: LaneName, wanted: Wanted, built: Built, ledger: Ledger) -> None:
         """A lane in the epoch of `ledger`."""
         lane = Lane(name, self._clock, self._logger, self._report)
-        self._connected[name] = Connected(wanted, built, ledger, lane, self._clock, self._logger, self._metrics)
+        self._connected[name] = Connected(
+            wanted, built, ledger, lane, self._clock, self._logger, self._metrics, self._gates
+        )
         self.lanes.add(lane)
 
     def _end(self, gone: Sequence[Connected], *, wait: bool = True) -> None:

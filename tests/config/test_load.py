@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler import model
-from autoscaler.config import BasicAuth, PrometheusSource, StateSettings, Tls, WebSettings
+from autoscaler.config import BasicAuth, Compression, LogSettings, PrometheusSource, StateSettings, Tls, WebSettings
 from tests.config.conftest import Load
 
 HEAD = "adapters: {a: {type: groups}}\n"
@@ -267,7 +267,8 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
     settings = load_text(
         "autoscalers: []\nprometheus: {p: {url: 'https://h:1/prefix', timeout: 2s, basicAuth: {username: u, "
         "passwordFile: pw}, tls: {caFile: ca, certFile: /c, keyFile: k, serverName: s, insecureSkipVerify: true}, "
-        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}, maxAnswer: 16MiB}}\n"
+        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}, maxAnswer: 16MiB, "
+        "concurrency: 7, compression: on, mergeQueries: false}}\n"
     )
     assert settings.prometheus == {
         "p": PrometheusSource(
@@ -278,6 +279,9 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
             headers={"X-Scope-OrgID": "t"},
             params={"dedup": "true"},
             max_answer=16 * 2**20,
+            concurrency=7,
+            compression=Compression.ON,
+            merge_queries=False,
         )
     }
 
@@ -324,3 +328,11 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
         (3, 41, "adapters.a.tokenFile"),
     ]
     assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"
+
+
+@pytest.mark.parametrize(
+    ("given", "every"), [("", False), ("log: {decisions: changed}", False), ("log: {decisions: all}", True)]
+)
+def test_which_decisions_are_logged(load_text: Load, given: str, every: bool) -> None:
+    """Only what changed, unless all are wanted."""
+    assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings(every_decision=every)
