@@ -328,7 +328,7 @@ class Daemon:
         self._metrics.cycle_ended(batch)
         self._logger.debug(
             "cycle_ended",
-            adapter=batch.lane,
+            **batch.lane.labels(),
             autoscalers=len(batch.decisions) + len(batch.broken),
             seconds=round(batch.seconds, 4),
             observing_seconds=round(batch.observing_seconds, 4),
