@@ -25,7 +25,7 @@ class Lanes(Section):
     """How many groups its targets are divided into; a call that hangs holds up its own group alone."""
 
 
-OWN_KEYS: Final = frozenset({"type", "lanes"})
+_OWN_KEYS: Final = frozenset({"type", "lanes"})
 """Of a section, that its adapter does not see."""
 
 
@@ -49,7 +49,7 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
             continue
         loc = ("adapters", name)
         lanes = _lanes_of(loc, section, kind, problems)
-        given = {key: value for key, value in section.items() if key not in OWN_KEYS}
+        given = {key: value for key, value in section.items() if key not in _OWN_KEYS}
         try:
             settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
         except ValidationError as error:
