@@ -16,7 +16,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-unit fmt lint types bench bench-nomad bench-state rehearse-takeover lock upgrade ready servers venv clean
+.PHONY: help run test test-unit fmt lint types bench bench-fleet bench-hostile bench-nomad bench-state rehearse-takeover lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -48,8 +48,14 @@ bench: $(VENV)/installed-dev ## speed and memory against their aims
 bench-state: $(VENV)/installed-dev ## bytes and processor time that an evaluation takes in the state
 	$(BIN)/python -m bench.state $(ARGS)
 
+bench-fleet: $(VENV)/installed-dev ## 10,000 autoscalers, a million series; ARGS=quick for a tenth of them
+	$(BIN)/python -m bench.fleet $(ARGS)
+
 bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; ARGS="--groups 100 --seconds 15" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
+
+bench-hostile: $(VENV)/installed-dev ## a good autoscaler beside hostile neighbours, some ten minutes; ARGS="--case cookies" for one case
+	$(BIN)/python -m bench.hostile $(ARGS)
 
 rehearse-takeover: $(VENV)/installed-dev ## an older version's state of 2 GB is taken over in time; ARGS=0.2 for fewer GB
 	$(BIN)/python -m bench.takeover $(ARGS)

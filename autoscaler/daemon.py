@@ -28,7 +28,7 @@ from autoscaler.runtime import Runtime
 from autoscaler.schedule import Batch, Stop, Stopping
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebServer
+    from autoscaler.web import WebConfig, WebServer
 
 _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -38,6 +38,8 @@ _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
 _UPKEEP_SECONDS: Final = 5.0
 """How often the state is held against other daemons: several times before they count it as left behind."""
+_LOGGED_PROBLEMS: Final = 100
+"""Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -62,6 +64,15 @@ def read(options: RunOptions) -> Settings:
     if options.dry_run:
         return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
     return settings
+
+
+def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
+    """The HTTP server's configuration, with the users that `settings` names. Raises ConfigError."""
+    if options.web_config is None and not settings.web.read_only_users:
+        return None
+    from autoscaler.web import load_web_config, with_read_only_users  # noqa: PLC0415 - a single cycle needs no server
+
+    return with_read_only_users(None if options.web_config is None else load_web_config(options.web_config), settings)
 
 
 def retention_of(settings: Settings) -> Retention:
@@ -106,6 +117,7 @@ class Daemon:
         """Every metric of this process."""
         self._metrics = Metrics(self.registry, clock, _VERSION)
         self._settings = settings = self._stop.unless(partial(read, options))
+        self._web_config = self._stop.unless(partial(read_web, options, settings))
         self._reporter.log_every_decision(settings.log.every_decision)
         state_dir = make_folder(state_folder(os.environ))
         self._state = self._stop.unless(
@@ -133,7 +145,7 @@ class Daemon:
     def run(self) -> bool:
         """Cycles until SIGTERM or SIGINT. Returns whether everything ended; False: something hangs in a thread.
 
-        Raises ListenError, and ConfigError for the HTTP server's configuration; then no cycle has begun.
+        Raises ListenError; then no cycle has begun.
         """
         try:
             web = self._serve()
@@ -207,7 +219,7 @@ class Daemon:
             started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
-        web = serve(sources, listen, self._options.web_config, self._logger, pages(sources, self._logger))
+        web = serve(sources, listen, self._web_config, self._logger, pages(sources, self._logger))
         web.start()
         return web
 
@@ -236,15 +248,15 @@ class Daemon:
             return None
 
     def _reload(self, web: "WebServer") -> Sequence[str]:
-        """Follow the configuration and the web configuration, each unless it is wrong. Returns what is wrong.
+        """Follow the configuration and the web configuration, unless one is wrong. Returns what is wrong.
 
         Raises Stopping.
         """
         if self._ready:
             self._service.reloading()
-        problems = [*self._follow_file(), *self._stop.unless(web.reload)]
-        for problem in problems:
-            self._logger.error("reload_failed", error=problem)
+        problems = self._follow_files(web)
+        for problem in problems[:_LOGGED_PROBLEMS]:
+            self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
             self._metrics.reload_failed()
         else:
@@ -253,16 +265,21 @@ class Daemon:
             self._service.ready()
         return problems
 
-    def _follow_file(self) -> Sequence[str]:
-        """Follow the configuration's file. Returns what is wrong with it; then nothing has changed. Raises Stopping."""
+    def _follow_files(self, web: "WebServer") -> Sequence[str]:
+        """Follow both files: each names users of the other. Returns what is wrong with them; then nothing has changed.
+
+        What an adapter refuses is the exception: then the web configuration is followed already. Raises Stopping.
+        """
         try:
             settings = self._stop.unless(partial(read, self._options))
+            web_config = self._stop.unless(partial(read_web, self._options, settings))
             if settings.state.url != self._settings.state.url:
                 return ["state.url changed, which a reload cannot follow; restart the daemon, or change it back"]
-            if self._options.listen is None and settings.web != self._settings.web:
+            if self._options.listen is None and settings.web.listen_address != self._settings.web.listen_address:
                 return [
                     "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"
                 ]
+            web.follow(web_config)
             self._runtime.follow(settings)
         except Stopping:
             raise
@@ -309,3 +326,11 @@ class Daemon:
     def _report(self, batch: Batch) -> None:
         self._reporter.cycle_ended(batch.decisions, batch.broken)
         self._metrics.cycle_ended(batch)
+        self._logger.debug(
+            "cycle_ended",
+            adapter=batch.lane,
+            autoscalers=len(batch.decisions) + len(batch.broken),
+            seconds=round(batch.seconds, 4),
+            observing_seconds=round(batch.observing_seconds, 4),
+            late_seconds=round(batch.late_seconds, 4),
+        )

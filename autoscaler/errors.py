@@ -6,10 +6,11 @@ Every message names the thing, what was expected, what was found and the remedy;
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from autoscaler.text import plain
 
+_E = TypeVar("_E", bound=BaseException)
 _MOST_BYTES: Final = 2048
 """Of an error that tells what a server said: its words, cut where they came in, and ours around them."""
 
@@ -108,6 +109,12 @@ class ConfigError(AutoscalerError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def bare(error: _E) -> _E:
+    """The same error without its traceback and causes, for one that is kept: their frames may hold a whole answer."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
 
 
 def named(error: BaseException) -> str:

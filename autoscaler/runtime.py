@@ -19,7 +19,7 @@ from autoscaler.errors import AdapterError, AutoscalerError, StateError, named
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
 from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, TargetRef
-from autoscaler.observe import Connection, Observer
+from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.record import Ledger, State, make_folder
 from autoscaler.schedule import Batch, Lane, Lanes, Stop, Stopping, Work, wait_for
 from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load
@@ -110,6 +110,7 @@ class _Connected:
     lane: Lane
     scalers: Sequence[Autoscaler]
     sources: Mapping[str, PrometheusSource]
+    queries: Queries
 
     def stuck(self) -> bool:
         """Whether its lane, or its adapter in a thread of its own, hangs too long to be waited for."""
@@ -137,6 +138,12 @@ class _Waiting:
     sources: Mapping[str, PrometheusSource]
 
 
+def _follow(have: _Connected, scalers: Sequence[Autoscaler]) -> None:
+    """These are the connection's autoscalers from now on."""
+    have.ledger.follow(scalers)
+    have.connection.follow({scaler.target for scaler in scalers})
+
+
 class Runtime:
     """What runs. Used from the main thread alone, apart from the lanes."""
 
@@ -162,6 +169,7 @@ class Runtime:
         self._report = report
         self._metrics = metrics
         self._stop = stop or Stop()
+        self._gates = Gates()
         self._connected: dict[str, _Connected] = {}
         self._abandoned: dict[str, list[_Connected]] = {}
         """Connection's name -> those of it whose thread hung when they were superseded or replaced."""
@@ -334,16 +342,26 @@ class Runtime:
         lane.missed = missed
         connection = Connection(name, adapter, self._clock, self._logger, coming.wanted.section.type)
         actuator = Actuator({name: adapter}, self._clock, self._logger, ledger.is_current)
-        have = _Connected(coming.wanted, built, connection, actuator, ledger, lane, coming.scalers, coming.sources)
+        have = _Connected(
+            coming.wanted, built, connection, actuator, ledger, lane, coming.scalers, coming.sources, Queries()
+        )
         lane.assign(self._work(have))
         self._connected[name] = have
         self.lanes.add(lane)
 
     def _work(self, have: _Connected) -> Work:
         name = have.lane.name
-        observer = Observer(have.sources, {name: have.connection}, self._clock, self._logger, self._metrics)
+        observer = Observer(
+            have.sources,
+            {name: have.connection},
+            self._clock,
+            self._logger,
+            self._metrics,
+            queries=have.queries,
+            gates=self._gates,
+        )
         ports = _Ports(observer, have.ledger, have.actuator)
-        return Work.of(have.scalers, ports, partial(have.ledger.follow, tuple(have.scalers)), observer.close)
+        return Work.of(have.scalers, ports, partial(_follow, have, tuple(have.scalers)), observer.close)
 
     def _end(self, gone: Sequence[_Connected], *, wait: bool = True) -> None:
         """No further cycle of these; with `wait` running ones are waited for, to their deadlines. Raises Stopping."""

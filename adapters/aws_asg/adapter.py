@@ -120,7 +120,8 @@ class AwsAsg:
                     {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL},
                 ):
                     with unavailable_if_malformed("describe_auto_scaling_groups"):
-                        found[group["AutoScalingGroupName"]] = groups.scalable(group)
+                        if group["AutoScalingGroupName"] in found:
+                            found[group["AutoScalingGroupName"]] = groups.scalable(group)
             except TargetError as error:
                 found |= dict.fromkeys(batch, error)
         return {name: found[name] for name in names}

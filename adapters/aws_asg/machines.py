@@ -70,11 +70,13 @@ class Machines:
         return _in_batches(unknown, _TYPES_A_CALL, lambda types: self._describe_types(types, call))
 
     def _describe(self, ids: Sequence[str], call: Call) -> None:
+        asked = frozenset(ids)
         chosen = {"Filters": [{"Name": "instance-id", "Values": list(ids)}], "MaxResults": 1000}
         for reservation in self._api.pages("ec2", "describe_instances", "Reservations", call, chosen):
             with unavailable_if_malformed("describe_instances"):
                 for one in reservation.get("Instances", ()):
-                    self._machines[one["InstanceId"]] = _machine(one)
+                    if one["InstanceId"] in asked:
+                        self._machines[one["InstanceId"]] = _machine(one)
 
     def _describe_types(self, names: Sequence[str], call: Call) -> None:
         chosen = {"InstanceTypes": list(names)}

@@ -19,7 +19,8 @@ from adapters.docker_swarm.failures import EngineRefusal, failure, refused
 from adapters.docker_swarm.raw import OutOfSequence, Raw, unavailable_if_malformed
 from adapters.docker_swarm.settings import Endpoint, Scheme
 from autoscaler.target import Call, Clock, TargetNotFound, TargetUnavailable
-from autoscaler.target.http import LARGEST_ANSWER, HttpError, Tls
+from autoscaler.target.http import LARGEST_ANSWER, HttpError, Malformed, Tls
+from autoscaler.target.http.answer import decoded
 from autoscaler.target.http.session import Session as BoundedSession
 
 _T = TypeVar("_T")
@@ -156,16 +157,17 @@ class EngineSession:
             return call()
         except EngineRefusal as refusal:
             raise refused(where, refusal.answer, write=write) from None
+        except Malformed as error:
+            raise TargetUnavailable(f"{where}: {error}; is there a Docker engine behind `host`?") from None
         except HttpError as error:
             raise failure(self._endpoint, doing, error, self._dialer.ssh_errors(), write=write) from None
-        except requests.exceptions.JSONDecodeError:
-            raise TargetUnavailable(
-                f"{where}: the answer is not JSON; is there a Docker engine behind `host`?"
-            ) from None
 
 
 class _Client(BoundedSession, docker.APIClient):
-    """The SDK's client, its requests sent within their bounds."""
+    """The SDK's client, its requests sent and its answers decoded within their bounds."""
+
+    def _result(self, response: requests.Response, json: bool = False, binary: bool = False) -> Any:  # noqa: ARG002 - the SDK's signature; every answer that we ask for is JSON
+        return decoded(response.content, Any, LARGEST_ANSWER)
 
 
 def _client(endpoint: Endpoint, dialer: Dialer, version: str) -> Any:
@@ -187,7 +189,7 @@ def _check(answer: requests.Response, *_: Any, **__: Any) -> None:
     """Raise for an error before the SDK does, which trips over bodies that are not an engine's."""
     if answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
         return
-    out_of_sequence = answer.status_code == HTTPStatus.CONFLICT or "out of sequence" in answer.text
+    out_of_sequence = answer.status_code == HTTPStatus.CONFLICT or b"out of sequence" in answer.content
     if answer.request.method == "POST" and out_of_sequence:
-        raise OutOfSequence(answer.text)
+        raise OutOfSequence
     raise EngineRefusal(answer)

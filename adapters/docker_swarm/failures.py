@@ -1,16 +1,19 @@
 """What a failed exchange with an engine means to the caller."""
 
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import requests
 
 from adapters.docker_swarm.settings import Endpoint
-from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
-from autoscaler.target.http import HttpError, Late, TlsFailed, Unreachable
+from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable, plain
+from autoscaler.target.http import HttpError, Late, Malformed, TlsFailed, Unreachable
+from autoscaler.target.http.answer import beginning, decoded
 
 _UNKNOWN: Final = "; whether the size was set is unknown until the next cycle"
 _NOTHING: Final = "; nothing was changed"
+_SHOWN: Final = 300
+"""Bytes of the engine's sentence."""
 _TRY_AGAIN: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -56,8 +59,9 @@ def refused(where: str, answer: requests.Response, *, write: bool) -> TargetErro
 def _message(answer: requests.Response) -> str:
     """The engine's sentence, or the beginning of whatever else answered."""
     try:
-        body = answer.json()
-    except ValueError:
-        body = None
-    message = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(message or answer.text).split())[:300]
+        message = decoded(answer.content, dict[str, Any]).get("message")
+    except Malformed:
+        message = None
+    if isinstance(message, str) and message:
+        return plain(" ".join(message[:_SHOWN].split()), _SHOWN)
+    return beginning(answer.content)

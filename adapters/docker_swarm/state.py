@@ -33,7 +33,10 @@ def replicas(service: Raw) -> int:
             f"service {service['Spec']['Name']} is of mode {kind}, and only Replicated services have a size; "
             "create it again as a replicated one, or remove its autoscaler"
         )
-    return int(mode["Replicated"]["Replicas"])
+    size = mode["Replicated"]["Replicas"]
+    if type(size) is not int:
+        raise TypeError(f"expected a whole number of replicas, found {type(size).__name__}")
+    return size
 
 
 def revision(service: Raw) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adapters.nomad.settings import AgentAccess
 from autoscaler.target import (
@@ -13,16 +13,22 @@ from autoscaler.target import (
     TargetNotFound,
     TargetRefused,
     TargetUnavailable,
+    plain,
 )
-from autoscaler.target.http import LARGEST_ANSWER, HttpError, Late, Tls, TlsFailed, Unreachable
+from autoscaler.target.http import LARGEST_ANSWER, HttpError, Late, Malformed, Tls, TlsFailed, Unreachable, in_mib
 
 if TYPE_CHECKING:
     from requests import Response
 
     from autoscaler.target.http.session import Session
 
+_T = TypeVar("_T")
+_OBJECT: Final = dict[str, Any]
+_OBJECTS: Final = list[dict[str, Any]]
 PER_PAGE: Final = 5000
 """Entries a page: a thousand groups with five allocations each come in one."""
+LARGEST_LIST: Final = 2 * LARGEST_ANSWER
+"""Bytes of all pages of a list: 150,000 allocations."""
 _SHOWN: Final = 200
 """Characters of a reply that a message quotes."""
 
@@ -60,25 +66,29 @@ class NomadClient:
         self._session: Session | None = None
 
     def get(self, path: str, query: Mapping[str, str | None], call: Call) -> Any:
-        """The decoded reply."""
-        return _decoded(self._exchange("GET", path, query, None, call))
+        """The decoded reply, an object."""
+        return _decoded(self._exchange("GET", path, query, None, call), _OBJECT)
 
     def pages(self, path: str, query: Mapping[str, str | None], call: Call) -> Iterator[dict[str, Any]]:
-        """The entries of a list, page after page."""
+        """The entries of a list, page after page; of PER_PAGE entries unless `query` has another `per_page`."""
         token: str | None = None
+        size = 0
         while True:
-            reply = self._exchange("GET", path, {**query, "per_page": str(PER_PAGE), "next_token": token}, None, call)
-            entries = _decoded(reply)
-            if not isinstance(entries, list):
-                raise _unexpected(reply, "a list")
-            yield from entries
+            page = {"per_page": str(PER_PAGE), **query, "next_token": token}
+            reply = self._exchange("GET", path, page, None, call)
+            size += len(reply.content)
+            if size > LARGEST_LIST:
+                raise TargetUnavailable(
+                    f"GET {path}: the list has more than {in_mib(LARGEST_LIST)}; is this address an agent's?"
+                )
+            yield from _decoded(reply, _OBJECTS)
             token = reply.headers.get("X-Nomad-NextToken")
             if not token:
                 return
 
     def post(self, path: str, query: Mapping[str, str | None], body: Mapping[str, Any], call: Call) -> Any:
-        """The decoded reply."""
-        return _decoded(self._exchange("POST", path, query, body, call))
+        """The decoded reply, an object."""
+        return _decoded(self._exchange("POST", path, query, body, call), _OBJECT)
 
     def close(self) -> None:
         """Close the connection; the next request opens another one."""
@@ -109,7 +119,8 @@ class NomadClient:
         except HttpError as error:
             raise _unavailable(f"{method} {address}{path}", error, write=body is not None) from None
         if reply.status_code // 100 != 2:
-            raise NomadRefusal(f"{method} {path}", reply.status_code, reply.headers.get("Location") or reply.text)
+            said = reply.headers.get("Location") or _beginning(reply)
+            raise NomadRefusal(f"{method} {path}", reply.status_code, said)
         return reply
 
     def _headers(self) -> dict[str, str]:
@@ -136,14 +147,19 @@ def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetUnavai
     return TargetUnavailable(f"{request}: {error}{unknown}; is this address an agent's?")
 
 
-def _decoded(reply: "Response") -> Any:
+def _decoded(reply: "Response", wanted: type[_T]) -> _T:
+    from autoscaler.target.http.answer import decoded  # noqa: PLC0415 - as above
+
     try:
-        return json.loads(reply.content)
-    except ValueError:
-        raise _unexpected(reply, "JSON") from None
+        return decoded(reply.content, wanted, LARGEST_ANSWER)
+    except Malformed as error:
+        found = f"{plain(reply.headers.get('Content-Type', 'no content type'), _SHOWN)}: {_beginning(reply)!r}"
+        request = f"{reply.request.method} {reply.request.path_url}"
+        problem = f"{request}: {error}; it is {found}; is this address an agent's?"
+    raise TargetUnavailable(problem)  # from here, without what was handled: that holds the answer
 
 
-def _unexpected(reply: "Response", wanted: str) -> TargetUnavailable:
-    found = f"{reply.headers.get('Content-Type', 'no content type')}: {' '.join(reply.text.split())[:_SHOWN]!r}"
-    request = f"{reply.request.method} {reply.request.path_url}"
-    return TargetUnavailable(f"{request}: expected {wanted}, found {found}; is this address an agent's?")
+def _beginning(reply: "Response") -> str:
+    from autoscaler.target.http.answer import beginning  # noqa: PLC0415 - as above
+
+    return beginning(reply.content)

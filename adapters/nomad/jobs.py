@@ -45,8 +45,8 @@ class Job:
 def parse_job(raw: Mapping[str, Any]) -> Job:
     """The answer of GET /v1/job/:id. Raises KeyError, TypeError or AttributeError for what is none."""
     return Job(
-        create_index=raw["CreateIndex"],
-        modify_index=raw["JobModifyIndex"],
+        create_index=_whole(raw["CreateIndex"]),
+        modify_index=_whole(raw["JobModifyIndex"]),
         groups={group["Name"]: _parse_group(group) for group in raw["TaskGroups"] or ()},
         obstacle=_obstacle(raw),
     )
@@ -54,10 +54,19 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
 
 def _parse_group(raw: Mapping[str, Any]) -> Group:
     scaling = raw.get("Scaling")
+    count = _whole(raw["Count"])
     if not scaling:
-        return Group(raw["Count"], Limits(), policy=False)
-    limits = Limits(scaling["Min"] or 0, scaling["Max"], "the min and max of the group's scaling block")
-    return Group(raw["Count"], limits, policy=bool(scaling.get("Policy") and scaling.get("Enabled")))
+        return Group(count, Limits(), policy=False)
+    least, most = _whole(scaling["Min"] or 0), scaling["Max"]
+    limits = Limits(least, None if most is None else _whole(most), "the min and max of the group's scaling block")
+    return Group(count, limits, policy=bool(scaling.get("Policy") and scaling.get("Enabled")))
+
+
+def _whole(number: Any) -> int:
+    """Raises TypeError for what is not a whole number."""
+    if type(number) is not int:
+        raise TypeError(f"expected a whole number, found {type(number).__name__}")
+    return number
 
 
 def _obstacle(raw: Mapping[str, Any]) -> str | None:

@@ -22,6 +22,8 @@ _NAMED_IN_FILTER: Final = 20
 """Up to so many jobs a list is narrowed to them; beyond, evaluating the filter costs Nomad more than it saves."""
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./: ")
 """Characters that need no quoting in a filter, which knows no escapes."""
+_LONG_PER_PAGE: Final = 1000
+"""Entries a page of allocations with everything: each may take tens of kilobytes."""
 _READ_ONE_BY_ONE: Final = 25
 """Up to so many changed allocations are read singly; beyond, the whole list with everything is cheaper."""
 
@@ -134,7 +136,14 @@ class Region:
                     changed[stub["ID"]] = key
         if len(changed) > _READ_ONE_BY_ONE:
             everything = self._list(
-                "/v1/allocations", "JobID", set(changed.values()), call, LISTED, resources="true", task_states="true"
+                "/v1/allocations",
+                "JobID",
+                set(changed.values()),
+                call,
+                LISTED,
+                resources="true",
+                task_states="true",
+                per_page=str(_LONG_PER_PAGE),
             )
             for key, entries in everything.items():
                 self._details[key] |= {entry["ID"]: parse_details(entry) for entry in entries}

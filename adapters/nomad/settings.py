@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from autoscaler.target import AdapterError, AdapterSettings, ExistingPath, TargetForbidden
+from autoscaler.target.files import read_secret
 
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:4646"
 DEFAULT_NAMESPACE: Final = "default"
@@ -150,7 +151,7 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAcc
 def _text(file: Path) -> str:
     """The file's text. Raises TargetForbidden: without it Nomad would refuse us."""
     try:
-        return file.read_text(encoding="utf-8").strip()
+        return read_secret(file)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise TargetForbidden(f"{file} cannot be read: {reason}; put it there, or correct the path") from None

@@ -1,5 +1,6 @@
 """The two verbs of the contract, for pools of local workers."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -7,6 +8,7 @@ from adapters.process import procfs
 from adapters.process.keeper import Keeper
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings, ProcessSettings, unknown_pool
+from adapters.process.startable import unstartable
 from adapters.process.upkeep import Upkeep
 from autoscaler.target import (
     AdapterContext,
@@ -42,6 +44,19 @@ class Process:
         """A pool that is not configured, with the nearest one that is."""
         problem = unknown_pool(target.name, settings)
         return None if problem is None else f"name: {problem}"
+
+    @staticmethod
+    def size_problem(target: TargetRef, maximum: int, settings: ProcessSettings) -> str | None:
+        """Fewer ports than workers."""
+        pool = settings.pools.get(target.name)
+        if pool is None or pool.ports is None or maximum <= len(pool.ports):
+            return None
+        has, more = len(pool.ports), maximum - len(pool.ports)
+        return (
+            f"{maximum} workers need as many ports, and pool {target.name!r} has {has} "
+            f"({pool.ports[0]}-{pool.ports[-1]}); widen its `ports` by {more} or more (a worker that stops keeps its "
+            "port until it has ended), or lower maxReplicas"
+        )
 
     def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
         if not procfs.available():
@@ -79,6 +94,12 @@ class Process:
             self._refuse(target, change, settings)
             self._keeper.commit(target.name, pool.resized(change.size, change.id, change.victims))
             return Written(change.size)
+
+    def examine(self, target: TargetRef) -> str | None:
+        """A command that cannot be started here."""
+        pool = self._settings.pools.get(target.name)
+        problem = None if pool is None else unstartable(pool, os.environ)
+        return None if problem is None else f"pool {target.name!r} could not start a worker: {problem}"
 
     def close(self) -> None:
         """Let go of the pools; the workers go on."""

@@ -38,6 +38,7 @@ class Keeper:
         self._settings = context.settings.pools
         self._file = StateFile(context.state_dir)
         self._logs = log_folder(context.state_dir)
+        self._drainer = logs.Drainer(self._logs)
         self._upkeep = {
             name: Upkeep(name, pool, self._logs, self._clock, self._logger) for name, pool in self._settings.items()
         }
@@ -60,6 +61,7 @@ class Keeper:
         with self._lock:
             self._closed = True
             self._file.unlock()
+            self._drainer.close()
         self._wake.set()
         if not self._dry_run:
             self._thread.join(0.5)  # longer only during a probe, and what that finds is dropped
@@ -120,6 +122,8 @@ class Keeper:
             if self._closed:
                 return
             self._open()
+            with self._trouble("logs_not_written"):
+                self._drainer.ensure()
             for name, upkeep in self._kept.items():
                 with self._trouble(f"pool_{name}_not_kept"):
                     self._keep(name, upkeep)
@@ -179,7 +183,7 @@ class Keeper:
         if self._pools is not None:
             return self._pools
         self._file.lock()
-        self._logs.mkdir(exist_ok=True)
+        self._logs.mkdir(mode=0o700, exist_ok=True)
         records = self._file.load()
         pools = {name: pool if name in self._watched else _as_found(pool) for name, pool in records.items()}
         for name in self._kept:

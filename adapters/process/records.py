@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from adapters.process.procfs import Identity
-from autoscaler.target.files import write_atomically
+from autoscaler.target.files import read_bounded, write_atomically
 
+_MOST_BYTES = 64 * 2**20
+"""Of the records; a thousand workers take 400 KB."""
 KEPT_CHANGES = 20
 """How many ids of past changes a pool remembers, to know a repeated one."""
 
@@ -86,7 +88,8 @@ class StateFile:
         file = self.folder / "lock"
         try:
             with contextlib.ExitStack() as undo:
-                handle = undo.enter_context(file.open("a+", encoding="ascii"))
+                number = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                handle = undo.enter_context(os.fdopen(number, "a+", encoding="ascii"))
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 handle.truncate(0)
                 handle.write(str(os.getpid()))
@@ -117,7 +120,7 @@ class StateFile:
         """
         file = self.folder / "workers.json"
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(read_bounded(file, _MOST_BYTES))
             return {name: _pool(pool) for name, pool in content["pools"].items()}
         except FileNotFoundError:
             return {}

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
+from adapters.process.logs import pipe
 from adapters.process.procfs import TOKEN_VARIABLE, Identity, identify
 from adapters.process.records import Worker
 from adapters.process.settings import PORT_MARK, PoolSettings
@@ -35,16 +36,15 @@ def start(worker: Worker, pool: PoolSettings, log: Path) -> Identity:
         environment["PORT"] = str(worker.port)
     environment |= {name: _with_port(value, worker.port) for name, value in pool.env.items()}
     environment[TOKEN_VARIABLE] = worker.token
-    with log.open("ab") as output:
-        child = subprocess.Popen(  # noqa: S603 - the operator's own command, from the configuration, without a shell
-            command,
-            cwd=pool.cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # it outlives us, and its group can be signalled as a whole
-        )
+    child = subprocess.Popen(  # noqa: S603 - the operator's own command, from the configuration, without a shell
+        command,
+        cwd=pool.cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=pipe(log),
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # it outlives us, and its group can be signalled as a whole
+    )
     child.returncode = 0  # tells Popen to let go: it is reaped by its identity, like one found after a restart
     identity = identify(child.pid)
     if identity is None:  # only when somebody ignores SIGCHLD, so that children leave no zombie

@@ -24,6 +24,7 @@ from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem, ServerError
+from autoscaler.target.files import read_secret
 
 
 def load_http_config(path: Path) -> "HttpConfig":
@@ -164,7 +165,7 @@ class HttpConfig(_Section):
 
 def _secret(given: str | None, file: Path | None) -> str:
     try:
-        secret = file.read_text().strip() if file is not None else given or ""
+        secret = read_secret(file) if file is not None else given or ""
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or "it is not text"
         raise ServerError(f"{file} cannot be read: {cause}; check the path and its permissions") from None

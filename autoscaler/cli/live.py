@@ -19,10 +19,11 @@ from autoscaler.model import Call, Observation, ScaleChange, Sighting, TargetRef
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.ask import ask
 from autoscaler.observe.plan import Question
+from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.workers import settle, spawn
 from autoscaler.record.folder import state_folder
-from autoscaler.target import Adapter, AdapterContext, Closes, load
+from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
 
 _CYCLE_SECONDS: Final = 15.0
 """Like the daemon's default period; the observer waits for answers for two thirds of it."""
@@ -48,8 +49,13 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findin
         finally:
             observer.close()
         _ask_the_unused(settings, tally, clock)
+        examined = {scaler.target: _examined(scaler.target, adapters) for scaler in settings.autoscalers}
     found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
-    blocks = [findings_of(scaler, seen[scaler.name], now) for scaler in settings.autoscalers]
+    blocks = []
+    for scaler in settings.autoscalers:
+        block = findings_of(scaler, seen[scaler.name], now)
+        more = examined[scaler.target]
+        blocks.append(block if more is None else Findings(block.title, (*block.lines, more)))
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
     return [*([Findings("files", absent)] if absent else []), Findings("connections", found), *blocks]
 
@@ -134,12 +140,24 @@ def _close(adapters: Iterable[Adapter]) -> None:
     wait(futures, timeout=_CLOSE_SECONDS)
 
 
+def _examined(target: TargetRef, adapters: Mapping[str, Adapter]) -> Finding | None:
+    """What the adapter knows besides of a target, where that would not work."""
+    adapter = adapters[target.adapter]
+    if not isinstance(adapter, Examines):
+        return None
+    try:
+        problem = adapter.examine(target)
+    except Exception as error:  # noqa: BLE001 - foreign code
+        problem = f"the adapter failed to examine it: {named(error)}; report it to its author"
+    return None if problem is None else Finding("scaling", problem, wrong=True)
+
+
 def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
     """A Prometheus that no query uses is asked for a constant."""
     unused = settings.prometheus.keys() - tally.answered.keys() - tally.failed.keys()
     sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in sorted(unused)}
     call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
-    ask([Question(name, "vector(1)") for name in sources], sources, call, clock, tally)
+    ask([alone(Question(name, "vector(1)")) for name in sources], sources, call, clock, tally)
     for source in sources.values():
         source.close()
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -52,15 +52,25 @@ def show(lines: Iterable[str]) -> None:
 
 
 def show_document(document: "Document", form: Form) -> None:
-    """Print a document for programs."""
+    """Print a document for programs; a terminal is not steered by it either."""
     values = document.model_dump(mode="json")
     if form is Form.JSON:
-        show([json.dumps(values, indent=2, ensure_ascii=False)])
+        show([json.dumps(values, indent=2, ensure_ascii=not _is_printable(values))])
         return
     import yaml  # noqa: PLC0415 - only for this
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    show([yaml.dump(values, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120).rstrip("\n")])
+    text = yaml.dump(values, Dumper=dumper, sort_keys=False, allow_unicode=_is_printable(values), width=120)
+    show([text.rstrip("\n")])
+
+
+def _is_printable(values: Any) -> bool:
+    """Whether every text in it is; one that steers a terminal is written in escapes, as are all beside it."""
+    if isinstance(values, dict):
+        return all(_is_printable(each) for pair in values.items() for each in pair)
+    if isinstance(values, list):
+        return all(map(_is_printable, values))
+    return not isinstance(values, str) or values.isprintable()
 
 
 @contextmanager

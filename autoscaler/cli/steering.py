@@ -66,7 +66,7 @@ def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> 
             lines = (
                 _change_several(server, chosen.selector, verb, body)
                 if chosen.name is None
-                else (_change_one(server, chosen.name, verb, body))
+                else _change_one(server, chosen.name, verb, body)
             )
         except ServerDown as down:
             raise ServerError(f"{down}, and only it can {verb}; start it, or check --server") from None
@@ -86,8 +86,9 @@ def _change_one(server: Server, name: str, verb: str, body: Mapping[str, Any]) -
 def _change_several(server: Server, selector: Selector | None, verb: str, body: Mapping[str, Any]) -> list[str]:
     which = {"all": True} if selector is None else {"labelSelector": selector.text}
     done = server.post(SteeredList, verb, body={**body, **which})
+    noun = "autoscaler" if done.total == 1 else "autoscalers"
     what = "taken back" if done.pause is None else _paused(done.pause, datetime.now(UTC))
-    return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{done.total} autoscalers: {what}"]
+    return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{done.total} {noun}: {what}"]
 
 
 def seconds(text: str | None) -> str | None:

@@ -4,6 +4,7 @@ from autoscaler.config.loader import load
 from autoscaler.config.settings import (
     AdapterSection,
     BasicAuth,
+    Compression,
     LogSettings,
     PrometheusSource,
     Settings,
@@ -15,6 +16,7 @@ from autoscaler.config.settings import (
 __all__ = [
     "AdapterSection",
     "BasicAuth",
+    "Compression",
     "LogSettings",
     "PrometheusSource",
     "Settings",

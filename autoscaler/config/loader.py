@@ -65,7 +65,10 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         autoscalers=tuple(body.spec(file.controller, options, file.queries) for body in file.autoscalers),
         sync_period=file.controller.sync_period,
         state=file.state.settings(),
-        web=WebSettings(file.web.listen_address),
+        web=WebSettings(
+            file.web.listen_address,
+            {name: document.place(("web", "readOnlyUsers", at)) for at, name in enumerate(file.web.read_only_users)},
+        ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
     )

@@ -6,13 +6,13 @@ from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.model import TargetRef
-from autoscaler.target import Canonicalizes
+from autoscaler.target import Canonicalizes, ChecksSizes
 
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
 
 def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument, problems: Problems) -> None:
-    """Adds: names and targets that stand twice, a minimum of 0 that nothing could raise, targets that cannot be."""
+    """Adds names and targets that stand twice, a minimum of 0 for good, and targets and sizes that cannot be."""
     names: dict[str, int] = {}
     targets: dict[TargetRef, int] = {}
     for index, body in enumerate(raw if isinstance(raw, list) else ()):
@@ -33,6 +33,7 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
             continue
         place = (*loc, "scaleTargetRef")
         known = _consult(target, place, connections, problems)
+        _consult_about_size(target, body.get("maxReplicas"), (*loc, "maxReplicas"), connections, problems)
         if (first := targets.setdefault(known, index)) != index:
             line = document.place(("autoscalers", first, "scaleTargetRef"))[0]
             message = f"{target} is already scaled by the autoscaler on line {line}; remove one of the two"
@@ -56,6 +57,21 @@ def _target(ref: Any) -> TargetRef | None:
     if not (isinstance(namespace, str | None) and isinstance(region, str | None)):
         return None
     return TargetRef(adapter, name, namespace, region)
+
+
+def _consult_about_size(
+    target: TargetRef, maximum: Any, place: tuple[str | int, ...], connections: Connections, problems: Problems
+) -> None:
+    section = connections.sections.get(target.adapter)
+    kind: object = connections.types.get(target.adapter)
+    if section is None or not isinstance(kind, ChecksSizes) or type(maximum) is not int:
+        return
+    try:
+        wrong = kind.size_problem(target, maximum, section.settings)
+    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is the cause we name
+        wrong = f"adapter {section.type!r} failed to check it: {type(error).__name__}: {error}; report it"
+    if wrong is not None:
+        problems.add(place, wrong)
 
 
 def _consult(

@@ -41,6 +41,9 @@ _SMALLEST_STATE: Final = 16 * 2**20
 _SMALLEST_ANSWER: Final = 2**16
 """Bytes: below, not even an error with its explanation would fit."""
 
+_MOST_AT_A_TIME: Final = 100
+"""Queries: each is a thread and a connection."""
+
 
 def _at_least(smallest: int) -> Callable[[int], int]:
     def check(size: int) -> int:
@@ -164,6 +167,12 @@ class Prometheus(Section):
         Size, AfterValidator(_at_least(_SMALLEST_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
     ] = settings.PrometheusSource("").max_answer
     """Bytes of one answer, decompressed, at least 64KiB. Beyond it the query fails."""
+    concurrency: Annotated[Count, Field(le=_MOST_AT_A_TIME)] = settings.PrometheusSource("").concurrency
+    """Queries at a time, of all connections together; at most 100."""
+    compression: Literal["auto", "on", "off"] = "auto"
+    """Whether answers are asked for in gzip. auto: not of a server on this machine, which it costs most of its time."""
+    merge_queries: Flag = True
+    """false: each expression is asked as it is written. See `check --plan`."""
 
     @field_validator("bearer_token_file")
     @classmethod
@@ -186,6 +195,9 @@ class Prometheus(Section):
             headers=dict(self.headers),
             params=dict(self.params),
             max_answer=self.max_answer,
+            concurrency=self.concurrency,
+            compression=settings.Compression(self.compression),
+            merge_queries=self.merge_queries,
         )
 
 
@@ -246,6 +258,8 @@ class Web(Section):
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = settings.WebSettings().listen_address
     """HOST:PORT."""
+    read_only_users: tuple[Text, ...] = ()
+    """Users of --web.config.file who may look at everything and change nothing."""
 
 
 class Log(Section):

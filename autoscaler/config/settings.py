@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -30,6 +31,15 @@ class Tls:
     insecure_skip_verify: bool = False
 
 
+class Compression(StrEnum):
+    """Whether answers are asked for in gzip."""
+
+    AUTO = "auto"
+    """On, but not for a server on this machine."""
+    ON = "on"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class PrometheusSource:
     """One Prometheus, or anything that speaks its HTTP API."""
@@ -43,6 +53,11 @@ class PrometheusSource:
     params: Mapping[str, str] = field(default_factory=dict)
     max_answer: int = 64 * 2**20
     """Bytes of an answer, decompressed."""
+    concurrency: int = 2
+    """Queries that it is sent at a time, by the whole daemon."""
+    compression: Compression = Compression.AUTO
+    merge_queries: bool = True
+    """Whether expressions that differ in the values of labels are asked for in few queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,8 @@ class WebSettings:
     """The daemon's own HTTP server."""
 
     listen_address: str = "127.0.0.1:9797"
+    read_only_users: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Name -> line and column where the file says so; whether they are users is for the web configuration to say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Reads a configuration file: bounded, UTF-8, or one clear problem."""
 
-import stat
+import errno
 from pathlib import Path
 from typing import Final, NoReturn
 
 from autoscaler.errors import ConfigError, Problem
+from autoscaler.target.files import read_bounded
 
 MAX_BYTES: Final = 16 * 2**20
 """Ten thousand autoscalers take about 5 MiB."""
@@ -27,23 +28,19 @@ def read(path: Path) -> str:
 
 
 def _read_bytes(path: Path) -> bytes:
-    too_large = f"is larger than {MAX_BYTES // 2**20} MiB; split it among several daemons"
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            _refuse(path, "is a directory; name the file in it")
-        if status.st_size > MAX_BYTES:
-            _refuse(path, too_large)
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)  # a pipe or a device does not tell its size
+        return read_bounded(path, MAX_BYTES)
+    except IsADirectoryError:
+        _refuse(path, "is a directory; name the file in it")
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            _refuse(path, f"is larger than {MAX_BYTES // 2**20} MiB; split it among several daemons")
+        if error.errno == errno.EINVAL:
+            _refuse(path, "is not a regular file; name one, or hand a command's output over as <(…)")
         remedy = "check the path" if isinstance(error, FileNotFoundError) else "check its permissions and the path"
         _refuse(path, f"cannot be read: {error.strerror or error}; {remedy}")
     except ValueError:  # a NUL in the name
         _refuse(path, "is not a valid file name; check the path")
-    if len(raw) > MAX_BYTES:
-        _refuse(path, too_large)
-    return raw
 
 
 def _refuse(path: Path, message: str) -> NoReturn:

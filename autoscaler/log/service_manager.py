@@ -1,10 +1,14 @@
 """Notifications for systemd. Source: sd_notify(3), sd_watchdog_enabled(3)."""
 
 import os
+from typing import Final
 
 from sdnotify import SystemdNotifier
 
 from autoscaler.clock import Clock
+
+_MOST_UNSENT: Final = 16
+"""Notifications that wait until somebody reads; of more the oldest are forgotten."""
 
 
 class ServiceManager:
@@ -14,6 +18,9 @@ class ServiceManager:
         """Removes systemd's variables from the environment, so that workers cannot notify systemd in our name."""
         self._clock = clock
         self._notifier = SystemdNotifier() if os.environ.get("NOTIFY_SOCKET") else None
+        if self._notifier is not None and self._notifier.socket is not None:
+            self._notifier.socket.setblocking(False)  # the daemon must not wait for whoever does not read it
+            self._notifier.debug = True  # let it say that it could not be sent
         os.environ.pop("NOTIFY_SOCKET", None)
         timeout_usec = os.environ.pop("WATCHDOG_USEC", "")
         addressee = os.environ.pop("WATCHDOG_PID", "")
@@ -21,6 +28,7 @@ class ServiceManager:
         self._ping_seconds = int(timeout_usec) / 1e6 / 4 if ours else None
         self._pinged: float | None = None
         self._status = ""
+        self._unsent: list[str] = []
 
     def close(self) -> None:
         """Let go of the socket."""
@@ -44,6 +52,7 @@ class ServiceManager:
         if text != self._status:
             self._status = text
             self._notify(f"STATUS={text}")
+        self._send()
 
     def progress(self) -> None:
         """Satisfy the watchdog. Call it, as often as you like, while cycles end; it sends no more than needed."""
@@ -53,7 +62,20 @@ class ServiceManager:
             self._notify("WATCHDOG=1")
 
     def _notify(self, message: str) -> None:
-        if self._notifier is not None:
-            self._notifier.notify(
-                message.encode().decode("latin-1")
-            )  # sdnotify encodes as latin-1, systemd reads UTF-8
+        """Send it after what could not be sent before, now or later: nobody may read the socket for a while."""
+        name = message.partition("=")[0]
+        if name in ("STATUS", "WATCHDOG"):  # the newest is enough
+            self._unsent = [each for each in self._unsent if not each.startswith(f"{name}=")]
+        self._unsent = [*self._unsent, message][-_MOST_UNSENT:]
+        self._send()
+
+    def _send(self) -> None:
+        while self._notifier is not None and self._unsent:
+            try:
+                # sdnotify encodes as latin-1, systemd reads UTF-8
+                self._notifier.notify(self._unsent[0].encode().decode("latin-1"))
+            except BlockingIOError:
+                return
+            except OSError:  # there is no service manager any more
+                pass
+            del self._unsent[0]

@@ -5,19 +5,22 @@ a POST's parameters into the URL. This one sends by a bounded session and decode
 """
 
 from datetime import datetime
+from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from prometheus_api_client import PrometheusConnect
 from requests import Response
 
 from autoscaler.clock import Clock
-from autoscaler.config.settings import PrometheusSource
+from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.config.settings import Tls as TlsSettings
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
+from autoscaler.observe.failure import QueryError, again
 from autoscaler.observe.freshness import check_fresh
+from autoscaler.observe.planner import Outcome
 from autoscaler.observe.result import QueryResult
 from autoscaler.target.http import HttpError, Late, Tls, TooLarge
 from autoscaler.target.http.session import Session
@@ -35,7 +38,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
     def __init__(self, source: PrometheusSource, clock: Clock) -> None:
         tls = source.tls or TlsSettings()
         at = Tls(tls.ca_file, tls.cert_file, tls.key_file, tls.server_name, verify=not tls.insecure_skip_verify)
-        session = Session(at, largest=source.max_answer, environment=True)
+        session = Session(at, largest=source.max_answer, environment=True, compressed=compressed(source))
         headers = {**source.headers, "Cache-Control": "no-cache"}
         super().__init__(without_login(source.url), headers=headers, session=session)
         session.auth = Credentials(source)
@@ -66,8 +69,19 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         except HttpError as error:
             return _metric_error(error)
         except MetricError as error:
-            return MetricError(str(error))
+            return again(error)
         return result
+
+
+def compressed(source: PrometheusSource) -> bool:
+    """Whether answers are to be packed: on this machine that costs Prometheus more than all else, and saves nothing."""
+    if source.compression is not Compression.AUTO:
+        return source.compression is Compression.ON
+    host = urlsplit(source.url).hostname or ""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
 
 
 def _metric_error(error: HttpError) -> MetricError:
@@ -75,7 +89,7 @@ def _metric_error(error: HttpError) -> MetricError:
         case Late():
             return MetricError(str(error))
         case TooLarge():
-            return MetricError(f"{error}; {MORE_ROOM}")
+            return QueryError(f"{error}; {MORE_ROOM}", Outcome.TOO_LARGE)
     return MetricError(f"cannot be asked: {error}")
 
 

@@ -1,8 +1,6 @@
 """What a Prometheus is shown of who asks: a password or a token, from its file or from the URL."""
 
-import os
 from pathlib import Path
-from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from requests import PreparedRequest
@@ -10,10 +8,8 @@ from requests.auth import AuthBase, HTTPBasicAuth
 
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
+from autoscaler.target.files import read_secret
 from autoscaler.target.http.errors import words
-
-_LONGEST_SECRET: Final = 2**16
-"""Bytes: no server takes a longer header."""
 
 
 class Credentials(AuthBase):
@@ -47,19 +43,11 @@ def _login(url: str) -> tuple[str, str] | None:
     return (parts.username or "", parts.password or "") if parts.username or parts.password else None
 
 
-def _at_once(path: str, flags: int) -> int:
-    """Opens without waiting: nobody may ever write to a pipe, and no deadline ends an open."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
 def _secret(file: Path, key: str) -> str:
     try:
-        with open(file, "rb", opener=_at_once) as opened:
-            secret = opened.read(_LONGEST_SECRET + 1).decode().strip()
+        secret = read_secret(file)
     except (OSError, UnicodeDecodeError) as error:
         raise MetricError(f"cannot be asked: {key} {file}: {words(error)}") from None
-    if len(secret) > _LONGEST_SECRET:
-        raise MetricError(f"cannot be asked: {key} {file} is larger than {_LONGEST_SECRET} bytes")
     if not secret or not secret.isprintable():
         raise MetricError(f"cannot be asked: {key} {file} does not hold one line with the secret")
     return secret

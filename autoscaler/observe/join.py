@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
-from autoscaler.model import Instance, Query
+from autoscaler.model import Instance
 from autoscaler.observe.result import Point
 from autoscaler.text import plain
 
@@ -31,12 +31,6 @@ class Joined(NamedTuple):
     """How many more there are."""
 
 
-def matching(points: Iterable[Point], query: Query) -> Sequence[Point]:
-    """The points that carry every label of the query's `match`."""
-    wanted = dict(query.match).items()
-    return [point for point in points if wanted <= point.labels.items()]
-
-
 def of_container(points: Iterable[Point], container: str, label: str | None) -> Sequence[Point]:
     """The points of one container or task."""
     labels = (label,) if label else CONTAINER_LABELS
@@ -45,19 +39,22 @@ def of_container(points: Iterable[Point], container: str, label: str | None) -> 
 
 def join(points: Iterable[Point], instances: Iterable[Instance], label: str | None) -> Joined:
     """Every point with its instance, by identity: the label's value as it is, then without its `:port`."""
-    owners: dict[str, list[str]] = {}
-    for instance in instances:
-        for identity in instance.identities:
-            owners.setdefault(identity, []).append(instance.name)
+    owners = _owners(instances)
     found: dict[str, list[Point]] = {}
     strangers: set[tuple[str, str]] = set()
     nameless: list[Point] = []
     labels = (label,) if label else INSTANCE_LABELS
     for point in points:
         name, value = _first(point.labels, labels)
-        names = owners.get(value) or owners.get(_without_port(value)) or ()
-        if len(names) == 1:
-            found.setdefault(names[0], []).append(point)
+        owner = owners.get(value)
+        if owner is None:
+            owner = owners.get(_without_port(value))
+        if owner:
+            mine = found.get(owner)
+            if mine is None:
+                found[owner] = [point]
+            else:
+                mine.append(point)
         elif value:
             strangers.add((name, value[:_LONGEST_VALUE]))
         else:
@@ -68,9 +65,22 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
     return Joined(found, tuple(unmatched), len(strangers) + len(nameless) - len(unmatched))
 
 
+def _owners(instances: Iterable[Instance]) -> Mapping[str, str]:
+    """Identity -> the instance's name; empty where two instances have the same."""
+    owners: dict[str, str] = {}
+    for instance in instances:
+        for identity in instance.identities:
+            owners[identity] = "" if identity in owners else instance.name
+    return owners
+
+
 def _first(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
     """Name and value of the first of these labels that is there; Prometheus takes an empty one for absent."""
-    return next(((name, labels[name]) for name in names if labels.get(name)), ("", ""))
+    for name in names:
+        value = labels.get(name)
+        if value:
+            return name, value
+    return "", ""
 
 
 def _without_port(address: str) -> str:

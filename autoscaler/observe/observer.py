@@ -23,9 +23,13 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.observe import targets
-from autoscaler.observe.ask import Answers, NoMeter, QueryMeter, ask
-from autoscaler.observe.plan import questions
+from autoscaler.observe.answers import Answers, Results
+from autoscaler.observe.ask import NoMeter, QueryMeter, ask
+from autoscaler.observe.gate import Gates
+from autoscaler.observe.plan import Question, questions
+from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.queries import Queries
 from autoscaler.observe.readiness import normalise
 from autoscaler.observe.readings import read
 from autoscaler.observe.targets import Connection, States
@@ -46,9 +50,19 @@ class Observer:
         clock: Clock,
         logger: Logger,
         meter: QueryMeter | None = None,
+        queries: Queries | None = None,
+        gates: Gates | None = None,
     ) -> None:
-        """`connections`: the adapters, by name. They outlive the observer, and with them what is under way."""
-        self._sources = {name: Prometheus(name, source, clock) for name, source in sources.items()}
+        """`connections`: the adapters, by name. They outlive the observer, and with them what is under way.
+
+        `queries`: what the lane knows of its queries; `gates`: of the whole daemon. They outlive it, too.
+        """
+        gates = gates or Gates()
+        self._settings = sources
+        self._sources = {
+            name: Prometheus(name, source, clock, gates.of(name, source)) for name, source in sources.items()
+        }
+        self._queries = queries or Queries()
         self._connections = connections
         self._clock = clock
         self._logger = logger
@@ -64,7 +78,7 @@ class Observer:
         began = self._clock.monotonic()
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
-        answers = ask(questions(scalers), self._sources, call, self._clock, self._meter)
+        answers = Answers(self._results(scalers, call))
         states, changed = _completed(reading(), known, call.now)
         return Observed(
             {scaler.name: self._observation(scaler, states[scaler.target], answers, call) for scaler in scalers},
@@ -75,6 +89,20 @@ class Observer:
         """Let go of the connections to every Prometheus. No batch may be under way."""
         for source in self._sources.values():
             source.close()
+
+    def _results(self, scalers: Sequence[Autoscaler], call: Call) -> Results:
+        """What all questions of these came to."""
+        asked = ask(self._plan(questions(scalers), call).queries, self._sources, call, self._clock, self._meter)
+        self._queries.learn(asked, call.now)
+        return asked.results
+
+    def _plan(self, wanted: Sequence[Question], call: Call) -> Plan:
+        try:
+            return self._queries.plan(wanted, self._settings, call.now)
+        except Exception as error:  # noqa: BLE001 - what cannot be merged is asked as it is written
+            reason = bug(error)
+        self._logger.error("queries_not_merged", error=reason)
+        return Plan(tuple([alone(question, reason) for question in wanted]))
 
     def _observation(
         self, scaler: Autoscaler, state: TargetState | TargetError, answers: Answers, call: Call

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 from autoscaler.errors import MetricError, named
 from autoscaler.model import Instance, InstanceReading, MetricSpec, MetricType, Query, Reading, Sample, ValueReading
 from autoscaler.observe.answer import FARTHEST_SECONDS
-from autoscaler.observe.ask import Answers
-from autoscaler.observe.join import join, matching, of_container
-from autoscaler.observe.plan import Question, age_question, question, request_query
-from autoscaler.observe.result import Point, QueryResult, ResultType, milli
+from autoscaler.observe.answers import Answers, Series, series
+from autoscaler.observe.join import join, of_container
+from autoscaler.observe.plan import question, request_query
+from autoscaler.observe.result import Point, ResultType, milli
 from autoscaler.quantity import Milli, format_duration
 from autoscaler.text import plain
 
@@ -93,30 +93,33 @@ def instance_samples(
         if not points:
             raise MetricError(f"the query returned no sample of container {metric.container!r}; see containerLabel")
     joined = join(points, instances, query.instance_label)
-    ages = _Ages(query, answers, now)
+    ages = None if query.max_age is None else _Ages(query, answers, now)
     samples: dict[str, Sample] = {}
     dropped: list[str] = []
     for name in sorted(joined.points):
-        fresh = [point for point in joined.points[name] if ages.problem(point) is None]
-        if not fresh:
-            dropped.append(f"{name}: {ages.problem(joined.points[name][0])}")
-        elif len(fresh) > 1:
+        mine = joined.points[name]
+        fresh = mine if ages is None else [point for point in mine if ages.problem(point) is None]
+        if len(fresh) == 1:
+            (point,) = fresh
+            if (value := milli(point)) is None:
+                dropped.append(f"{name}: is NaN")
+            else:
+                samples[name] = Sample(value, now if ages is None else ages.time(point), query.window)
+        elif ages is not None and not fresh:
+            dropped.append(f"{name}: {ages.problem(mine[0])}")
+        else:
             dropped.append(
                 f"{name}: has {len(fresh)} samples where one is needed: {plain(_some(fresh), _LONGEST_LIST)}"
             )
-        elif (value := milli(fresh[0])) is None:
-            dropped.append(f"{name}: is NaN")
-        else:
-            samples[name] = Sample(value, ages.time(fresh[0]), query.window)
     return InstanceSamples(samples, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 
 def _points(query: Query, answers: Answers, wanted: Sequence[ResultType]) -> Sequence[Point]:
     """The answer's points that are this user's, at least one. Nothing at all is an error and never zero load."""
-    answer = _answer(question(query), answers)
+    answer = answers.result(question(query))
     if answer.type not in wanted:
         raise MetricError(f"the query returned a {answer.type}: {_REMEDY[answer.type]}")
-    points = matching(answer.points, query)
+    points = answers.points(query)
     if not points:
         match = "".join(f' with {name}="{value}"' for name, value in query.match)
         raise MetricError(
@@ -125,31 +128,22 @@ def _points(query: Query, answers: Answers, wanted: Sequence[ResultType]) -> Seq
     return points
 
 
-def _answer(asked: Question, answers: Answers) -> QueryResult:
-    answer = answers[asked]
-    if isinstance(answer, MetricError):
-        raise MetricError(str(answer))  # a new one: several autoscalers may share the answer
-    return answer
-
-
 class _Ages:
     """When each of a query's samples was taken: at `now`, or with a maxAge when its `timestamp()` says."""
 
     def __init__(self, query: Query, answers: Answers, now: datetime) -> None:
         self._now = now
         self._limit = query.max_age
-        self._times: dict[frozenset[tuple[str, str]], datetime | None] = {}
-        if self._limit is not None:
-            taken = _answer(age_question(query), answers).points
-            self._times = {_series(point): _date(point.value, now) for point in taken}
+        self._times: Mapping[Series, float | None] = {} if self._limit is None else answers.times(query)
 
     def problem(self, point: Point) -> str | None:
         """Why a sample may not be used; None: it may."""
         if self._limit is None:
             return None
-        if _series(point) not in self._times:
+        of = series(point)
+        if of not in self._times:
             return "has no known age: its series came or went between the two queries"
-        taken = self._times[_series(point)]
+        taken = _date(self._times[of], self._now)
         if taken is None:
             return "has no known age: timestamp() of it is not a time up to now"
         age = self._now - taken
@@ -159,7 +153,9 @@ class _Ages:
 
     def time(self, point: Point) -> datetime:
         """When the sample was taken, as far as is known."""
-        return self._times.get(_series(point)) or self._now
+        if self._limit is None:
+            return self._now
+        return _date(self._times.get(series(point)), self._now) or self._now
 
 
 def _date(seconds: float | None, now: datetime) -> datetime | None:
@@ -167,11 +163,6 @@ def _date(seconds: float | None, now: datetime) -> datetime | None:
     if seconds is None or not 0 <= seconds <= now.timestamp() + FARTHEST_SECONDS:
         return None
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _series(point: Point) -> frozenset[tuple[str, str]]:
-    """What `timestamp()` leaves of a series: all but its name."""
-    return frozenset(label for label in point.labels.items() if label[0] != "__name__")
 
 
 def _reservations(metric: MetricSpec, instances: Iterable[Instance]) -> Mapping[str, Milli]:

@@ -20,6 +20,8 @@ _MOST_LABELS: Final = 16
 """Of a sample that are shown."""
 _LONGEST_LABEL: Final = 64
 """Bytes that are shown of a label's name, and of its value."""
+_SURELY_FITS: Final = 9e15
+"""Thousandths of less fit 63 bits."""
 _LONGEST_TEXT: Final = 256
 """Bytes that are shown of a sample."""
 
@@ -62,6 +64,8 @@ def milli(point: Point) -> Milli | None:
     Raises MetricError for what cannot be scaled on: a histogram, an infinity, a negative value, one too large.
     """
     value = point.value
+    if value is not None and 0 <= value < _SURELY_FITS:
+        return int(value * 1000)
     if value is None:
         raise MetricError(f"{point} is a native histogram, not a number; use histogram_quantile() or histogram_count()")
     if math.isnan(value):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from autoscaler.model import Instance, VictimOrder, VictimRule
-from autoscaler.observe.ask import Answers
+from autoscaler.observe.answers import Answers
 from autoscaler.observe.readings import instance_samples
 
 

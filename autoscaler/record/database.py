@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 
 from autoscaler.errors import StateError
 from autoscaler.record.fair_lock import FairLock
+from autoscaler.record.folder import make_private, make_private_folder, open_private
 
 _FORMS: Final = "expected sqlite:////a/file.db or postgresql://user@host/database"
 _BUSY_SECONDS: Final = 5.0
@@ -81,6 +82,8 @@ def connect(url: URL, *, read_only: bool = False) -> Engine:
             # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
             level = "REPEATABLE READ" if read_only else "READ COMMITTED"
             return create_engine(url, pool_pre_ping=True, connect_args=limits, isolation_level=level)
+        if not read_only:
+            make_private(Path(str(url.database)))
         engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})
     except (ImportError, NoSuchModuleError):
         raise StateError(
@@ -180,8 +183,8 @@ class FileLock:
     def __init__(self, url: URL) -> None:
         path = Path(f"{url.database}.lock")
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file: TextIO = path.open("a+", encoding="ascii")
+            make_private_folder(path.parent)
+            self._file: TextIO = os.fdopen(open_private(path), "a+", encoding="ascii")
         except OSError as error:
             raise StateError(
                 f"{place(url)}: {path.parent} cannot be used: {error.strerror}; name a folder that this user may "

@@ -1,6 +1,8 @@
 """Where the state is on this machine."""
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from autoscaler.errors import StateError
@@ -14,11 +16,42 @@ def state_folder(environment: Mapping[str, str]) -> Path:
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder, made if absent, for this user alone. Raises StateError."""
+    """The folder, made if absent, with those it is in, for this user alone. Raises StateError."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise StateError(
             f"{folder}: the state folder cannot be made: {error.strerror}; set $STATE_DIRECTORY to one that can"
         ) from None
     return folder
+
+
+def make_private_folder(folder: Path) -> None:
+    """The same, with its parents: `mkdir` would give those what the umask leaves. Raises OSError."""
+    for each in reversed([folder, *folder.parents]):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)
+
+
+def open_private(path: Path) -> int:
+    """The file, made if absent, for this user alone whatever the umask: a file descriptor to read and write at its end.
+
+    Raises OSError.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+    with suppress(OSError):  # another user's, who has let us in
+        os.fchmod(handle, 0o600)
+    return handle
+
+
+def make_private(path: Path) -> None:
+    """An SQLite file, made if absent, and what SQLite has put beside it: what it makes later has the file's own mode.
+
+    What cannot be done here, SQLite will say when it opens the file.
+    """
+    with suppress(OSError):
+        os.close(open_private(path))
+    for suffix in ("-wal", "-shm", "-journal"):
+        with suppress(OSError):
+            path.with_name(path.name + suffix).chmod(0o600)

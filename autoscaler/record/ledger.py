@@ -9,14 +9,14 @@ have reached the disk) it is thrown away and read again. What was written to a t
 comes back as an unfinished intent, as it does after a kill -9.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
-from sqlalchemy import Connection, Engine, delete, insert, select
+from sqlalchemy import Connection, Engine, Row, delete, insert, select
 
 from autoscaler.decide import intent_of
 from autoscaler.errors import StaleLedger, StateError
@@ -46,6 +46,7 @@ from autoscaler.record.timeline import Timeline
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
+_T = TypeVar("_T")
 _NOTHING_ASKED: Final = Steering()
 _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
@@ -93,8 +94,8 @@ class Ledger:
         """Autoscalers whose entry cannot be read: what is wrong, and what to do."""
         self._sightings: dict[str, tuple[int, Sightings]] | None = None
         """By target, each with the lead of its times; None: as above."""
-        self._unseen: dict[str, str] = {}
-        """Targets whose sightings could not be read: what is wrong. Until the next commit, which begins them anew."""
+        self._forgotten: dict[str, str] = {}
+        """Targets of which something is damaged that begins anew by itself: what it is. Said in one cycle."""
         self._lead = shared.timeline.lead
         """Of the times of the cycle under way."""
         self._pages: dict[tuple[int, int], Pages] | None = None
@@ -145,7 +146,7 @@ class Ledger:
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
             asked = steering.get(scaler.name, _NOTHING_ASKED)
-            problem = self._damaged.get(key) or self._unseen.get(key[1])
+            problem = self._forgotten.pop(key[1], None) or self._damaged.get(key)
             if problem is not None or isinstance(asked, StateError):
                 histories.damaged[scaler.name] = problem or str(asked)
                 continue
@@ -167,16 +168,10 @@ class Ledger:
                 rows = connection.execute(select(schema.sighting)).all()
             followed = self._followed
             mine = {row.target for row in rows} if followed is None else {target for _, target in followed}
-            self._sightings, self._unseen = {}, {}
-            for row in rows:
-                if row.target in mine:
-                    try:
-                        self._sightings[row.target] = row.lead, SIGHTINGS.load(row.body)
-                    except StateError as error:
-                        self._unseen[row.target] = (
-                            f"since when its target's instances are known cannot be read ({error}); "
-                            "the next cycle begins that anew, as for instances that have just started"
-                        )
+            what, rows = "since when its target's instances are known", [row for row in rows if row.target in mine]
+            leads = {row.target: row.lead for row in rows}
+            read = self._readable(rows, SIGHTINGS, what)
+            self._sightings = {target: (leads[target], seen) for target, seen in read.items()}
         known, lead = self._sightings, self._lead
         found = dict[TargetRef, Sightings]()
         for target in targets:
@@ -247,15 +242,25 @@ class Ledger:
             self._shared.latest.pop(key, None)
         if self._sightings is not None:
             self._sightings.update({text: (self._lead, known) for text, known in seen.items()})
-            self._unseen = {target: problem for target, problem in self._unseen.items() if target not in seen}
         return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
-        """What the adapter keeps, by target. From any thread. Raises StateError."""
+        """What the adapter keeps, by target; without what is damaged. From any thread. Raises StateError."""
         table = schema.adapter_memory
         with self._reading() as connection:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
-        return {target_from(row.target): _ADAPTER_VALUES.load(row.body) for row in rows}
+        found = self._readable(rows, _ADAPTER_VALUES, "what the adapter keeps of its target")
+        return {target_from(target): values for target, values in found.items()}
+
+    def _readable(self, rows: Iterable[Row[Any]], kind: Binary[_T], what: str) -> dict[str, _T]:
+        """The values of these rows by their target; whose are damaged is said in the next cycle."""
+        found = dict[str, _T]()
+        for row in rows:
+            try:
+                found[row.target] = kind.load(row.body)
+            except StateError as error:
+                self._forgotten[row.target] = f"{what} cannot be read ({error}); the next cycle begins that anew"
+        return found
 
     def save_adapter_memory(self, target: TargetRef, values: AdapterValues | None) -> None:
         """Commit what the adapter keeps of a target from now on; None: nothing. From any thread. Raises StateError."""

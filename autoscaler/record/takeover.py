@@ -6,7 +6,6 @@ PostgreSQL one transaction does it all.
 """
 
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -49,7 +48,6 @@ def take_over(url: URL) -> Takeover | None:
     try:
         converted = _convert(url, url.set(database=str(new)))
         with _os_errors(url):
-            shutil.copymode(path, new)
             _sync(new)
             if not kept.exists():
                 os.link(path, kept)

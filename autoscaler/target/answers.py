@@ -5,12 +5,12 @@ cannot be recorded. Texts are made printable and short; everything else is as th
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Never, TypeAlias
 
-from autoscaler.errors import TargetError
+from autoscaler.errors import TargetError, bare
 from autoscaler.model import (
     MAX_SIZE,
     Conflict,
@@ -71,6 +71,11 @@ class StateCheck:
             tuple([_text("warnings", warning) for warning in warnings]),
         )
 
+    def follow(self, targets: Collection[TargetRef]) -> None:
+        """Forget the instances of targets that are not among these."""
+        for target in [target for target in self._known if target not in targets]:
+            del self._known[target]
+
     def _instances(self, target: TargetRef, found: object) -> _Instances:
         """Checked ones, each with a name of its own; one that is equal to an earlier one is that earlier one."""
         if type(found) is not tuple or len(found) > MOST_INSTANCES:
@@ -103,9 +108,12 @@ def checked_outcome(answer: object) -> ScaleOutcome:
 
 
 def checked_error(error: TargetError) -> TargetError:
-    """The error as one of our own classes: one of an adapter's may do anything when it is asked for its message."""
+    """The error as one of our own classes: one of an adapter's may do anything when it is asked for its message.
+
+    Without what it holds on to: it is kept, and a frame of its traceback may hold a whole answer.
+    """
     if type(error).__module__ == TargetError.__module__:
-        return error
+        return bare(error)
     own = next(kind for kind in type(error).__mro__ if kind.__module__ == TargetError.__module__)
     try:
         message = str(error)

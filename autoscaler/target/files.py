@@ -1,9 +1,44 @@
-"""Replaces files in one step."""
+"""Replaces files in one step, and reads what somebody else may have put in their place."""
 
+import errno
 import os
 import secrets
+import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+MOST_SECRET_BYTES: Final = 64 * 2**10
+"""Of a file with a password or a token."""
+_HANDED_OVER: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+"""Where files are that are open already: `<(…)` of a shell is one."""
+
+
+def read_bounded(path: Path, most: int = MOST_SECRET_BYTES) -> bytes:
+    """The file's content; links are followed, for credentials are often links.
+
+    Never waits for somebody to write: a pipe is only read where it is open already, as standard input or as `<(…)`.
+    Raises OSError, also for what is not a regular file and for more than `most` bytes, which are not kept.
+    """
+    handed_over = str(path).startswith(_HANDED_OVER)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if handed_over:
+            os.set_blocking(handle, True)  # its writer may still be at work
+        elif not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        content = b"" if stat.S_ISREG(status.st_mode) and status.st_size > most else file.read(most + 1)
+    if len(content) > most or (not content and status.st_size > most):
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes")
+    return content
+
+
+def read_secret(path: Path) -> str:
+    """The password or token in a file, without white space around it. Raises OSError, UnicodeDecodeError."""
+    return read_bounded(path).decode().strip()
 
 
 def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600, durable: bool = True) -> None:

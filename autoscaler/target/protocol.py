@@ -159,3 +159,19 @@ class Canonicalizes(Protocol):
 
         No target may have two autoscalers, for each would undo the other's writes.
         """
+
+
+@runtime_checkable
+class ChecksSizes(Protocol):
+    """An adapter type whose settings may not allow every size that the configuration asks for."""
+
+    def size_problem(self, target: TargetRef, maximum: int, settings: Any) -> str | None:
+        """What is wrong with a target's `maxReplicas`, known offline, and what to do; None: nothing."""
+
+
+@runtime_checkable
+class Examines(Protocol):
+    """An adapter that knows of more than `observe` tells, for `check --live`."""
+
+    def examine(self, target: TargetRef) -> str | None:
+        """Why scaling the target would fail here, and what to do; None: nothing is known. Changes nothing."""

@@ -2,6 +2,6 @@
 
 from autoscaler.web.server import ListenError, WebServer, serve
 from autoscaler.web.sources import Sources
-from autoscaler.web.webconfig import WebConfig, load_web_config
+from autoscaler.web.webconfig import WebConfig, load_web_config, with_read_only_users
 
-__all__ = ["ListenError", "Sources", "WebConfig", "WebServer", "load_web_config", "serve"]
+__all__ = ["ListenError", "Sources", "WebConfig", "WebServer", "load_web_config", "serve", "with_read_only_users"]

@@ -1,11 +1,11 @@
 """The ASGI application: health, metrics, the API, and whatever pages it is given."""
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import anyio
 from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,11 +24,10 @@ from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, s
 from autoscaler.web.api.endpoints import PREFIX, Api, Endpoint, EndpointRequest
 from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
+from autoscaler.web.work import RETRY, SharedWork, TooBusy, Work
 
-_THREADS: Final = 4
-"""That read the state and make documents at once; more would take processor time from the lanes."""
 _MOST_BODY_BYTES: Final = 64 * 1024
-_T = TypeVar("_T")
+_MOST_PARAMETERS: Final = 32
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
@@ -73,8 +72,9 @@ class _Web:
         self.api = Api(sources, logger)
         self._sources = sources
         self._logger = logger
-        self._threads = anyio.CapacityLimiter(_THREADS)
-        self._reloads = anyio.CapacityLimiter(1)
+        self._work = sources.work
+        self._exposition = SharedWork(self._work, partial(exposition, sources.registry))
+        self._reloads = Work(threads=1, most_waiting=1)
 
     async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
         """200: the process answers."""
@@ -88,7 +88,10 @@ class _Web:
 
     async def reload(self, request: Request) -> Response:
         """Read the configuration again."""
-        problems = await anyio.to_thread.run_sync(self._sources.reload, limiter=self._reloads)
+        try:
+            problems = await self._reloads.run(self._sources.reload)
+        except TooBusy as error:
+            return PlainTextResponse(f"{error}\n", 503, RETRY)
         self._logger.info("reload_requested", by=request.scope.get("user") or "unknown")
         if problems:
             return PlainTextResponse("".join(f"{problem}\n" for problem in problems), 500)
@@ -96,7 +99,10 @@ class _Web:
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
         """The registry, as text."""
-        body = await self._on_thread(partial(exposition, self._sources.registry))
+        try:
+            body = await self._exposition.run()
+        except TooBusy as error:
+            return PlainTextResponse(f"{error}\n", 503, RETRY)
         return Response(body, headers={"Content-Type": CONTENT_TYPE})
 
     def endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -110,9 +116,11 @@ class _Web:
                     body=None if endpoint.body is None else await _body(endpoint.body, request),
                     user=request.scope.get("user"),
                 )
-                document = await self._on_thread(partial(_answer, endpoint, given))
+                document = await self._work.run(partial(_answer, endpoint, given))
             except RequestError as error:
                 return failure(error.kind, str(error))
+            except TooBusy as error:
+                return failure(ErrorType.UNAVAILABLE, str(error), RETRY)
             except (UnknownAutoscaler, NoDecision) as error:
                 return failure(ErrorType.NOT_FOUND, str(error))
             except StateError as error:
@@ -127,9 +135,6 @@ class _Web:
 
         return handle
 
-    async def _on_thread(self, work: Callable[[], _T]) -> _T:
-        return await anyio.to_thread.run_sync(work, limiter=self._threads)
-
 
 def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
     """The response. Called on a thread, because writing a long list takes time too."""
@@ -139,9 +144,10 @@ def _answer(endpoint: Endpoint, given: EndpointRequest) -> Response:
 
 def _query(model: type[_ModelT], request: Request) -> _ModelT:
     given = request.query_params.multi_items()
-    names = [name for name, _ in given]
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
+    if len(given) > _MOST_PARAMETERS:
+        raise RequestError(ErrorType.BAD_DATA, f"more than {_MOST_PARAMETERS} parameters are given; give fewer")
+    repeated, times = next(iter(Counter(name for name, _ in given).most_common(1)), ("", 0))
+    if times > 1:
         raise RequestError(ErrorType.BAD_DATA, f"{repeated[:64]}: is given more than once; give it once")
     return _validated(model, dict(given), "parameter")
 

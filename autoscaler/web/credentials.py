@@ -13,56 +13,84 @@ import bcrypt
 
 from autoscaler.clock import Clock
 
-_REMEMBERED_SECONDS: Final = 60.0
-"""How long a password that was right need not be hashed again: bcrypt is slow on purpose, and scrapes are many."""
+_RIGHT_SECONDS: Final = 600.0
+"""How long after its last use a password that was right need not be hashed again: bcrypt is slow on purpose, and who
+is logged in must not wait behind those who guess."""
+_WRONG_SECONDS: Final = 60.0
+"""How long one that was wrong need not be hashed again."""
 _MOST_REMEMBERED: Final = 1_000
-_NOBODY: Final = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(10))
-"""Checked for users that do not exist, so that they take as long to refuse as those that do."""
+"""Of right ones, and of wrong ones."""
+_DEFAULT_COST: Final = 10
 
 
 class Credentials:
-    """Checks `Authorization` headers; any number of threads at once."""
+    """Checks `Authorization` headers. `check` may be called on any thread, the rest on the server's own."""
 
     def __init__(self, users: Mapping[str, bytes], clock: Clock) -> None:
         """`users`: name -> bcrypt hash."""
         self._users = users
         self._clock = clock
         self._secret = secrets.token_bytes(32)
-        self._known: dict[bytes, float] = {}
-        """Digest of a right name and password -> until when it need not be hashed again."""
-        self._lock = threading.Lock()
+        self._right = _Memory(clock, _RIGHT_SECONDS)
+        self._wrong = _Memory(clock, _WRONG_SECONDS)
+        cost = max((int(hashed[4:6]) for hashed in users.values()), default=_DEFAULT_COST)
+        self._nobody = bcrypt.gensalt(cost) + b"." * 31
+        """Hashed against for users that do not exist: they take as long to refuse as the dearest that does."""
 
-    def remembered(self, header: str | None) -> str | None:
+    def remembered(self, header: str) -> str | None:
         """The user whom a header names, when it was found right of late. Fast; never hashes."""
         given = _parse(header)
-        if given is None:
+        if given is None or not self._right.holds(digest := self._digest(*given)):
             return None
-        until = self._known.get(self._digest(*given))
-        return given[0] if until is not None and self._clock.monotonic() < until else None
+        self._right.keep(digest)
+        return given[0]
 
-    def check(self, header: str | None) -> str | None:
+    def refused(self, header: str) -> bool:
+        """Whether a header is malformed, or was found wrong of late. Fast; never hashes."""
+        given = _parse(header)
+        return given is None or self._wrong.holds(self._digest(*given))
+
+    def check(self, header: str) -> str | None:
         """The user whom a header names, or None when it does not hold. Slow, as bcrypt is."""
         given = _parse(header)
         if given is None:
             return None
         name, password = given
         hashed = self._users.get(name)
-        if not _matches(password, hashed or _NOBODY) or hashed is None:
-            return None
-        with self._lock:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[self._digest(name, password)] = self._clock.monotonic() + _REMEMBERED_SECONDS
-        return name
+        right = _matches(password, hashed or self._nobody) and hashed is not None
+        (self._right if right else self._wrong).keep(self._digest(name, password))
+        return name if right else None
 
     def _digest(self, name: str, password: bytes) -> bytes:
         """Keyed, so that what is kept in memory says nothing about the password."""
         return hmac.digest(self._secret, name.encode() + b"\0" + password, hashlib.sha256)
 
 
-def _parse(header: str | None) -> tuple[str, bytes] | None:
+class _Memory:
+    """Digests, each for a while; when there are too many the oldest are forgotten."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._until: dict[bytes, float] = {}
+        """In the order in which they were kept."""
+        self._lock = threading.Lock()
+
+    def holds(self, digest: bytes) -> bool:
+        until = self._until.get(digest)
+        return until is not None and self._clock.monotonic() < until
+
+    def keep(self, digest: bytes) -> None:
+        with self._lock:
+            self._until.pop(digest, None)
+            self._until[digest] = self._clock.monotonic() + self._seconds
+            if len(self._until) > _MOST_REMEMBERED:
+                del self._until[next(iter(self._until))]
+
+
+def _parse(header: str) -> tuple[str, bytes] | None:
     """Name and password of a `Basic` header."""
-    scheme, _, encoded = (header or "").partition(" ")
+    scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return None
     try:

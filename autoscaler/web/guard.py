@@ -5,6 +5,7 @@
 - Cross-site requests: what changes state must not come from another origin, nor in a form's encoding.
 - Credentials: as the web configuration says; what changes state needs them unless there is no web configuration and
   the request comes over loopback, from no proxy.
+- Floods: as many requests as `rate_limit` allows; wrong passwords as `logins` says.
 
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
 """
@@ -12,21 +13,27 @@ Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Me
 import ipaddress
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
-import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from autoscaler.clock import Clock
+from autoscaler.logger import Logger
+from autoscaler.web.addresses import client_of, is_loopback
 from autoscaler.web.api.answers import ErrorType, failure
+from autoscaler.web.bucket import TokenBucket
 from autoscaler.web.credentials import Credentials
+from autoscaler.web.logins import LoginRefused, Logins
+from autoscaler.web.proxies import is_of_proxy
 from autoscaler.web.webconfig import WebConfig
+from autoscaler.web.work import RETRY
 
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
 """What a page of another site can send without being asked whether it may."""
-_PROXIED: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 _SECURITY_HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
@@ -37,13 +44,14 @@ _SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_NO_CONFIG: Final = WebConfig(Path())
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF-8"'}
 
 
 class Refusal(Exception):
     """The request is answered with an error before anything is looked at."""
 
-    def __init__(self, kind: ErrorType, message: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> None:
         self.kind, self.message, self.headers = kind, message, headers
         super().__init__(message)
 
@@ -51,22 +59,26 @@ class Refusal(Exception):
 class Guard:
     """ASGI middleware. The user who was found right is `scope["user"]`, None without users."""
 
-    def __init__(self, app: ASGIApp, config: WebConfig | None, clock: Clock, host: str) -> None:
+    def __init__(self, app: ASGIApp, config: WebConfig | None, clock: Clock, host: str, logger: Logger) -> None:
         """`config`: None without --web.config.file. `host`: what the server listens on."""
         self._app = app
         self._clock = clock
         self._names = {"localhost", host.lower(), socket.gethostname().lower()} - {""}
-        self._hashing = anyio.CapacityLimiter(1)
-        """One password at a time: guessing must not take every core."""
+        self.logins = Logins(clock, logger)
+        self._config: WebConfig | None = None
+        self._credentials: Credentials | None = None
+        self._rate: TokenBucket | None = None
         self.follow(config)
 
     def follow(self, config: WebConfig | None) -> None:
-        """Go by another web configuration from the next request on."""
+        """Go by another web configuration from the next request on. Who is logged in stays so while no user changes."""
+        before, now = self._config or _NO_CONFIG, config or _NO_CONFIG
+        if now.users != before.users:
+            self._credentials = Credentials(now.users, self._clock) if now.users else None
+        if now.rate_limit != before.rate_limit:
+            self._rate = TokenBucket(*now.rate_limit) if now.rate_limit else None
         self._config = config
-        self._credentials = None if config is None or not config.users else Credentials(config.users, self._clock)
-        self._headers = dict(_SECURITY_HEADERS)
-        if config is not None:
-            self._headers |= config.headers
+        self._headers = _SECURITY_HEADERS | dict(now.headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it with an error."""
@@ -79,21 +91,32 @@ class Guard:
                 for name, value in self._headers.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
+                if "location" in headers:
+                    headers["location"] = _path_of(headers["location"])
             await send(message)
 
         headers = Headers(scope=scope)
         try:
+            self._refuse_too_many()
             self._refuse_rebinding(headers)
             changes = scope["method"] not in _READS
             if changes:
                 _refuse_other_sites(headers, scope["scheme"])
             scope["user"] = await self._user(scope, headers)
-            if changes and scope["user"] is None:
-                self._refuse_strangers(scope, headers)
+            if changes:
+                self._refuse_readers(scope["user"])
+                if scope["user"] is None:
+                    self._refuse_strangers(scope, headers)
         except Refusal as refusal:
             await failure(refusal.kind, refusal.message, refusal.headers)(scope, receive, send_guarded)
             return
         await self._app(scope, receive, send_guarded)
+
+    def _refuse_too_many(self) -> None:
+        if self._rate is not None and not self._rate.take(self._clock.monotonic()):
+            raise Refusal(
+                ErrorType.TOO_MANY_REQUESTS, "more requests than rate_limit of --web.config.file allows; wait", RETRY
+            )
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:
         config = self._config
@@ -121,13 +144,26 @@ class Guard:
         credentials, config = self._credentials, self._config
         if credentials is None or config is None:
             return None
-        given = headers.get("authorization")
+        given = headers.get("authorization", "")
         user = credentials.remembered(given)
-        if user is None and given is not None:
-            user = await anyio.to_thread.run_sync(credentials.check, given, limiter=self._hashing)
-        if user is None and not (scope["method"] in _READS and scope["path"] in config.excluded_paths):
+        if user is not None or (scope["method"] in _READS and scope["path"] in config.excluded_paths):
+            return user
+        if not credentials.refused(given):
+            try:
+                user = await self.logins.user(credentials, given, client_of(scope["client"][0]))
+            except LoginRefused as refused:
+                kind = ErrorType.TOO_MANY_REQUESTS if refused.guessing else ErrorType.UNAVAILABLE
+                raise Refusal(kind, f"{refused}; try again in a second", RETRY) from None
+        if user is None:
             raise Refusal(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
+
+    def _refuse_readers(self, user: str | None) -> None:
+        if user is not None and self._config is not None and user in self._config.read_only_users:
+            raise Refusal(
+                ErrorType.FORBIDDEN,
+                f"the user {user[:64]!r} may only read, as web.readOnlyUsers says; log in as another user",
+            )
 
     def _refuse_strangers(self, scope: Scope, headers: Mapping[str, str]) -> None:
         config = self._config
@@ -140,10 +176,12 @@ class Guard:
                 "client_auth_type: RequireAndVerifyClientCert",
             )
         client = scope.get("client")
-        if client is None or not _is_loopback(client[0]) or any(name in headers for name in _PROXIED):
+        foreign = next((name for name in headers if is_of_proxy(name)), None)
+        if client is None or not is_loopback(client[0]) or foreign is not None:
+            proxy = "" if foreign is None else f", and not through a proxy, which the header {foreign[:64]} tells of"
             raise Refusal(
                 ErrorType.FORBIDDEN,
-                "changes are only accepted from this machine while there are no users; give "
+                f"changes are only accepted from this machine{proxy}, while there are no users; give "
                 "--web.config.file with users or client certificates",
             )
 
@@ -169,10 +207,7 @@ def _host_of(header: str) -> str:
     return host.partition(":")[0].removesuffix(".")
 
 
-def _is_loopback(address: str) -> bool:
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return (mapped or parsed).is_loopback
+def _path_of(location: str) -> str:
+    """Without scheme and host: those are the client's words (its Host header), and a cache may give them to others."""
+    parts = urlsplit(location)
+    return "/" + parts.path.lstrip("/\\") + (f"?{parts.query}" if parts.query else "")

@@ -1,32 +1,43 @@
-"""The server: uvicorn on a thread of its own inside the daemon."""
+"""The server: uvicorn on a thread of its own inside the daemon, with `connections` of ours in place of its sockets."""
 
 import asyncio
 import errno
 import logging
 import re
 import socket
+import sys
 import threading
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
 
 import uvicorn
 from starlette.routing import BaseRoute
 
-from autoscaler.errors import AutoscalerError, ConfigError, named
+from autoscaler.errors import AutoscalerError, ConfigError, Problem, named
 from autoscaler.logger import Logger
 from autoscaler.web.app import application
+from autoscaler.web.connections import Connections
+from autoscaler.web.descriptors import most_connections
 from autoscaler.web.guard import Guard
+from autoscaler.web.selector import ConsiderateSelector
 from autoscaler.web.sources import Sources
-from autoscaler.web.webconfig import WebConfig, load_web_config
+from autoscaler.web.webconfig import WebConfig
 
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1
 """That what is being answered may still take."""
 _GOODBYE_SECONDS: Final = 0.05
 """For connections that are being closed: TLS takes a few more turns of the loop to say so."""
-_MOST_CONNECTIONS: Final = 512
+_BACKLOG: Final = 1024
+"""Clients that the kernel lets wait to be accepted: in a flood the operator's own is among them."""
+_UNSENT_BYTES: Final = 128 * 1024
+"""Of an answer, that the kernel keeps for a client that is slow to take it. Linux doubles it."""
+_SWITCH_SECONDS: Final = 0.001
+"""How long a thread that computes keeps Python's lock from a lane; Python's own 5 ms are many for a lane that waits for
+it hundreds of times in a cycle."""
+_LOOK_SECONDS: Final = 0.5
+"""How often deadlines are looked at."""
 
 
 class ListenError(AutoscalerError):
@@ -34,7 +45,7 @@ class ListenError(AutoscalerError):
 
 
 class WebServer:
-    """One server. `start` and `stop` are called once each, `reload` in between; all from one thread."""
+    """One server. `start` and `stop` are called once each, `follow` in between; all from one thread."""
 
     def __init__(
         self,
@@ -53,7 +64,7 @@ class WebServer:
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         """Where it listens; with port 0, the port that was found."""
         app = application(sources, logger, with_users=config is not None and bool(config.users), pages=pages)
-        self._guard = Guard(app, config, sources.clock, listen.rpartition(":")[0].strip("[]"))
+        self._guard = Guard(app, config, sources.clock, listen.rpartition(":")[0].strip("[]"), logger)
         settings = uvicorn.Config(
             self._guard,
             loop="asyncio",
@@ -65,14 +76,13 @@ class WebServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_STOP_SECONDS,
         )
         settings.load()
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # whoever sends no HTTP must not fill our log
         self._context = None if config is None or config.tls is None else config.tls.context()
-        settings.ssl = self._context
-        self._server = uvicorn.Server(settings)
+        connections = Connections(self._socket, most_connections(), self._context, settings, sources.clock, logger)
+        self._server = _Server(settings, connections, self._guard.logins.flood.look)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
 
@@ -94,26 +104,24 @@ class WebServer:
             self._thread.join(_STOP_SECONDS + 2)
         self._socket.close()
 
-    def reload(self) -> Sequence[str]:
-        """Follow the web configuration's file: its users, and what stands in its certificate's files.
+    def follow(self, config: WebConfig | None) -> None:
+        """Go by another web configuration: its users, headers and limits, and what its certificate's files hold now.
 
-        Returns what is wrong with it; then nothing has changed. Other changes of TLS are refused: they need a restart.
+        Raises ConfigError for what needs a restart, then nothing has changed.
         """
-        if self._config is None:
-            return ()
-        try:
-            config = load_web_config(self._config.path)
-        except ConfigError as error:
-            return [str(problem) for problem in error.problems]
+        if config is None or self._config is None:
+            return  # the command line says which, for as long as the daemon runs
         if config.tls != self._config.tls or bool(config.users) != bool(self._config.users):
             changed = "tls_server_config changed, or the first user was added or the last one removed"
-            return [f"{config.path}: {changed}, which a reload cannot follow; restart the daemon, or change it back"]
+            self._refuse(config, f"{changed}, which a reload cannot follow; restart the daemon, or change it back")
         try:
             asyncio.run_coroutine_threadsafe(self._follow(config), self._loop).result(_START_SECONDS)
         except OSError as error:
-            return [f"{config.path}: the certificates cannot be loaded: {error.strerror}; check the files"]
+            self._refuse(config, f"the certificates cannot be loaded: {error.strerror}; check the files")
         self._config = config
-        return ()
+
+    def _refuse(self, config: WebConfig, message: str) -> NoReturn:
+        raise ConfigError([Problem(str(config.path), 1, 1, "", message)]) from None
 
     async def _follow(self, config: WebConfig) -> None:
         """On the server's own thread, between two handshakes."""
@@ -123,33 +131,64 @@ class WebServer:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        await self._server.serve(sockets=[self._socket])
-        for connection in self._server.server_state.connections:  # TLS clients that do not answer our goodbye
-            connection.transport.abort()
+        await self._server.serve(sockets=[])
         await asyncio.sleep(_GOODBYE_SECONDS)
 
     def _run(self) -> None:
+        sys.setswitchinterval(_SWITCH_SECONDS)
         try:
-            asyncio.run(self._serve())
+            with asyncio.Runner(loop_factory=_loop) as runner:
+                runner.run(self._serve())
         except BaseException as error:  # noqa: BLE001 - reported by `start`, or logged
             self._failure = error
             if self._server.started:
                 self._logger.error("web_failed", error=named(error))  # noqa: TRY400 - see `named`
 
 
+class _Server(uvicorn.Server):
+    """uvicorn's, which accepts nobody itself."""
+
+    def __init__(self, settings: uvicorn.Config, connections: Connections, look: Callable[[], None]) -> None:
+        """`look`: called twice a second."""
+        super().__init__(settings)
+        self._connections = connections
+        self._look = look
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._connections.start(self.server_state)
+        self._looking = asyncio.create_task(self._look_often())
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._looking.cancel()
+        self._connections.stop()
+        await super().shutdown(sockets)
+        self._connections.drop_all()  # TLS clients that do not answer our goodbye
+
+    async def _look_often(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._connections.look()
+            self._look()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.SelectorEventLoop(ConsiderateSelector())
+
+
 def serve(
     sources: Sources,
     listen: str,
-    web_config: Path | None,
+    config: WebConfig | None,
     logger: Logger,
     pages: Sequence[BaseRoute] = (),
 ) -> WebServer:
     """A server that holds its address and awaits `start`.
 
-    `listen`: HOST:PORT; port 0 finds a free one. `web_config`: --web.config.file. `pages`: further routes.
-    Raises ListenError, and ConfigError for the web configuration.
+    `listen`: HOST:PORT; port 0 finds a free one. `config`: of --web.config.file. `pages`: further routes.
+    Raises ListenError.
     """
-    return WebServer(sources, listen, None if web_config is None else load_web_config(web_config), logger, pages)
+    return WebServer(sources, listen, config, logger, pages)
 
 
 def _listen(address: str) -> socket.socket:
@@ -160,7 +199,7 @@ def _listen(address: str) -> socket.socket:
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         family, _, _, _, place = found
-        listening = socket.create_server(place[:2], family=family, backlog=128)
+        listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             cause = "is in use by another process; stop that one, or listen elsewhere (--web.listen-address)"
@@ -168,4 +207,5 @@ def _listen(address: str) -> socket.socket:
             cause = f"cannot be listened on: {error.strerror or error}; correct --web.listen-address"
         raise ListenError(f"the address {address} {cause}") from None
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is accepted inherits it: no 40 ms waits
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNSENT_BYTES)
     return listening

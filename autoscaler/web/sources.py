@@ -1,7 +1,7 @@
 """What the server is handed: everything it knows of the daemon."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry
@@ -10,6 +10,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.library import Library
 from autoscaler.record import State
+from autoscaler.web.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Sources:
     """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
     started: datetime
     """When the daemon started."""
+    work: Work = field(default_factory=Work)
+    """The threads that answers are made on."""
 
     def library(self) -> Library:
         """Documents of what is configured now."""

@@ -7,14 +7,25 @@ what to do, and never ignored.
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
+from autoscaler.config.settings import Settings
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
 
@@ -24,6 +35,8 @@ _CLIENT_AUTH: Final = {
     "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
     "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
 }
+_GO_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_GO_PART: Final = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)"
 _UNSUPPORTED: Final = "is not supported here; remove it"
 
 
@@ -45,6 +58,7 @@ class TlsServer:
     def context(self) -> ssl.SSLContext:
         """A context to serve with. Raises OSError, ssl.SSLError included."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.options |= ssl.OP_NO_RENEGOTIATION  # a client could have us compute keys again and again
         context.minimum_version, context.maximum_version = self.minimum, self.maximum
         self.load_into(context)
         context.verify_mode = self.client_auth
@@ -52,6 +66,13 @@ class TlsServer:
             context.load_verify_locations(self.client_ca_file)
         context.set_alpn_protocols(["http/1.1"])
         return context
+
+
+class RateLimit(NamedTuple):
+    """Of all requests, by a token bucket."""
+
+    burst: int
+    interval_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +87,9 @@ class WebConfig:
     """Added to every response, in place of our own of that name."""
     excluded_paths: frozenset[str] = frozenset()
     """Read without credentials."""
+    read_only_users: frozenset[str] = frozenset()
+    """Of the users, those who may change nothing. They are named in the daemon's own configuration."""
+    rate_limit: RateLimit | None = None
 
     @property
     def clients_are_known(self) -> bool:
@@ -104,7 +128,27 @@ def load_web_config(path: Path) -> WebConfig:
         users={name: hashed.encode("ascii") for name, hashed in file.basic_auth_users.items()},
         headers={str(name): text for name, text in file.http_server_config.headers.items()},
         excluded_paths=frozenset(file.auth_excluded_paths),
+        rate_limit=file.rate_limit.limit(),
     )
+
+
+def with_read_only_users(config: WebConfig | None, settings: Settings) -> WebConfig | None:
+    """The web configuration with the users of `web.readOnlyUsers`. Raises ConfigError for names that are not users."""
+    known = frozenset() if config is None else frozenset(config.users)
+    where = "there is no --web.config.file" if config is None else f"{config.path} has no such user"
+    problems = [
+        Problem(
+            str(settings.path),
+            *place,
+            "web.readOnlyUsers",
+            f"{name[:64]!r} is not a user: {where}; add it to basic_auth_users there, or remove it here",
+        )
+        for name, place in settings.web.read_only_users.items()
+        if name not in known
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return None if config is None else replace(config, read_only_users=frozenset(settings.web.read_only_users))
 
 
 def _check_hash(text: str) -> str:
@@ -201,9 +245,34 @@ class _Http(_Section):
     ] = Field(default_factory=dict)
 
 
+def _seconds(value: object) -> float:
+    """Of a duration as Go writes it. Source: pkg.go.dev/time#ParseDuration."""
+    if isinstance(value, str) and re.fullmatch(rf"(?:{_GO_PART})+", value):
+        return sum(float(number) * _GO_UNITS[unit] for number, unit in re.findall(_GO_PART, value))
+    if value in (0, "0") and not isinstance(value, bool):
+        return 0.0
+    raise ValueError('expected a duration; write it as in "1s" or "100ms", or 0 for no limit')
+
+
+class _RateLimit(_Section):
+    interval: Annotated[float, BeforeValidator(_seconds)] = 0.0
+    burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+    @model_validator(mode="after")
+    def _lets_some_through(self) -> Self:
+        if self.interval and not self.burst:
+            raise ValueError(
+                "a burst of 0 lets no request through; write burst: 1 or more, or interval: 0 for no limit"
+            )
+        return self
+
+    def limit(self) -> RateLimit | None:
+        return RateLimit(self.burst, self.interval) if self.interval else None
+
+
 class _File(_Section):
     tls_server_config: _Tls | None = None
     http_server_config: _Http = _Http()
     basic_auth_users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field(default_factory=dict)
     auth_excluded_paths: list[str] = Field(default_factory=list)
-    rate_limit: _Refused = None
+    rate_limit: _RateLimit = _RateLimit()

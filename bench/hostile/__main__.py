@@ -8,14 +8,20 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeAlias
 
 from bench.hostile import table
+from bench.hostile.case import Case
 from bench.hostile.cases import SECTIONS
 from bench.hostile.daemon import BenchError
 from bench.hostile.guarded import guarded_world
 from bench.hostile.measure import Bounds, Row
-from bench.hostile.world import world
+from bench.hostile.world import World, world
+
+Opened: TypeAlias = Callable[[Path, float, Bounds], AbstractContextManager[World]]
 
 
 def main() -> None:
@@ -35,23 +41,30 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # workers and folder go, as with Ctrl-C
     print(table.head(), flush=True)
     began, rows = time.monotonic(), list[Row]()
+    for guarded, opened in ((False, world), (True, guarded_world)):
+        for row in lived(opened, [each for each in chosen if each[1].guarded is guarded], arguments.period):
+            rows.append(row)
+            print(*table.lines(row), sep="\n", flush=True)
+    print(f"{table.summary(rows)}\n{time.monotonic() - began:.0f} s")
+    sys.exit(not all(row.clean for row in rows))
+
+
+def lived(opened: Opened, cases: Sequence[tuple[str, Case]], period_seconds: float) -> Iterator[Row]:
+    """A row for each case, all in one world; those without a daemon say why there is none."""
+    left = list(cases)
     try:
-        for guarded, opened in ((False, world), (True, guarded_world)):
-            cases = [(section, case) for section, case in chosen if case.guarded is guarded]
-            if not cases:
-                continue
+        if left:
             with (
                 tempfile.TemporaryDirectory(prefix="bench-hostile-") as folder,
-                opened(Path(folder), arguments.period, Bounds()) as found,
+                opened(Path(folder), period_seconds, Bounds()) as found,
             ):
-                for section, case in cases:
-                    rows.append(found.endure(section, case))
-                    print(*table.lines(rows[-1]), sep="\n", flush=True)
+                while left:
+                    section, case = left[0]
+                    row = found.endure(section, case)
+                    del left[0]
+                    yield row
     except BenchError as error:
-        print(error)
-        sys.exit(2)
-    print(f"{table.summary(rows)}; {time.monotonic() - began:.0f} s")
-    sys.exit(not all(row.clean for row in rows))
+        yield from (Row(section, case.name, problems=[str(error)]) for section, case in left)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from autoscaler.target import (
     AdapterContext,
@@ -80,10 +81,9 @@ def _state(name: str, word: str | None) -> Any:
         case None:
             return state
         case "an identity is None":
-            no_text: Any = None
-            return TargetState(
-                size, size, (*instances, Instance("odd", Phase.RUNNING, True, identities=frozenset({no_text})))
-            )
+            first, no_text = instances[0], cast("str", None)
+            nameless = replace(first, identities=first.identities | {no_text})
+            return TargetState(size, size, (nameless, *instances[1:]))
         case "a size is a text":
             return TargetState(str(size), size, instances)  # type: ignore[arg-type]  # what is odd about it
         case "a size is beyond 32 bits":

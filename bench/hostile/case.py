@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bench.hostile.daemon import Stretch
+from bench.hostile.log import Stretch
 from bench.hostile.measure import Meter
 from bench.hostile.prometheus import Prometheus
 

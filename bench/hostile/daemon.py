@@ -1,4 +1,4 @@
-"""The daemon that lives through it all, as its kernel, its log and its adapter show it."""
+"""The daemon that lives through it all, as its kernel and its log show it."""
 
 import json
 import re
@@ -6,7 +6,6 @@ import resource
 import subprocess
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 import requests
 
+from bench.hostile.log import Stretch
 from bench.processes import resident_mebibytes
 from tests.daemon.running import command, environment
 from tests.servers import stepped_clock
@@ -24,114 +24,10 @@ MOST_MEBIBYTES: Final = 2_500
 _DESCRIPTORS: Final = 1_024
 """The usual soft limit, and systemd's."""
 _LISTENING_SECONDS: Final = 60.0
-UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""C0 without tab and line feed, DEL, C1, and what turns the direction of writing."""
 
 
 class BenchError(Exception):
     """There is nothing to measure; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What the adapter has noted of one call."""
-
-    at: float
-    """Its beginning, on the monotonic clock, which all processes share."""
-    verb: str
-    words: tuple[str, ...]
-
-
-class Notes:
-    """A connection's notes so far. Any thread may read."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        self._read = 0
-        self._notes: list[Note] = []
-
-    def all(self) -> Sequence[Note]:
-        """In the order in which they were made."""
-        with self._lock:
-            if self._file.exists():
-                with self._file.open("rb") as file:
-                    file.seek(self._read)
-                    text = file.read()
-                text = text[: text.rfind(b"\n") + 1]
-                self._read += len(text)
-                for line in text.decode().splitlines():
-                    at, verb, *words = line.split()
-                    self._notes.append(Note(float(at), verb, tuple(words)))
-            return self._notes
-
-    def sizes(self, target: str, since: float = 0.0) -> Sequence[int]:
-        """Written to a target since a time."""
-        return [int(note.words[1]) for note in self.all() if _is_write(note, target) and note.at >= since]
-
-    def begun(self, since: float) -> Sequence[float]:
-        """When cycles began since a time."""
-        return [note.at for note in self.all() if note.verb == "observes" and note.at >= since]
-
-
-def _is_write(note: Note, target: str) -> bool:
-    return note.verb == "writes" and note.words[0] == target
-
-
-@dataclass(slots=True)
-class Stretch:
-    """A part of the log."""
-
-    lines: int = 0
-    size: int = 0
-    """In bytes."""
-    longest: int = 0
-    events: Counter[str] = field(default_factory=Counter)
-    decided: Counter[str] = field(default_factory=Counter)
-    """Autoscaler's name -> decisions with a size."""
-    failed: Counter[str] = field(default_factory=Counter)
-    """Autoscaler's name -> decisions in which something failed."""
-    unprintable: int = 0
-    """Lines with a control character."""
-    errors: list[str] = field(default_factory=list)
-    """Of `cycle_failed` and the like, the first few."""
-
-    def add(self, line: bytes) -> None:
-        """One line, its line feed included."""
-        self.lines += 1
-        self.size += len(line)
-        self.longest = max(self.longest, len(line))
-        entry: Mapping[str, Any] = json.loads(line)
-        self.events[entry["event"]] += 1
-        self.unprintable += any(UNPRINTABLE.search(text) is not None for text in _texts(entry))
-        if entry["event"] == "decision":
-            self.decided[entry["autoscaler"]] += entry["desired"] is not None
-            self.failed[entry["autoscaler"]] += entry["level"] != "info"
-        elif "error" in entry and len(self.errors) < 5:
-            self.errors.append(f"{entry['event']}: {entry['error']}"[:300])
-
-    def join(self, later: "Stretch") -> None:
-        """Take in what follows."""
-        self.lines += later.lines
-        self.size += later.size
-        self.longest = max(self.longest, later.longest)
-        self.events += later.events
-        self.decided += later.decided
-        self.failed += later.failed
-        self.unprintable += later.unprintable
-        self.errors += later.errors
-
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for each in value.values():
-                yield from _texts(each)
-        case list():
-            for each in value:
-                yield from _texts(each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
 
-from bench.hostile.daemon import Notes
+from bench.hostile.notes import Notes
 from bench.hostile.prometheus import Prometheus
 
 SERIES: Final = "good_load"

@@ -1,15 +1,26 @@
 """What one bad day cost: a row of the table, and what of it is not clean."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench.hostile.daemon import Daemon, Notes, Stretch
+from bench.hostile.daemon import Daemon
 from bench.hostile.load import Load
+from bench.hostile.log import NOT_JSON, Stretch
+from bench.hostile.notes import Notes
 
 PAGES: Final = ("/", "/autoscalers/bad", "/metrics")
-_FORBIDDEN: Final = ("autoscaler_failed", "cycle_failed", "library_log", "request_failed", "state_failed", "web_failed")
+_FORBIDDEN: Final = (
+    "adapter_failed",
+    "autoscaler_failed",
+    "cycle_failed",
+    "library_log",
+    "request_failed",
+    "state_failed",
+    "web_failed",
+    NOT_JSON,
+)
 """Events that no foreign answer may cause."""
 _EARLY: Final = 0.1
 """Share of a period by which a cycle may begin before its plan as estimated."""
@@ -76,6 +87,7 @@ class Meter:
         self.log = Stretch()
         daemon.new_log()
         daemon.forget_peak()
+        self._began_mebibytes = daemon.peak_mebibytes()
         self._state = daemon.state_bytes()
 
     def read_log(self) -> Stretch:
@@ -115,30 +127,31 @@ class Meter:
         anchor = first[-1] if first else 0.0
         return len({int((at - anchor) / self._period + _EARLY) for at in cycles})
 
-    def _problems(self, row: Row, log: Stretch) -> Sequence[str]:
-        bounds, found = self._bounds, []
+    def _problems(self, row: Row, log: Stretch) -> Iterator[str]:
+        bounds = self._bounds
         least = min(row.expected - 1, int(row.expected * bounds.in_time_ratio))
-        if row.made < least:
-            found.append(f"{row.expected - row.made} of {row.expected} decisions of the good autoscaler not made")
-        elif row.in_time < least:
-            found.append(f"{row.expected - row.in_time} of {row.expected} decisions of the good autoscaler late")
-        if row.followed < row.moves:
-            found.append(f"{row.moves - row.followed} of {row.moves} moves of its load not followed in time")
-        if row.peak_mebibytes > bounds.peak_mebibytes:
-            found.append(f"memory rose to {row.peak_mebibytes:.0f} MiB")
         decisions = (row.expected + 2) * self._scalers
-        if row.log_bytes > decisions * bounds.log_bytes_per_decision:
-            found.append(f"{row.log_bytes / 2**20:.1f} MiB of log")
-        if row.log_lines > 2 * decisions:
-            found.append(f"{row.log_lines} lines of log")
-        if row.state_bytes > bounds.state_bytes:
-            found.append(f"the state grew by {row.state_bytes / 2**20:.1f} MiB")
-        if row.page_bytes > bounds.page_bytes:
-            found.append(f"a page of {row.page_bytes / 2**20:.1f} MiB")
-        if log.unprintable:
-            found.append(f"control characters in {log.unprintable} lines of the log")
-        found += [f"{log.events[event]} x {event}" for event in _FORBIDDEN if log.events[event]]
-        return found
+        beyond = {
+            f"{row.expected - row.made} of {row.expected} decisions of the good autoscaler not made": row.made < least,
+            f"{row.made - row.in_time} of {row.expected} decisions of the good autoscaler late": (
+                row.in_time < least <= row.made
+            ),
+            f"{row.moves - row.followed} of {row.moves} moves of its load not followed in time": (
+                row.followed < row.moves
+            ),
+            f"memory rose to {row.peak_mebibytes:.0f} MiB, from {self._began_mebibytes:.0f}": row.peak_mebibytes
+            > bounds.peak_mebibytes,
+            f"{row.log_bytes / 2**20:.1f} MiB of log": row.log_bytes > decisions * bounds.log_bytes_per_decision,
+            f"{row.log_lines} lines of log": row.log_lines > 2 * decisions,
+            f"the state grew by {row.state_bytes / 2**20:.1f} MiB": row.state_bytes > bounds.state_bytes,
+            f"a page of {row.page_bytes / 2**20:.1f} MiB": row.page_bytes > bounds.page_bytes,
+            f"control characters in {log.unprintable} lines of the log": log.unprintable > 0,
+        }
+        yield from (problem for problem, holds in beyond.items() if holds)
+        for event in _FORBIDDEN:
+            if log.events[event]:
+                said = next((error for error in log.errors if error.startswith(f"{event}: ")), event)
+                yield f"{log.events[event]} x {said}"
 
 
 def largest_page(daemon: Daemon) -> int:

@@ -12,11 +12,14 @@ from typing import Any, Final
 import requests
 
 from bench.hostile import adapter, daemon, prometheus
+from bench.hostile import backend as backends
+from bench.hostile.backend import Backend
 from bench.hostile.case import Case, Day, Ended
-from bench.hostile.config import BAD, CALM, WINDOWED, WINDOWED_SIZE, write
-from bench.hostile.daemon import OPEN, Access, BenchError, Daemon, Notes
+from bench.hostile.config import AFAR, BAD, CALM, WINDOWED, WINDOWED_SIZE, write
+from bench.hostile.daemon import OPEN, Access, BenchError, Daemon
 from bench.hostile.load import Load
 from bench.hostile.measure import Bounds, Meter, Row, largest_page
+from bench.hostile.notes import Notes
 from bench.hostile.prometheus import Prometheus
 from tests.daemon.running import workers
 from tests.servers.files import replace_text
@@ -35,17 +38,18 @@ class World:
         folder: Path,
         good: Prometheus,
         hostile: Prometheus,
+        backend: Backend,
         period_seconds: float,
         bounds: Bounds,
         moves: int = 2,
         access: Access = OPEN,
     ) -> None:
         """`moves` of the good autoscaler's load in a day, up and down."""
-        self.folder, self.good, self.hostile = folder, good, hostile
+        self.folder, self.good, self.hostile, self.backend = folder, good, hostile, backend
         self.period_seconds, self.bounds, self.moves = period_seconds, bounds, moves
         self.shared, self.crowd = Notes(folder / "notes-shared"), Notes(folder / "notes-crowd")
         self.load = Load(good, self.shared, period_seconds)
-        self.config, self.scalers = write(folder, good.url, hostile.url, period_seconds, access.web)
+        self.config, self.scalers = write(folder, good.url, hostile.url, backend.port, period_seconds, access.web)
         self.clock = SteppedClock(folder)
         """The daemon's wall clock."""
         self.daemon: Daemon
@@ -64,7 +68,7 @@ class World:
 
         def settled() -> bool:
             decided, sizes = day.log.decided, self.shared.sizes(WINDOWED, since)
-            return sizes[-1:] == [WINDOWED_SIZE] and all(decided[name] for name in self.scalers)
+            return sizes[-1:] == [WINDOWED_SIZE] and all(decided[name] for name in self.scalers if name not in AFAR)
 
         if not day.until(settled, _BEGINS_SECONDS, "not settled"):
             raise BenchError(f"not every autoscaler is where it belongs: {dict(day.log.decided)}, {day.log.errors}")
@@ -118,6 +122,7 @@ class World:
     def _heal(self) -> None:
         self.make_odd({})
         self.hostile.reply = prometheus.well
+        self.backend.reply = backends.empty
         self.hostile.values.update(CALM)
         self.good.values.update(CALM)
 
@@ -128,8 +133,8 @@ class World:
 @contextmanager
 def world(folder: Path, period_seconds: float, bounds: Bounds, **more: Any) -> Iterator[World]:
     """A world whose daemon runs. `more`: as World takes it."""
-    with prometheus.running() as good, prometheus.running() as hostile:
-        found = World(folder, good, hostile, period_seconds, bounds, **more)
+    with prometheus.running() as good, prometheus.running() as hostile, backends.running() as backend:
+        found = World(folder, good, hostile, backend, period_seconds, bounds, **more)
         found.load.start()
         try:
             found.begin()

@@ -117,3 +117,18 @@ def test_a_command_imports_only_what_it_needs(good: Path, arguments: list[str]) 
         [sys.executable, "-c", script, *arguments, *files], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stderr.strip() == ""
+
+
+@pytest.mark.parametrize(("maximum", "fine"), [(2, True), (3, False)])
+def test_a_pool_with_fewer_ports_than_it_may_have_workers_is_an_error(good: Path, maximum: int, fine: bool) -> None:
+    """It would stop growing when the load is highest, and say so only then."""
+    text = GOOD.replace('command: [sleep, "9"]', 'command: [sleep, "9"], ports: 20000-20001')
+    good.write_text(text.replace("maxReplicas: 2", f"maxReplicas: {maximum}"))
+    code, out = run("check", good)
+    assert (code == 0) == fine
+    if not fine:
+        assert out == (
+            f"{good}:5:18: autoscalers[0].maxReplicas: 3 workers need as many ports, and pool 'p' has 2 (20000-20001); "
+            "widen its `ports` by 1 or more (a worker that stops keeps its port until it has ended), or lower "
+            "maxReplicas\n"
+        )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from autoscaler.cli import live
 from autoscaler.cli.findings import Findings
@@ -74,7 +75,7 @@ def test_beside_a_running_daemon_it_sees_the_workers_and_disturbs_nothing(tmp_pa
     query = _CPU.format(f"127.0.0.1:{port}")
     target = {"type": "AverageValue", "averageValue": 1}
     pods = {"metric": {"name": "load"}, "query": {"expr": query}, "target": target}
-    scaler = autoscaler("web", query, metrics=[{"type": "Pods", "pods": pods}])
+    scaler = autoscaler("web", query, metrics=[{"type": "Pods", "pods": pods}], maxReplicas=1)
     config = write_config(tmp_path, prometheus, [scaler])
     config.write_text(config.read_text().replace("command:", f"ports: {port}-{port}\n        command:"))
     with running_daemon(config) as daemon:
@@ -244,3 +245,31 @@ def test_a_system_job_of_a_real_nomad_is_told_and_1(tmp_path: Path, prometheus: 
     assert "\nagent on nomad/agent/work: would not work\n  target  " in out
     assert "a system job runs once on every node" in out
     assert "\nweb on nomad/web/work: ok\n" in out
+
+
+@pytest.mark.parametrize(
+    ("pool", "said"),
+    [
+        ({"command": ["no-such-program"]}, "'no-such-program' is not in any folder of PATH "),
+        ({"command": ["./worker"]}, "worker does not exist; correct the command"),
+        ({"command": ["sleep", "9"], "cwd": "nowhere"}, "nowhere does not exist; correct it, or create it"),
+    ],
+)
+def test_a_command_that_cannot_start_is_found_before_it_is_needed(
+    tmp_path: Path, prometheus: str, pool: dict[str, Any], said: str
+) -> None:
+    """A pool in a dry run starts nothing, so nothing else would tell. Its neighbour is fine."""
+    scalers = [autoscaler("web", "vector(3)"), autoscaler("fine", "vector(3)")]
+    config = write_config(tmp_path, prometheus, scalers)
+    document = yaml.safe_load(config.read_text())
+    document["adapters"]["local"]["pools"]["web"] = pool
+    config.write_text(yaml.safe_dump(document))
+    code, out = check(config)
+    assert (code, out.count("ok,")) == (0, 1)
+    code, out = check(config, "--live")
+    assert code == 1
+    (line,) = [line for line in out.splitlines() if line.startswith("  scaling")]
+    assert "pool 'web' could not start a worker: " in line
+    assert said in line
+    assert "web on local/web: would not work" in out
+    assert "fine on local/fine: ok" in out

@@ -113,7 +113,7 @@ def test_those_whose_labels_fit_are_stopped(online: ServedScene) -> None:
     labelled(online)
     assert online.run("pause", "-l", "team=shop", "--direction", "in").lines == [
         "web: scaling in is paused until it is resumed",
-        "1 autoscalers: scaling in is paused until it is resumed",
+        "1 autoscaler: scaling in is paused until it is resumed",
     ]
     assert steering(online, "jobs") is None
     said = online.run("pause", "-l", "team=mail")

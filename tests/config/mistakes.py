@@ -83,6 +83,9 @@ MISTAKES = {
     "a size with half a unit": (NONE + "state: {maxSize: §5G}\n", "state.maxSize", "write it with a unit"),
     "a size with a space": (NONE + "state: {maxSize: §5 GB}\n", "state.maxSize", "'5 GB' is not a valid size"),
     "an answer that may hold nothing": ("autoscalers: []\nprometheus: {p: {url: 'http://h', maxAnswer: §1KB}}\n", "prometheus.p.maxAnswer", "1KB is too small; write at least 64KB"),
+    "no query at a time": ("autoscalers: []\nprometheus: {p: {url: 'http://h', concurrency: §0}}\n", "prometheus.p.concurrency", "0 is out of range; write at least 1"),
+    "too many queries at a time": ("autoscalers: []\nprometheus: {p: {url: 'http://h', concurrency: §101}}\n", "prometheus.p.concurrency", "101 is out of range; write at most 100"),
+    "a compression that is a truth": ("autoscalers: []\nprometheus: {p: {url: 'http://h', compression: §true}}\n", "prometheus.p.compression", "write 'auto', 'on' or 'off'"),
     "a size that is too small": (NONE + "state: {maxSize: §15MB}\n", "state.maxSize", "15MB is too small; write at least 16MB"),
     "a retention without end": (NONE + "state: {retention: §101y}\n", "state.retention", "write at most 36500d (100 years)"),
     "a sync period without end": (NONE + "controller: {syncPeriod: §9000y}\n", "controller.syncPeriod", "write at most 36500d (100 years)"),
@@ -95,6 +98,7 @@ MISTAKES = {
     "a state without file": (NONE + "state: {url: §'sqlite://'}\n", "state.url", "names no file"),
     "a state whose file is a host": (NONE + "state: {url: §'sqlite://var/state.db'}\n", "state.url", "names no file"),
     "a state of sqlite's own kind of URL": (NONE + "state: {url: §'sqlite:///file:a?mode=memory'}\n", "state.url", "names no file"),
+    "a reader that is a number": (NONE + "web: {readOnlyUsers: [§1]}\n", "web.readOnlyUsers[0]", "expected a text"),
     "an address without host": (NONE + "web: {listenAddress: §':80'}\n", "web.listenAddress", "expected HOST:PORT"),
     "a port too large": (NONE + "web: {listenAddress: §'h:65536'}\n", "web.listenAddress", "expected HOST:PORT"),
     # prometheus

@@ -1,7 +1,10 @@
 """Files that cannot be read or are not text worth parsing: one problem, quickly, and never a traceback."""
 
 import os
+import subprocess
+import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -46,28 +49,50 @@ def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     assert problem_of(file).message == (
         "the file cannot be read: Permission denied; check its permissions and the path"
     )
 
 
-def test_a_huge_file_is_refused_without_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_huge_file_is_refused_without_reading(tmp_path: Path) -> None:
     """A log file given by mistake must not be pulled into memory."""
     file = tmp_path / "huge.yaml"
     with file.open("wb") as handle:
         handle.truncate(50 * 2**20)
+    tracemalloc.start()
+    try:
+        assert "is larger than 16 MiB" in problem_of(file).message
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
-    def fail(*_: object) -> None:
-        raise AssertionError("it was opened")
 
-    monkeypatch.setattr(Path, "open", fail)
-    assert "is larger than 16 MiB" in problem_of(file).message
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom"])
+def test_a_device_is_not_read(device: str) -> None:
+    """One has no end, and another might wait for somebody to type."""
+    assert problem_of(Path(device)).message.startswith("the file is not a regular file")
 
 
-def test_a_device_without_end_is_read_no_further_than_the_limit() -> None:
-    """It tells no size beforehand."""
-    assert "is larger than 16 MiB" in problem_of(Path("/dev/zero")).message
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """A reload would stand still for as long as nobody writes."""
+    pipe = tmp_path / "autoscaler.yaml"
+    os.mkfifo(pipe)
+    assert problem_of(pipe).message == (
+        "the file is not a regular file; name one, or hand a command's output over as <(…)"
+    )
+
+
+@pytest.mark.slow
+def test_what_a_shell_hands_over_is_read_while_it_is_written() -> None:
+    """`check <(generate)`, `kubectl … | autoscaler import -`: the command may take its time."""
+    script = "exec 3< <(sleep 0.5; echo 'autoscalers: []'); autoscaler check /dev/fd/3 && autoscaler check /dev/stdin"
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with subprocess.Popen(["bash", "-c", "sleep 0.5; echo 'autoscalers: []'"], stdout=subprocess.PIPE) as slow:
+        ended = subprocess.run(
+            ["bash", "-c", script], stdin=slow.stdout, env=environment, capture_output=True, text=True, check=False
+        )
+    assert (ended.returncode, ended.stdout.count(": ok, 0 autoscalers")) == (0, 2), ended
 
 
 def test_a_file_at_the_limit_is_read(tmp_path: Path) -> None:

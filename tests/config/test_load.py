@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler import model
-from autoscaler.config import BasicAuth, LogSettings, PrometheusSource, StateSettings, Tls, WebSettings
+from autoscaler.config import BasicAuth, Compression, LogSettings, PrometheusSource, StateSettings, Tls, WebSettings
 from tests.config.conftest import Load
 
 HEAD = "adapters: {a: {type: groups}}\n"
@@ -260,7 +260,8 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
     settings = load_text(
         "autoscalers: []\nprometheus: {p: {url: 'https://h:1/prefix', timeout: 2s, basicAuth: {username: u, "
         "passwordFile: pw}, tls: {caFile: ca, certFile: /c, keyFile: k, serverName: s, insecureSkipVerify: true}, "
-        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}, maxAnswer: 16MiB}}\n"
+        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}, maxAnswer: 16MiB, "
+        "concurrency: 7, compression: on, mergeQueries: false}}\n"
     )
     assert settings.prometheus == {
         "p": PrometheusSource(
@@ -271,6 +272,9 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
             headers={"X-Scope-OrgID": "t"},
             params={"dedup": "true"},
             max_answer=16 * 2**20,
+            concurrency=7,
+            compression=Compression.ON,
+            merge_queries=False,
         )
     }
 

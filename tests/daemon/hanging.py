@@ -73,14 +73,14 @@ class Hanging:
 '''
 
 
-def install(folder: Path) -> dict[str, str]:
-    """Put the adapter type `hanging` into `folder`; the environment that a daemon finds it with."""
+def install(folder: Path, name: str = "hanging", code: str = _CODE, kind: str = "Hanging") -> dict[str, str]:
+    """Put the adapter type `name`, a class `kind` of this code, into `folder`; what a daemon finds it with."""
     site = folder / "site"
-    info = site / "hanging_adapter-1.0.dist-info"
+    info = site / f"{name}_adapter-1.0.dist-info"
     info.mkdir(parents=True)
-    (site / "hanging_adapter.py").write_text(_CODE)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hanging-adapter\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[autoscaler.adapters]\nhanging = hanging_adapter:Hanging\n")
+    (site / f"{name}_adapter.py").write_text(code)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-adapter\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[autoscaler.adapters]\n{name} = {name}_adapter:{kind}\n")
     return {"PYTHONPATH": ":".join([str(site), *filter(None, sys.path)])}
 
 

@@ -17,12 +17,14 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import AdapterError, StateError, TargetError
 from autoscaler.metrics import Metrics
-from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
+from autoscaler.model import Autoscaler, Call, MetricType, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
 from autoscaler.record import Ledger, Retention, State
 from autoscaler.record.entries import Entry
 from autoscaler.runtime import Runtime
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.observe.build import metric
+from tests.observe.scripted import scripted
 from tests.schedule.ports import scaler
 
 
@@ -99,6 +101,20 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 
 def on(adapter: str, name: str = "web", **changes: Any) -> Autoscaler:
     return replace(scaler(name), target=TargetRef(adapter, name), **changes)
+
+
+def test_lanes_share_a_sources_limit_on_queries(house: House) -> None:
+    """Each had its own: ten connections were twenty queries at a time."""
+    metrics = tuple(metric(MetricType.EXTERNAL, f"q{number}") for number in range(4))
+    with scripted() as server:
+        server.hold = threading.Semaphore(0)
+        house.follow({"a": Section(), "b": Section()}, [on("a", metrics=metrics), on("b", metrics=metrics)], server.url)
+        house.runtime.lanes.start()
+        server.until(2)
+        server.hold.release(6)
+        server.until(8)
+        assert server.most_at_a_time == 2
+        server.hold.release(100)
 
 
 def test_an_adapter_is_handed_its_own_name_folder_and_section(house: House) -> None:
@@ -235,7 +251,7 @@ def test_an_adapter_that_waits_is_closed_with_the_rest(house: House, monkeypatch
 
 def entries_in_memory() -> list[Entry]:
     gc.collect()
-    return [each for each in gc.get_objects() if isinstance(each, Entry)]
+    return [each for each in gc.get_objects() if type(each) is Entry]
 
 
 def test_a_lane_holds_in_memory_what_is_configured_and_no_more(house: House) -> None:

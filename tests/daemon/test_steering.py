@@ -69,7 +69,7 @@ def test_a_team_stops_its_own_and_then_everybody_the_fleet(folder: Path, prometh
             return done.stdout.splitlines()
 
         daemon.wait_for("decision", autoscaler="web", current=1)
-        assert run("pause", "-l", "team=shop")[-1].startswith("1 autoscalers: scaling is paused")
+        assert run("pause", "-l", "team=shop")[-1].startswith("1 autoscaler: scaling is paused")
         ask_for(3)
         daemon.send(signal.SIGHUP)
         daemon.wait_for("decision", autoscaler="job", written=3)

@@ -92,3 +92,32 @@ def test_without_systemd_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> Non
         service.ready()
         service.status("fine")
         service.stopping()
+
+
+@pytest.mark.timeout(20)
+def test_a_socket_that_nobody_reads_holds_nothing_up(notify_socket: socket.socket) -> None:
+    """A busy service manager was waited for, and behind it every lane's watchdog."""
+    clock = FakeClock()
+    with closing(ServiceManager(clock)) as service:
+        for number in range(1_000):
+            service.status(f"{number}")
+        service.ready()
+        early = received(notify_socket)
+        service.status("999")  # nothing new, but what has waited is sent
+        assert received(notify_socket) == ["STATUS=999", "READY=1"]
+    assert early == [f"STATUS={number}" for number in range(len(early))]
+
+
+@pytest.mark.timeout(20)
+def test_what_waits_for_a_reader_is_bounded(notify_socket: socket.socket) -> None:
+    """Reloads go on while nobody reads."""
+    with closing(ServiceManager(FakeClock())) as service:
+        for _ in range(1_000):
+            service.reloading()
+            service.ready()
+        assert len(service._unsent) == 16
+        received(notify_socket)
+        service.status("")
+        received(notify_socket)  # as many as the kernel takes at once
+        service.status("")
+        assert received(notify_socket)[-1] == "READY=1"

@@ -373,8 +373,8 @@ def test_a_secret_that_never_comes_or_never_ends_is_an_error(tmp_path: Path) -> 
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     nowhere = Fake("http://127.0.0.1:1", [])
-    assert f"{pipe} does not hold one line" in nowhere.refusal(bearer_token_file=pipe)
-    assert "/dev/zero is larger than 65536 bytes" in nowhere.refusal(bearer_token_file=Path("/dev/zero"))
+    assert "it is not a regular file" in nowhere.refusal(bearer_token_file=pipe)
+    assert "/dev/zero: it is not a regular file" in nowhere.refusal(bearer_token_file=Path("/dev/zero"))
 
 
 def test_netrc_is_not_consulted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from autoscaler.model import Query
-from autoscaler.observe.join import join, matching, of_container
+from autoscaler.observe.join import join, of_container
 from tests.observe.build import instance, point
 
 A = instance("a", "i-1", "10.0.0.1", "10.0.0.1:80")
@@ -86,13 +85,6 @@ def test_a_fleet_of_strangers_is_counted_and_not_listed() -> None:
     strangers = [point(1, instance=f"stranger-{number:03}") for number in range(500)]
     joined = join(strangers, [A], None)
     assert (len(joined.unmatched), joined.more_unmatched) == (20, 480)
-
-
-def test_match_keeps_the_samples_that_carry_every_label() -> None:
-    """One shared query serves many autoscalers, each its own part of it."""
-    mine, other = point(1, asg="web", zone="a"), point(2, asg="web", zone="b")
-    query = Query("q", match=(("asg", "web"), ("zone", "a")))
-    assert matching([mine, other, point(3)], query) == [mine]
 
 
 @pytest.mark.parametrize(

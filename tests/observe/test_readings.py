@@ -19,7 +19,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.observe import readings
-from autoscaler.observe.ask import Answers
+from autoscaler.observe.answers import Answers, Results
 from autoscaler.observe.plan import age_question, question
 from autoscaler.observe.readings import read
 from autoscaler.observe.result import QueryResult, ResultType
@@ -29,14 +29,14 @@ PODS, OBJECT, EXTERNAL = MetricType.PODS, MetricType.OBJECT, MetricType.EXTERNAL
 A, B = instance("a"), instance("b")
 
 
-def failure(spec: MetricSpec, given: Answers, *instances: Instance) -> str:
-    reading = read(spec, instances or (A, B), given, NOW)
+def failure(spec: MetricSpec, given: Results, *instances: Instance) -> str:
+    reading = read(spec, instances or (A, B), Answers(given), NOW)
     assert isinstance(reading, MetricError), reading
     return str(reading)
 
 
-def per_instance(spec: MetricSpec, given: Answers, *instances: Instance) -> InstanceReading:
-    reading = read(spec, instances or (A, B), given, NOW)
+def per_instance(spec: MetricSpec, given: Results, *instances: Instance) -> InstanceReading:
+    reading = read(spec, instances or (A, B), Answers(given), NOW)
     assert isinstance(reading, InstanceReading), reading
     return reading
 
@@ -50,16 +50,16 @@ def test_values_become_thousandths_truncated() -> None:
 
 def test_an_external_vector_keeps_every_value() -> None:
     """They are summed by the decision."""
-    reading = read(metric(EXTERNAL, "q"), (), answers(vector(point(1, q="a"), point(2.5, q="b"))), NOW)
+    reading = read(metric(EXTERNAL, "q"), (), Answers(answers(vector(point(1, q="a"), point(2.5, q="b")))), NOW)
     assert reading == ValueReading((1000, 2500))
 
 
 @pytest.mark.parametrize("kind", [OBJECT, EXTERNAL])
 def test_a_scalar_is_one_sample(kind: MetricType) -> None:
     """`scalar(…)` and plain numbers are as good as a vector of one."""
-    assert read(metric(kind, "q"), (), answers(QueryResult(ResultType.SCALAR, (point(3),))), NOW) == ValueReading(
-        (3000,)
-    )
+    assert read(
+        metric(kind, "q"), (), Answers(answers(QueryResult(ResultType.SCALAR, (point(3),)))), NOW
+    ) == ValueReading((3000,))
 
 
 def test_a_scalar_names_no_instance() -> None:
@@ -184,7 +184,7 @@ class TestMaxAge:
 
     QUERY = Query("q", max_age=timedelta(minutes=2))
 
-    def given(self, values: QueryResult, times: QueryResult | MetricError) -> Answers:
+    def given(self, values: QueryResult, times: QueryResult | MetricError) -> Results:
         return {question(self.QUERY): values, age_question(self.QUERY): times}
 
     def test_a_samples_time_is_its_own(self) -> None:

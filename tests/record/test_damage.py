@@ -217,6 +217,23 @@ def test_sightings_that_cannot_be_read_are_said_once_and_begun_anew(opener: Open
     assert opener.restart().sightings(targets).keys() == set(targets)
 
 
+def test_what_an_adapter_keeps_of_one_target_costs_no_other_when_it_is_damaged(opener: Opener) -> None:
+    """It belongs to writes of the last minute."""
+    ledger = opener.ledger()
+    scalers = {name: scaler(name, name) for name in NAMES}
+    for each in scalers.values():
+        ledger.save_adapter_memory(each.target, {"size": 3})
+    with ledger._shared.database.writing() as connection:
+        hurt = schema.adapter_memory.c.target == target_text(scalers["hurt"].target)
+        connection.execute(update(schema.adapter_memory).where(hurt).values(body=b"nonsense"))
+    ledger = opener.restart()
+    assert [target.name for target in ledger.adapter_memory()] == ["fine", "well"]
+    found = ledger.recall(list(scalers.values()))
+    with pytest.raises(StateError, match="what the adapter keeps of its target cannot be read"):
+        found["hurt"]
+    assert ledger.recall(list(scalers.values())).keys() == set(NAMES)
+
+
 def test_a_memory_whose_cycle_is_missing_is_an_error(opener: Opener) -> None:
     """Part of a file that was restored from elsewhere."""
     ledger = opener.ledger()

@@ -1,11 +1,16 @@
 """Where the state is on this machine."""
 
+import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from autoscaler.errors import StateError
 from autoscaler.record.folder import make_folder, state_folder
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
+from tests.record.old_state import plant
 
 
 @pytest.mark.parametrize(
@@ -32,4 +37,35 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
 
 def test_a_folder_is_for_its_user_alone(tmp_path: Path) -> None:
     """It holds what the daemon decided and why."""
-    assert make_folder(tmp_path / "state").stat().st_mode & 0o077 == 0
+    made = make_folder(tmp_path / "state" / "adapters" / "local")
+    assert {folder.stat().st_mode & 0o777 for folder in (made, made.parent, made.parent.parent)} == {0o700}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+@pytest.mark.parametrize("before", [None, 0o644], ids=["new", "from an older version"])
+def test_every_file_of_the_state_is_for_its_user_alone(tmp_path: Path, umask: int, before: int | None) -> None:
+    """It holds sizes, queries' results and who paused what; SQLite gives its other files the mode of the first."""
+    if before is not None:
+        (tmp_path / "state.db").touch()
+        (tmp_path / "state.db").chmod(before)
+    mask = os.umask(umask)
+    try:
+        state = State.open(None, tmp_path, Retention(timedelta(days=1), timedelta(days=1), 2**30))
+        state.ledger("local")
+        modes = {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
+        state.close()
+    finally:
+        os.umask(mask)
+    assert modes == dict.fromkeys(["state.db", "state.db-wal", "state.db-shm", "state.db.lock"], "0o600")
+
+
+def test_a_state_that_is_taken_over_is_for_its_user_alone(tmp_path: Path) -> None:
+    """The old one that is kept beside it, too."""
+    plant(tmp_path).chmod(0o644)
+    mask = os.umask(0)
+    try:
+        State.open(None, tmp_path, Retention()).close()
+    finally:
+        os.umask(mask)
+    modes = {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(["state.db", "state.db.v1", "state.db.lock"], "0o600")

@@ -14,6 +14,7 @@ answer in the daemon's time.
 
 import os
 import sys
+from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final, Self
@@ -39,13 +40,15 @@ class SteppedClock:
         new.replace(self._file)  # whole: who reads it in this moment finds the old number or the new one
 
 
+_last = timedelta()
+
+
 def offset() -> timedelta:
-    """How far ahead the wall clock of this process is."""
-    try:
-        text = Path(os.environ[VARIABLE]).read_text()
-    except FileNotFoundError:
-        return timedelta()
-    return timedelta(seconds=float(text or 0))
+    """How far ahead the wall clock of this process is: as last read, where no descriptor is left to read it."""
+    global _last  # noqa: PLW0603 - a clock belongs to the process
+    with suppress(OSError):
+        _last = timedelta(seconds=float(Path(os.environ[VARIABLE]).read_text() or 0))
+    return _last
 
 
 def _install() -> None:

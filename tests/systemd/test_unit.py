@@ -71,3 +71,20 @@ def test_workers_outlive_the_service_with_the_process_drop_in() -> None:
     kept = {key: drop_in[key] for key in ("DynamicUser", "KillMode", "PrivateTmp", "RemoveIPC")}
     assert kept == {"DynamicUser": "no", "KillMode": "process", "PrivateTmp": "no", "RemoveIPC": "no"}
     assert drop_in["User"] == "autoscaler"
+
+
+def test_what_it_may_take_of_the_machine_is_bounded() -> None:
+    """A flood, or an answer that is read into memory, ends the daemon and not its neighbours."""
+    unit = settings(SYSTEMD / UNIT)
+    assert {key: unit[key] for key in ("LimitNOFILE", "MemoryMax", "TasksMax")} == {
+        "LimitNOFILE": "8192",
+        "MemoryMax": "1G",
+        "TasksMax": "512",
+    }
+
+
+def test_workers_are_not_held_to_the_daemons_bounds() -> None:
+    """They share its cgroup: a pool of a hundred would be ended, or the daemon with it."""
+    drop_in = settings(SYSTEMD / f"{UNIT}.d" / "process.conf")
+    lifted = {key: drop_in[key] for key in ("MemoryMax", "TasksMax", "OOMPolicy")}
+    assert lifted == {"MemoryMax": "infinity", "TasksMax": "infinity", "OOMPolicy": "continue"}

@@ -1,5 +1,6 @@
 """Adapters are foreign code: what they answer is held to the contract where it comes in."""
 
+import weakref
 from collections import UserDict
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -169,3 +170,15 @@ def test_an_error_of_an_adapters_own_comes_in_as_one_of_ours() -> None:
     assert "Own, which has no message" in str(found)
     own = TargetError("ours")
     assert checked_error(own) is own
+
+
+def test_what_is_held_of_a_target_that_left_goes() -> None:
+    """Names that carry a version come and go with each deployment; a daemon runs for months."""
+    check = StateCheck()
+    identities = frozenset({"web-1-a"})
+    kept = weakref.ref(identities)
+    check(TargetRef("fleet", "web-1"), TargetState(1, 1, (replace(MEMBER, identities=identities),)))
+    del identities
+    assert kept() is not None
+    check.follow({TargetRef("fleet", "web-2")})
+    assert kept() is None

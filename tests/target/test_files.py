@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.target.files import write_atomically
+from autoscaler.target.files import MOST_SECRET_BYTES, read_bounded, read_secret, write_atomically
 
 
 def names(folder: Path) -> set[str]:
@@ -172,3 +172,32 @@ def test_readers_find_one_content_or_the_other(tmp_path: Path) -> None:
         seen.add(file.read_text())
     writer.join()
     assert seen <= {"a" * 100_000, "b" * 100_000}
+
+
+def test_a_secret_may_be_a_link(tmp_path: Path) -> None:
+    """Kubernetes' and systemd's credentials are: a rotation moves the link."""
+    (tmp_path / "data").write_text(" hunter2\n")
+    (tmp_path / "token").symlink_to("data")
+    assert read_secret(tmp_path / "token") == "hunter2"
+
+
+def test_a_pipe_in_place_of_a_secret_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
+    """It is read at each use: a cycle would stand still for ever. A link to one is no better."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "token").symlink_to("pipe")
+    with pytest.raises(OSError, match="it is not a regular file"):
+        read_secret(tmp_path / "token")
+    with pytest.raises(IsADirectoryError):
+        read_secret(tmp_path)
+    with pytest.raises(OSError, match="it is not a regular file"):
+        read_secret(Path("/dev/zero"))
+
+
+def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
+    """A disk image in place of a password would fill the memory. At the bound it is still read."""
+    file = tmp_path / "token"
+    file.write_bytes(b"x" * MOST_SECRET_BYTES)
+    assert len(read_bounded(file)) == MOST_SECRET_BYTES
+    file.write_bytes(b"x" * (MOST_SECRET_BYTES + 1))
+    with pytest.raises(OSError, match="it is larger than 65,536 bytes"):
+        read_bounded(file)

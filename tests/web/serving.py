@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry, Gauge
 from autoscaler.config.settings import Settings
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
-from autoscaler.web import Sources, WebServer, serve
+from autoscaler.web import Sources, WebServer, load_web_config, serve
+from autoscaler.web.work import Work
 from tests.documents.lives import At
 
 
@@ -43,9 +44,10 @@ class Daemon:
     problems: Sequence[str] = ()
     reloads: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    work: Work = field(default_factory=Work)
 
     def sources(self) -> Sources:
-        self.registry = CollectorRegistry()
+        self.registry, self.work = CollectorRegistry(), Work()
         Gauge("autoscaler_test", "Of a test.", registry=self.registry).set(7)
         return Sources(
             state=self.state,
@@ -55,6 +57,7 @@ class Daemon:
             ready=lambda: self.is_ready,
             reload=self._reload,
             started=self.clock.now(),
+            work=self.work,
         )
 
     def _reload(self) -> Sequence[str]:
@@ -87,7 +90,7 @@ class Served:
 @contextmanager
 def serving(daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0") -> Iterator[Served]:
     log, before = Logged(), _threads()
-    server = serve(daemon.sources(), listen, config, log)
+    server = serve(daemon.sources(), listen, None if config is None else load_web_config(config), log)
     try:
         server.start()
         with requests.Session() as session:

@@ -11,6 +11,9 @@ import bcrypt
 import pytest
 import requests
 
+from autoscaler.config.settings import Settings, WebSettings
+from autoscaler.errors import ConfigError
+from autoscaler.web import WebConfig, load_web_config, with_read_only_users
 from autoscaler.web.credentials import Credentials
 from tests.documents.lives import At
 from tests.servers.certificates import Authority
@@ -131,24 +134,34 @@ def test_a_password_that_was_right_is_not_hashed_again_for_a_while(
         for _ in range(3):
             assert served.get("/-/healthy").status_code == 200
         assert len(hashed) == 1
-        daemon.clock.seconds += 61
+        daemon.clock.seconds += 599
+        assert served.get("/-/healthy").status_code == 200
+        assert len(hashed) == 1, "it counts from the last use"
+        daemon.clock.seconds += 601
         assert served.get("/-/healthy").status_code == 200
         assert len(hashed) == 2
         assert served.get("/-/healthy", auth=(ANN, "wrong")).status_code == 401
 
 
-def test_an_unknown_user_takes_as_long_as_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise names could be found out by the time it takes: both are hashed once, at a cost of 10."""
+def test_an_unknown_user_takes_as_long_as_the_dearest_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise names could be found out by the time it takes."""
     checked: list[bytes] = []
 
     def noting(password: bytes, hashed: bytes) -> bool:
         checked.append(hashed)
         return True
 
-    known = Credentials({ANN: bcrypt.hashpw(b"x", bcrypt.gensalt(4))}, At())
+    users = {ANN: bcrypt.hashpw(b"x", bcrypt.gensalt(4)), "eve": bcrypt.gensalt(13) + b"." * 31}
+    known = Credentials(users, At())
     monkeypatch.setattr(bcrypt, "checkpw", noting)
     assert known.check("Basic Ym9iOng=") is None
-    assert [hashed[:7] for hashed in checked] == [b"$2b$10$"]
+    assert [hashed[:7] for hashed in checked] == [b"$2b$13$"]
+
+
+def test_the_hash_for_nobody_is_one() -> None:
+    """If bcrypt refused it, an unknown user would be answered at once."""
+    assert Credentials({}, At())._nobody.startswith(b"$2b$10$")
+    assert bcrypt.checkpw(b"x", Credentials({ANN: bcrypt.gensalt(4)}, At())._nobody) is False
 
 
 def test_tls_is_served(daemon: Daemon, config: Path, authority: Authority) -> None:
@@ -220,7 +233,7 @@ def test_a_renewed_certificate_is_served_after_a_reload(
         pair = renewed.sign("server", "127.0.0.1")
         (tmp_path / "server.pem").write_bytes(pair.cert.read_bytes())
         (tmp_path / "server.key").write_bytes(pair.key.read_bytes())
-        assert served.server.reload() == ()
+        served.server.follow(load_web_config(config))
         with requests.Session() as fresh:
             assert fresh.get(f"{served.server.url}/-/healthy", verify=str(renewed.ca), timeout=5).status_code == 200
 
@@ -232,18 +245,17 @@ def test_users_change_with_a_reload(daemon: Daemon, config: Path) -> None:
         served.session.auth = (ANN, PASSWORD)
         assert served.get("/-/healthy").status_code == 200
         config.write_text(USERS.replace(ANN, "bob"))
-        assert served.server.reload() == ()
+        served.server.follow(load_web_config(config))
         assert served.get("/-/healthy").status_code == 401
         assert served.get("/-/healthy", auth=("bob", PASSWORD)).status_code == 200
 
 
-def test_a_reload_of_a_wrong_file_changes_nothing(daemon: Daemon, config: Path, authority: Authority) -> None:
+def test_what_a_reload_cannot_follow_changes_nothing(daemon: Daemon, config: Path, authority: Authority) -> None:
     config.write_text(USERS)
     with serving(daemon, config) as served:
-        config.write_text("basic_auth_usrs: {}")
-        assert "did you mean" in served.server.reload()[0]
         config.write_text("")
-        assert "restart the daemon" in served.server.reload()[0]
+        with pytest.raises(ConfigError, match="restart the daemon"):
+            served.server.follow(load_web_config(config))
         assert served.get("/-/healthy").status_code == 401
         assert served.get("/-/healthy", auth=(ANN, PASSWORD)).status_code == 200
 
@@ -272,3 +284,83 @@ def test_a_slow_hash_holds_up_nobody_else(daemon: Daemon, config: Path, monkeypa
         finally:
             go_on.set()
             guess.join()
+
+
+READER = "basic_auth_users:\n" + "".join(
+    f"  {name}: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n" for name in (ANN, "scraper")
+)
+
+
+def read_only(config: Path, *names: str) -> WebConfig:
+    """The web configuration as the daemon makes it of both files."""
+    settings = Settings(
+        Path("autoscaler.yaml"), {}, {}, (), web=WebSettings(read_only_users=dict.fromkeys(names, (3, 9)))
+    )
+    made = with_read_only_users(load_web_config(config), settings)
+    assert made is not None
+    return made
+
+
+def test_a_user_may_be_a_reader(daemon: Daemon, config: Path) -> None:
+    """A scraper's password stands in many a file, and must not pause anything."""
+    config.write_text(READER)
+    with serving(daemon, config) as served:
+        served.server.follow(read_only(config, "scraper"))
+        served.session.auth = ("scraper", PASSWORD)
+        assert [served.get(path).status_code for path in ("/metrics", "/api/v1/autoscalers/web")] == [200, 200]
+        for path in (PAUSE, "/-/reload", "/api/v1/pause", "/api/v1/resume"):
+            answer = served.post(path, {"all": True} if path.startswith("/api/v1/pause") else None)
+            assert answer.status_code == 403
+            assert "may only read, as web.readOnlyUsers says" in answer.json()["error"]
+        assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 200
+        served.server.follow(read_only(config))
+        assert served.post(PAUSE).status_code == 200
+    assert daemon.reloads == 0
+
+
+def test_a_reader_who_is_no_user_is_a_mistake(config: Path) -> None:
+    config.write_text(READER)
+    with pytest.raises(ConfigError) as raised:
+        read_only(config, "scraper", "scrapper")
+    assert str(raised.value) == (
+        f"autoscaler.yaml:3:9: web.readOnlyUsers: 'scrapper' is not a user: {config} has no such user; add it to "
+        "basic_auth_users there, or remove it here"
+    )
+
+
+def test_requests_are_limited_as_the_toolkit_does(daemon: Daemon, config: Path) -> None:
+    """`rate_limit`: a token bucket for all requests, followed by a reload."""
+    config.write_text("rate_limit: {interval: 1m, burst: 3}\n")
+    with serving(daemon, config) as served:
+        assert [served.get("/-/healthy").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
+        answer = served.get("/metrics")
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+        assert answer.json()["errorType"] == "too_many_requests"
+        daemon.clock.seconds += 60
+        assert [served.get("/-/healthy").status_code for _ in range(2)] == [200, 429]
+        config.write_text("")
+        served.server.follow(load_web_config(config))
+        assert served.get("/-/healthy").status_code == 200
+
+
+def test_a_reload_that_changes_no_user_logs_nobody_out(
+    daemon: Daemon, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every reload in the midst of a flood would have them wait for their turn."""
+    config.write_text(READER)
+    with serving(daemon, config) as served:
+        served.session.auth = (ANN, PASSWORD)
+        assert served.get("/-/healthy").status_code == 200
+        monkeypatch.setattr(bcrypt, "checkpw", lambda password, known: False)
+        served.server.follow(read_only(config, "scraper"))
+        assert served.get("/-/healthy").status_code == 200
+
+
+def test_an_excluded_path_hashes_nothing(daemon: Daemon, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever password comes with it: it is answered anyway."""
+    config.write_text(f"{USERS}auth_excluded_paths: [/-/healthy]\n")
+    hashed: list[bytes] = []
+    monkeypatch.setattr(bcrypt, "checkpw", lambda password, known: hashed.append(password))
+    with serving(daemon, config) as served:
+        assert served.get("/-/healthy", auth=(ANN, "wrong")).status_code == 200
+    assert hashed == []

@@ -88,10 +88,88 @@ def test_our_own_names_and_addresses_are_fine(served: Served, host: str) -> None
     assert served.get("/api/v1/autoscalers", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Forwarded",
+        "Via",
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Port",
+        "X-Forwarded-Server",
+        "X-Forwarded-Prefix",
+        "X-Real-IP",
+        "X-Client-IP",
+        "X-Cluster-Client-IP",
+        "True-Client-IP",
+        "CF-Connecting-IP",
+        "CF-Ray",
+        "CDN-Loop",
+        "Fastly-Client-IP",
+        "X-Amzn-Trace-Id",
+        "X-Original-Host",
+        "X-Envoy-External-Address",
+        "X-ProxyUser-Ip",
+        "traceparent",
+        "Max-Forwards",
+        "X-New-Cloud-Client-Address",
+        "X_Forwarded_For",
+        "X-ClientIP",
+        "X-HAProxy-Node",
+        "Proxy-Connection",
+    ],
+)  # fmt: skip - a list
 def test_a_proxy_on_this_machine_is_not_this_machine(served: Served, header: str) -> None:
     """It would hand everybody the rights of loopback."""
     answer = served.post(PAUSE, headers={header: "203.0.113.5"})
     assert answer.status_code == 403
+    assert f"not through a proxy, which the header {header.lower()} tells of" in answer.json()["error"]
     assert "--web.config.file" in answer.json()["error"]
     assert served.daemon.state.archive.steering().get("web", Steering()) == Steering()
+
+
+def test_what_browsers_and_curl_send_is_no_proxy(served: Served) -> None:
+    """All of it at once: Chromium's, Firefox's and curl's own headers, for a request of our page."""
+    headers = {
+        "Accept": "*/*",
+        "Accept-Encoding": "gzip, br",
+        "Accept-Language": "en",
+        "Cache-Control": "no-cache",
+        "Connection": "keep-alive, Upgrade, HTTP2-Settings",
+        "Cookie": "a=b",
+        "DNT": "1",
+        "HTTP2-Settings": "AA",
+        "If-None-Match": "x",
+        "Origin": served.server.url,
+        "Pragma": "no-cache",
+        "Priority": "u=1",
+        "Referer": "x",
+        "Sec-CH-UA": "x",
+        "Sec-CH-UA-Mobile": "?0",
+        "Sec-Fetch-Dest": "empty",
+        "Sec-Fetch-Mode": "cors",
+        "Sec-Fetch-Site": "same-origin",
+        "Sec-GPC": "1",
+        "TE": "trailers",
+        "Upgrade": "h2c",
+        "User-Agent": "x",
+        "Upgrade-Insecure-Requests": "1",
+        "X-Requested-With": "XMLHttpRequest",
+        "Autoscaler-Refresh": "yes",
+    }  # fmt: skip - a list
+    assert served.post(PAUSE, {}, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "/api/v1/autoscalers/", "//evil.example/-/healthy/", "/metrics/?a=b"])
+def test_a_redirect_names_a_path_only(served: Served, path: str) -> None:
+    """The Host header is the client's word: a cache, or a browser, would carry it to others."""
+    url = served.server.url + path
+    answer = served.session.get(url, headers={"Host": "10.1.2.3"}, allow_redirects=False, timeout=10)
+    location = answer.headers.get("location", "/")
+    assert (answer.is_redirect, answer.status_code) in ((True, 307), (False, 404))
+    assert location.startswith("/")
+    assert not location.startswith("//")
+    assert "10.1.2.3" not in location
+    if path == "/metrics/?a=b":
+        assert location == "/metrics?a=b"

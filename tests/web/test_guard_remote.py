@@ -8,6 +8,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from autoscaler.web.guard import Guard
 from tests.documents.lives import At
+from tests.web.serving import Logged
 
 
 async def ok(scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,7 +34,7 @@ def status(method: str, client: str) -> int:
         "headers": [(b"host", b"10.0.0.1:9797")],
         "client": (client, 40000),
     }
-    asyncio.run(Guard(ok, None, At(), "0.0.0.0")(scope, receive, send))
+    asyncio.run(Guard(ok, None, At(), "0.0.0.0", Logged())(scope, receive, send))
     found: int = sent[0]["status"]
     return found
 

@@ -9,7 +9,7 @@ from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, bisect
 from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.planner.planner import APART, Planner
-from autoscaler.observe.planner.query import Plan, PlannedQuery
+from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
 from autoscaler.observe.planner.refusals import Refusals
 from autoscaler.observe.planner.split import Split, split
 
@@ -24,6 +24,7 @@ __all__ = [
     "Planner",
     "Refusals",
     "Split",
+    "alone",
     "bisect",
     "lines",
     "refused",

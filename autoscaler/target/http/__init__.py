@@ -5,7 +5,7 @@ under it, for a client library that brings its own HTTP. Both import requests' l
 second; this module does not, so that a module that `autoscaler check` loads may import it.
 """
 
-from autoscaler.target.http.errors import HttpError, Interrupted, Late, TlsFailed, TooLarge, Unreachable
+from autoscaler.target.http.errors import HttpError, Interrupted, Late, Malformed, TlsFailed, TooLarge, Unreachable
 from autoscaler.target.http.limits import LARGEST_ANSWER, Tls, in_mib
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "HttpError",
     "Interrupted",
     "Late",
+    "Malformed",
     "Tls",
     "TlsFailed",
     "TooLarge",

@@ -39,6 +39,10 @@ class Interrupted(HttpError):
     """The connection ended, or what came is not HTTP. Whether a write was carried out is unknown."""
 
 
+class Malformed(HttpError):
+    """The answer came whole, and is not what was expected. A write was probably carried out."""
+
+
 class TooLarge(HttpError):
     """The answer has more bytes than are read. A write was probably carried out."""
 

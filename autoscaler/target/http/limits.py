@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-LARGEST_ANSWER: Final = 256 * 2**20
-"""Bytes, decompressed: a list of 50,000 entries of 5 KiB, more than any cluster's that we know of.
+LARGEST_ANSWER: Final = 64 * 2**20
+"""Bytes, decompressed: a list of 13,000 entries of 5 KiB.
 
 It defends the process's memory against a peer that sends without end, not against a large cluster: an answer that is
-too large would stop all scaling there until somebody raises this number.
+too large would stop all scaling there until somebody raises this number. Longer lists are read page by page, or in
+parts, where the peer has such.
 """
 
 

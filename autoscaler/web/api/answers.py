@@ -1,5 +1,6 @@
 """What every answer looks like: Prometheus' envelope, and errors that say what to do."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -28,9 +29,11 @@ class ErrorType(StrEnum):
     CONFLICT = "conflict"
     """What was asked for does not go with the configuration."""
     UNSUPPORTED = "unsupported_media_type"
+    TOO_MANY_REQUESTS = "too_many_requests"
+    """More of them than are allowed, or too many wrong passwords."""
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
-    """The state cannot be read or written now."""
+    """The state cannot be read or written now, or too many requests wait already."""
 
 
 STATUS: Final = {
@@ -41,6 +44,7 @@ STATUS: Final = {
     ErrorType.METHOD_NOT_ALLOWED: HTTPStatus.METHOD_NOT_ALLOWED,
     ErrorType.CONFLICT: HTTPStatus.CONFLICT,
     ErrorType.UNSUPPORTED: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    ErrorType.TOO_MANY_REQUESTS: HTTPStatus.TOO_MANY_REQUESTS,
     ErrorType.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
     ErrorType.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
 }
@@ -77,7 +81,7 @@ def success(document: Document) -> Response:
     return Response(b'{"status":"success","data":' + document.model_dump_json().encode() + b"}", media_type=JSON)
 
 
-def failure(kind: ErrorType, message: str, headers: dict[str, str] | None = None) -> Response:
+def failure(kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """The status of its kind, with the message."""
     body: Any = Failure(error_type=kind, error=message).model_dump_json()
     return Response(body, STATUS[kind], headers, JSON)

@@ -19,7 +19,8 @@ _MEANINGS: Final = {
     ErrorType.CONFLICT: "It contradicts the autoscaler's configuration, or the time.",
     ErrorType.UNSUPPORTED: "The body is not JSON.",
     ErrorType.INTERNAL: "A bug.",
-    ErrorType.UNAVAILABLE: "The state cannot be read or written now.",
+    ErrorType.TOO_MANY_REQUESTS: "More than the rate limit allows, or too many wrong passwords.",
+    ErrorType.UNAVAILABLE: "The state cannot be read or written now, or too many requests wait already.",
 }
 
 

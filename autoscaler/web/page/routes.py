@@ -1,20 +1,20 @@
 """The page's routes: documents in, HTML out."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from hashlib import sha256
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any, Final
 
-import anyio
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
@@ -26,6 +26,7 @@ from autoscaler.web.api.parameters import parse_time
 from autoscaler.web.page import drawing, words
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
+from autoscaler.web.work import RETRY, TooBusy
 
 _HERE: Final = Path(__file__).parent
 RANGES: Final = {
@@ -43,8 +44,6 @@ _TABLE_ROWS: Final = 60
 _REFRESH: Final = "Autoscaler-Refresh"
 """The header of the page's own refreshing: a table over days is read from the state once, not every few seconds."""
 _BROWSERS_FORM: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
-_THREADS: Final = 2
-"""That make pages at once; more would take processor time from the lanes."""
 
 
 def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
@@ -53,17 +52,29 @@ def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
     return (
         Route("/", page.handler(page.overview)),
         Route("/autoscalers/{name}", page.handler(page.autoscaler)),
-        Mount("/static", _Static(directory=_HERE / "static")),
+        Route("/static/{path:path}", _StaticFiles(_HERE / "static").answer),
     )
 
 
-class _Static(StaticFiles):
-    """Files of this package; browsers keep them and ask each time whether they have changed."""
+class _StaticFiles:
+    """Files of this package, kept in memory: a client that is slow holds no file open.
 
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = "no-cache"
-        return response
+    Browsers keep them too, and ask each time whether they have changed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    async def answer(self, request: Request) -> Response:
+        """200 with the file; 304 for one that the browser has."""
+        path: str = request.path_params["path"]
+        body = self._files.get(path)
+        if body is None:
+            raise HTTPException(404)
+        headers = {"Cache-Control": "no-cache", "ETag": f'"{sha256(body).hexdigest()[:32]}"'}
+        if headers["ETag"] in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(body, media_type=guess_type(path)[0], headers=headers)
 
 
 class _Page:
@@ -72,7 +83,7 @@ class _Page:
     def __init__(self, sources: Sources, logger: Logger) -> None:
         self._sources = sources
         self._logger = logger
-        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._work = sources.work
         self._templates = Environment(
             loader=PackageLoader("autoscaler.web.page"),
             autoescape=True,
@@ -94,7 +105,9 @@ class _Page:
         async def handle(request: Request) -> Response:
             now = self._sources.clock.now()
             try:
-                text = await anyio.to_thread.run_sync(partial(make, request, now), limiter=self._threads)
+                text = await self._work.run(partial(make, request, now))
+            except TooBusy as error:
+                return self._failed(str(error), now, 503, RETRY)
             except UnknownAutoscaler as error:
                 return self._failed(str(error), now, 404)
             except StateError as error:
@@ -147,8 +160,8 @@ class _Page:
         """What of the state is gone because it had grown too large."""
         return self._sources.state.archive.cuts()
 
-    def _failed(self, message: str, now: datetime, status: int) -> Response:
-        return HTMLResponse(self._render("failed.html", now, message=message), status)
+    def _failed(self, message: str, now: datetime, status: int, headers: Mapping[str, str] | None = None) -> Response:
+        return HTMLResponse(self._render("failed.html", now, message=message), status, headers)
 
     def _render(self, template: str, now: datetime, **values: Any) -> str:
         return self._templates.get_template(template).render(now=now, **values)

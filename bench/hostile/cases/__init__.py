@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bench.hostile.case import Case
-from bench.hostile.cases import answers, clocks, names, sockets, writes
+from bench.hostile.cases import answers, clocks, names, sockets, users, writes
 
 SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
     "Answers": answers.CASES,
-    "Sockets": sockets.CASES,
+    "Sockets": (*sockets.CASES, *users.CASES),
     "Names and files": names.CASES,
     "Time": clocks.CASES,
     "Lanes and writes": writes.CASES,

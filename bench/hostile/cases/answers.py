@@ -3,8 +3,8 @@
 import gzip
 import json
 import time
+import zlib
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, Final
 
 from bench.hostile.case import Case, Day
@@ -12,6 +12,9 @@ from bench.hostile.prometheus import Asked, Reply, samples, vector, with_headers
 from tests.servers.scripted import Wire
 
 _HUGE: Final = 10 * 2**20
+_CHUNK: Final = 10**6
+_GZIP: Final = 31
+"""For zlib: a window of 32 KiB, and gzip's header."""
 _HEAD: Final = b'{"status":"success","data":{"resultType":"vector","result":['
 
 
@@ -43,10 +46,14 @@ def _three_vast(wire: Wire, asked: Asked) -> None:
     wire.answer(vector([{"metric": {"n": str(n)}, "value": [asked.at, "9.2e15"]} for n in range(3)]))
 
 
-def _body(body: Callable[[], bytes], status: str = "200 OK", headers: bytes = b"") -> Reply:
-    """This body, made once."""
-    made = cache(body)
-    return lambda wire, asked: wire.answer(made(), status, headers)  # noqa: ARG005 - whatever is asked
+def _sends(body: Callable[[], bytes], status: str = "200 OK", headers: bytes = b"") -> Callable[[Day], None]:
+    """A day on which every query is answered with this body, made once."""
+
+    def happens(day: Day) -> None:
+        made = body()
+        _answers(lambda wire, asked: wire.answer(made, status, headers))(day)  # noqa: ARG005 - whatever is asked
+
+    return happens
 
 
 def _huge_error() -> bytes:
@@ -62,23 +69,52 @@ def _huge_warning(wire: Wire, asked: Asked) -> None:
     wire.answer(vector(samples(asked), warnings=["x" * _HUGE]))
 
 
-def _in_gzip(piece: bytes, size: int) -> Reply:
-    """A vector of this element again and again, `size` bytes long, compressed."""
+def _in_gzip(head: bytes, piece: bytes, size: int, tail: bytes) -> Callable[[Day], None]:
+    """A body of `size` bytes, compressed: the same piece again and again between head and tail."""
 
     def body() -> bytes:
-        return gzip.compress(_HEAD + piece + b"".join([b"," + piece] * (size // (len(piece) + 1))) + b"]}}", 9)
+        many = piece * (_CHUNK // len(piece))
+        squeeze = zlib.compressobj(wbits=_GZIP)
+        chunks = [head, *[many] * (size // len(many)), tail]
+        return b"".join([*map(squeeze.compress, chunks), squeeze.flush()])
 
-    return _body(body, headers=b"Content-Encoding: gzip\r\n")
+    return _sends(body, headers=b"Content-Encoding: gzip\r\n")
 
 
-def _nested() -> bytes:
-    return gzip.compress(_HEAD + b"[" * 60_000_000, 9)
+def _vector_of(element: bytes, size: int) -> Callable[[Day], None]:
+    """A vector of this element again and again, `size` bytes long, compressed."""
+    return _in_gzip(_HEAD, element + b",", size, element + b"]}}")
+
+
+def _good_samples(size: int) -> Callable[[Day], None]:
+    """As documented, of now, and a great many."""
+
+    def happens(day: Day) -> None:
+        element = json.dumps({"metric": {"instance": "a"}, "value": [round(time.time(), 3), "1"]})
+        _vector_of(element.encode(), size)(day)
+
+    return happens
+
+
+def _huge_backend(day: Day) -> None:
+    """Nomad and Docker answer 1 GB of the like, in 1 MB."""
+    piece = gzip.compress(b"{}," * 10**6, 9)
+    body = gzip.compress(b"[", 9) + piece * 340
+    day.world.backend.reply = lambda wire: wire.answer(
+        body, headers=b"Content-Type: application/json\r\nContent-Encoding: gzip\r\n"
+    )
+    day.lasts()
 
 
 def _trickled_headers(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
     """One header without an end: after a hundred of them a client gives up."""
     wire.send(b"HTTP/1.1 200 OK\r\nX-Header: ")
     wire.repeat(b"x", every_seconds=0.2)
+
+
+def _interim(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
+    """That the answer is on its way, and again."""
+    wire.repeat(b"HTTP/1.1 100 Continue\r\n\r\n", every_seconds=0.1)
 
 
 def _trickled_body(wire: Wire, asked: Asked) -> None:  # noqa: ARG001 - whatever is asked
@@ -126,13 +162,15 @@ def _date(seconds: float) -> Reply:
     return reply
 
 
-def _adapter(word: str, target: str = "joined") -> Callable[[Day], None]:
+def _adapter(word: str, *, valid: bool = False) -> Callable[[Day], None]:
     """A day on which the adapter's answer for a target is odd, while its load asks for another size."""
 
     def happens(day: Day) -> None:
-        day.odd(**{target: word})
+        day.odd(joined=word)
         day.hostile.values["joined_each"] = 2
         day.lasts()
+        sizes = day.world.shared.sizes("joined", day.meter.began)
+        day.expect(valid or not sizes, f"the target was written {sizes} from a state that is not one")
 
     return happens
 
@@ -144,18 +182,17 @@ CASES: Final[Sequence[Case]] = (
     Case("a label is a number", _answers(_labels(5))),
     Case("a label is a list", _answers(_labels(["a"])), short=True),
     Case("three samples of 9.2e15 against a target of 1m", _answers(_three_vast), short=True),
-    Case("10 MB of error", _answers(_body(_huge_error, "400 Bad Request"))),
+    Case("10 MB of error", _sends(_huge_error, "400 Bad Request")),
     Case("10 MB of label", _answers(_huge_label), short=True),
     Case("10 MB of warning", _answers(_huge_warning)),
-    Case("45 MB of [{},{},…] in gzip", _answers(_in_gzip(b"{}", 45 * 10**6)), short=True),
-    Case("60 MB of [[],[],…] in 60 KB, every query", _answers(_in_gzip(b"[]", 60 * 10**6))),
-    Case("60 MB of [[[[… in 60 KB, every query", _answers(_body(_nested, headers=b"Content-Encoding: gzip\r\n"))),
-    Case(
-        "1.4 million good samples in 64 MB",
-        _answers(_in_gzip(b'{"metric":{"instance":"a"},"value":[1,"1"]}', 64 * 10**6)),
-    ),
-    Case("200 MB of good samples", _answers(_in_gzip(b'{"metric":{"instance":"a"},"value":[1,"1"]}', 200 * 10**6))),
-    Case("trickled headers", _answers(_trickled_headers), short=True),
+    Case("45 MB of [{},{},…] in gzip", _vector_of(b"{}", 45 * 10**6), short=True),
+    Case("60 MB of [[],[],…] in 60 KB, every query", _vector_of(b"[]", 60 * 10**6)),
+    Case("60 MB of [[[[… in 60 KB, every query", _in_gzip(_HEAD, b"[", 60 * 10**6, b"")),
+    Case("1.1 million good samples in 64 MB", _good_samples(64 * 10**6)),
+    Case("200 MB of good samples", _good_samples(200 * 10**6)),
+    Case("1 GB of [{},{},… from Nomad and Docker, in gzip", _huge_backend),
+    Case("trickled headers", _answers(_trickled_headers)),
+    Case("interim answers without end", _answers(_interim), short=True),
     Case("a trickled body", _answers(_trickled_body)),
     Case("cookies until 431", _cookies, short=True),
     Case("samples are an hour old", _old(_an_hour_old), short=True),
@@ -167,5 +204,5 @@ CASES: Final[Sequence[Case]] = (
     Case("a size is beyond 32 bits", _adapter("a size is beyond 32 bits")),
     Case("a target's state is not a state", _adapter("not a state")),
     Case("10 MB of an adapter's error", _adapter("10 MB of error")),
-    Case("10 MB of an adapter's warning", _adapter("10 MB of warning")),
+    Case("10 MB of an adapter's warning", _adapter("10 MB of warning", valid=True)),
 )

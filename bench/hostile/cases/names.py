@@ -12,7 +12,7 @@ from typing import Final
 import yaml
 
 from bench.hostile.case import Case, Day
-from bench.hostile.daemon import UNPRINTABLE
+from bench.hostile.log import UNPRINTABLE
 from bench.hostile.prometheus import Reply
 from tests.daemon.running import autoscaler, finished, run_once, write_config
 
@@ -50,11 +50,9 @@ def _hostile_manifest(day: Day) -> None:
     folder.mkdir(exist_ok=True)
     marker = folder / _MARKER
     section = (
-        "\nadapters:\n  fleet:\n    type: process\n    pools:\n"
-        f"      web: {{command: [touch, {marker}]}}\n"
-        "autoscalers:\n- name: web\n  scaleTargetRef: {adapter: fleet, name: web}\n  maxReplicas: 2\n  metrics:\n"
-        "  - type: External\n    external:\n      metric: {name: a}\n"
-        "      query: {expr: 'vector(1)'}\n      target: {type: AverageValue, averageValue: 1}\n#"
+        "\n            expr: vector(1)\n          target: {type: AverageValue, averageValue: 1}\n"
+        "adapters:\n fleet:\n  type: process\n  pools:\n   web:\n"
+        f"    command: [touch, {marker}]\n    env:\n     SWALLOWS_WHAT_FOLLOWS: |1 #"
     )
     for number, manifest in enumerate(_manifests(section)):
         file, config = folder / f"hpa-{number}.yaml", folder / f"config-{number}.yaml"
@@ -153,7 +151,7 @@ def _umask(day: Day) -> None:
 def _long_expression(day: Day) -> None:
     folder = day.world.folder / "check"
     folder.mkdir(exist_ok=True)
-    for name, expr in (("flat", "a + " * 10_000 + "a"), ("deep", "(" * 20_000 + "a" + ")" * 20_000)):
+    for name, expr in (("flat", "a + " * 10_000 + "a"), ("quoted", '"\\' * 20_000)):
         config = write_config(folder, "http://localhost:9090", [autoscaler("web", expr)])
         began = time.monotonic()
         finished([sys.executable, "-m", "autoscaler", "check", str(config)], folder)

@@ -1,7 +1,7 @@
 """More writes than a cycle has time for: each gets its turn, several at a time."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -69,12 +69,14 @@ def _rescale(target: TargetRef, state: TargetState, size: int, *, dry_run: bool)
 
 
 @pytest.fixture
-def account(cloud: Cloud, connect: Connect, tmp_path: Path) -> Account:
+def account(cloud: Cloud, connect: Connect, tmp_path: Path) -> Iterator[Account]:
     """200 groups, by turns of the sizes 2 and 0; `connect` sees to the credentials."""
     cloud.server.create_many(f"group-{number:03}" for number in range(200))
     for group in list(cloud.server.groups().values())[::2]:
         group.set_desired_capacity(2)
-    return Account(cloud, tmp_path / "account")
+    made = Account(cloud, tmp_path / "account")
+    yield made
+    made.adapter.close()
 
 
 def test_no_group_starves_and_scale_outs_go_first(cloud: Cloud, account: Account) -> None:

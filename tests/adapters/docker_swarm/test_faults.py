@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -353,15 +353,12 @@ def trickling(content: bytes) -> Iterator[int]:
     """A port whose server sends `content` a byte each 50 ms, whatever it is asked, and hangs up."""
 
     def serve(server: socket.socket) -> None:
-        with server.accept()[0] as connection:
+        with suppress(OSError), server.accept()[0] as connection:  # the client hung up, as it should, or never came
             connection.recv(1000)
             for byte in content:
                 if ended.wait(0.05):
                     return
-                try:
-                    connection.send(bytes((byte,)))
-                except OSError:  # the client hung up, as it should
-                    return
+                connection.send(bytes((byte,)))
 
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -369,4 +366,5 @@ def trickling(content: bytes) -> Iterator[int]:
         thread.start()
         yield server.getsockname()[1]
         ended.set()
+        server.shutdown(socket.SHUT_RDWR)
         thread.join()

@@ -30,7 +30,7 @@ _FAULTS = {
     "bad gateway": (Fault("", 502, "<html>bad gateway</html>", "text/html"), TargetUnavailable, "bad gateway"),
     "redirected": (Fault("", 307, "over there"), TargetUnavailable, "307"),
     "not JSON": (Fault("", 200, "<html>welcome</html>", "text/html"), TargetUnavailable, "welcome"),
-    "cut off": (Fault("", 200, '[{"ID": ', "application/json"), TargetUnavailable, "expected JSON"),
+    "cut off": (Fault("", 200, '[{"ID": ', "application/json"), TargetUnavailable, "the answer is not"),
     "another shape": (Fault("", 200, '{"status": "success"}', "application/json"), TargetUnavailable, "agent's"),
     "empty entries": (Fault("", 200, "[{}]", "application/json"), TargetUnavailable, "agent's"),
 }

@@ -1,22 +1,153 @@
-"""Workers' output does not fill the disk."""
+"""Workers' output does not fill the disk, not even while nobody looks."""
 
+import fcntl
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from adapters.process import logs
+from adapters.process import drain, logs
+from tests.adapters.process.conftest import Build
+from tests.adapters.process.harness import ProcessHarness, poll
+
+FLOOD = [
+    sys.executable,
+    "-S",
+    "-c",
+    "import os, time\nos.write(1, b'first\\n' + b'x' * 150_000_000 + b'last\\n')\ntime.sleep(1000)",
+]
+COUNT = [
+    sys.executable,
+    "-S",
+    "-u",
+    "-c",
+    "import itertools, time\nfor n in itertools.count(): print(n); time.sleep(0.01)",
+]
 
 
-def test_a_log_that_is_too_large_starts_again_and_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker's own handle goes on writing, at the beginning, for it appends."""
-    monkeypatch.setattr(logs, "LOG_BYTES", 10)
+def drainers(harness: ProcessHarness) -> list[int]:
+    """Pids of the processes that write this harness' logs."""
+    folder = str(harness.state_dir / "logs").encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it ended meanwhile
+            continue
+        if folder in words and drain.__file__.encode() in words:
+            found.append(int(process.name))
+    return found
+
+
+def disk_use(harness: ProcessHarness) -> int:
+    total = 0
+    for file in (harness.state_dir / "logs").glob("*.log*"):
+        try:
+            total += file.stat().st_size
+        except FileNotFoundError:  # it moves at this moment
+            continue
+    return total
+
+
+@pytest.mark.slow
+def test_150_mb_in_one_write_never_take_more_than_twice_the_bound(build: Build) -> None:
+    """A file would hold all of it at once, and a disk that is full takes the state with it."""
+    harness = build(command=FLOOD)
+    most = 0
+
+    def ended() -> bool:
+        nonlocal most
+        most = max(most, disk_use(harness))
+        return harness.log("web-1").endswith("last\n")
+
+    poll(ended, "all of the output", 60)
+    assert drain.LOG_BYTES < most <= 2 * drain.LOG_BYTES
+    assert {file.stat().st_mode & 0o777 for file in (harness.state_dir / "logs").iterdir()} == {0o600}
+
+
+@pytest.mark.slow
+def test_output_is_written_while_no_daemon_runs(build: Build) -> None:
+    """Workers outlive it, and a pipe that it read would make them wait, or end them."""
+    harness = build(command=COUNT)
+    poll(lambda: "3\n" in harness.log("web-1"), "its output")
+    harness.process.close()
+    before = len(harness.log("web-1"))
+    poll(lambda: len(harness.log("web-1")) > before + 200, "more output")
+    assert len(harness.identities()) == 1
+    assert len(drainers(harness)) == 1
+    harness.rebuild()
+    harness.observe()
+    assert len(drainers(harness)) == 1
+
+
+@pytest.mark.slow
+def test_a_drain_that_was_killed_is_replaced_and_no_output_is_lost(build: Build) -> None:
+    """The worker waits meanwhile, for it holds both ends of its pipe."""
+    harness = build(command=COUNT)
+    poll(lambda: "3\n" in harness.log("web-1"), "its output")
+    (killed,) = drainers(harness)
+    os.kill(killed, signal.SIGKILL)
+    poll(lambda: drainers(harness) not in ([], [killed]), "another drain")
+    before = len(harness.log("web-1"))
+    poll(lambda: len(harness.log("web-1")) > before + 100, "more output")
+    numbers = [int(line) for line in harness.log("web-1").split("\n")[:-1]]
+    assert numbers == list(range(len(numbers)))
+    assert len(harness.identities()) == 1
+
+
+@pytest.mark.slow
+def test_what_a_worker_said_that_ended_at_once_is_in_its_log(build: Build) -> None:
+    """It is the output that somebody wants to read."""
+    harness = build(command=["sh", "-c", "echo why it ended; exit 1"])
+    poll(lambda: harness.log("web-1") == "why it ended\n", "its last words")
+
+
+@pytest.mark.slow
+def test_the_drain_ends_with_the_last_worker_and_leaves_no_pipe(build: Build) -> None:
+    """Nothing runs on of a pool that is gone."""
+    harness = build(command=COUNT)
+    poll(lambda: "3\n" in harness.log("web-1"), "its output")
+    harness.finish()
+    poll(lambda: not drainers(harness), "the drain to end")
+    assert not list((harness.state_dir / "logs").glob("*.pipe"))
+
+
+def test_a_link_in_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
+    """Workers may be of another user's making; the log's folder is the daemon's."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "web-1.log").symlink_to(victim)
+    number = logs.pipe(folder / "web-1.log")
+    os.write(number, b"output")
+    logs.Drainer(folder).close()
+    reader = drain.Drain(folder, 100)
+    reader.run()
+    assert victim.read_text() == "precious"
+    assert (folder / "web-1.log").is_symlink()
+
+
+def test_a_second_drain_ends_at_once(tmp_path: Path) -> None:
+    """Two would each write half of the output."""
+    number = os.open(tmp_path / drain.LOCK, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    subprocess.run([sys.executable, drain.__file__, str(tmp_path), "10"], check=True, timeout=20)
+    os.close(number)
+
+
+def test_a_log_that_a_worker_writes_itself_keeps_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older version gave workers a file; their handle goes on at the beginning, for it appends."""
+    monkeypatch.setattr(drain, "LOG_BYTES", 10)
     log = tmp_path / "web-1.log"
     with log.open("ab", buffering=0) as worker:
         worker.write(b"twenty characters...")
         logs.bound(tmp_path, ["web-1", "web-2"])
         worker.write(b"more")
-    assert (tmp_path / "web-1.log.1").read_text() == "twenty characters..."
+    assert (tmp_path / "web-1.log.1").read_text() == "racters..."
     assert log.read_text() == "more"
 
 

@@ -1,0 +1,59 @@
+"""Whether a pool's workers could be started here, found out without starting one."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from adapters.process.settings import PORT_MARK, PoolSettings
+
+_LONGEST_SHEBANG = 256
+"""Bytes of a script's first line that Linux reads (man 2 execve)."""
+
+
+def unstartable(pool: PoolSettings, environment: Mapping[str, str]) -> str | None:
+    """Why the pool's command would not start, with what to do; None: nothing is known to be in its way.
+
+    `environment`: of the process that would start it.
+    """
+    where = Path(pool.cwd) if pool.cwd is not None else Path.cwd()
+    if not where.is_dir():
+        what = "is not a folder" if where.exists() else "does not exist"
+        return f"cwd {where} {what}; correct it, or create it"
+    if not os.access(where, os.X_OK):
+        return f"cwd {where} may not be entered by this user; correct its permissions"
+    name = pool.command[0] if pool.ports is None else pool.command[0].replace(PORT_MARK, str(pool.ports[0]))
+    if "\0" in "".join((*pool.command, *pool.env.values())):
+        return "the command or env holds a NUL character, which no program can be given; remove it"
+    if "/" in name:
+        return _not_a_program(where / name)
+    path = pool.env.get("PATH", environment.get("PATH", os.defpath))
+    candidates = [where / folder / name for folder in path.split(os.pathsep)]
+    found = [each for each in candidates if each.is_file()]
+    if any(os.access(each, os.X_OK) for each in found):
+        return _not_a_program(next(each for each in found if os.access(each, os.X_OK)))
+    if found:
+        return _not_a_program(found[0])
+    return (
+        f"{name!r} is not in any folder of PATH {path!r} (when the daemon runs, it is the daemon's that counts); write "
+        "the whole path of the program, or set PATH in the pool's env"
+    )
+
+
+def _not_a_program(program: Path) -> str | None:
+    if not program.exists():
+        return f"{program} does not exist; correct the command"
+    if not program.is_file():
+        return f"{program} is not a program but {'a folder' if program.is_dir() else 'a device'}; correct the command"
+    if not os.access(program, os.X_OK):
+        return f"{program} is not executable for this user; make it so (chmod +x), or name its interpreter first"
+    try:
+        with program.open("rb") as file:
+            first = file.read(_LONGEST_SHEBANG)
+    except OSError:  # a program may be executable and not readable
+        return None
+    if not first:
+        return f"{program} is empty; correct the command"
+    words = first.partition(b"\n")[0][2:].split(maxsplit=1) if first.startswith(b"#!") else []
+    if words and not Path(os.fsdecode(words[0])).exists():
+        return f"{program} needs {os.fsdecode(words[0])}, which does not exist; install it, or correct its first line"
+    return None

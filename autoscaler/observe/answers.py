@@ -1,0 +1,71 @@
+"""What a cycle's questions came to, each answer indexed once for all who use it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from autoscaler.errors import MetricError
+from autoscaler.model import Query
+from autoscaler.observe.plan import Question, age_question, question
+from autoscaler.observe.result import Point, QueryResult
+
+Results: TypeAlias = Mapping[Question, QueryResult | MetricError]
+"""Of every question of a cycle."""
+Series: TypeAlias = frozenset[tuple[str, str]]
+"""What `timestamp()` leaves of a series: all its labels but its name."""
+_Values: TypeAlias = tuple[str | None, ...]
+"""Of some labels, in order; None where a sample has no such label."""
+
+
+class Answers:
+    """Every question of one cycle. What it finds costs each answer's samples once, however many users it has."""
+
+    def __init__(self, results: Results) -> None:
+        self._results: Final = results
+        self._by_labels: dict[tuple[Question, tuple[str, ...]], Mapping[_Values, Sequence[Point]]] = {}
+        self._times: dict[Question, Mapping[Series, float | None]] = {}
+
+    def result(self, asked: Question) -> QueryResult:
+        """The whole answer. Raises MetricError: each time a new one, for several autoscalers may share the answer."""
+        found = self._results[asked]
+        if isinstance(found, MetricError):
+            raise MetricError(str(found))
+        return found
+
+    def points(self, query: Query) -> Sequence[Point]:
+        """The samples that carry every label of the query's `match`. Raises MetricError."""
+        asked = question(query)
+        result = self.result(asked)
+        if not query.match:
+            return result.points
+        names = tuple([name for name, _ in query.match])
+        index = self._by_labels.get((asked, names))
+        if index is None:
+            index = self._by_labels[asked, names] = _by_labels(result.points, names)
+        return index.get(tuple([value for _, value in query.match]), ())
+
+    def times(self, query: Query) -> Mapping[Series, float | None]:
+        """When the samples of a query with a maxAge were taken, in seconds since 1970. Raises MetricError."""
+        asked = age_question(query)
+        result = self.result(asked)
+        found = self._times.get(asked)
+        if found is None:
+            found = self._times[asked] = {series(point): point.value for point in result.points}
+        return found
+
+
+def series(point: Point) -> Series:
+    """Which series a sample is of, as its `timestamp()` tells it."""
+    return frozenset([label for label in point.labels.items() if label[0] != "__name__"])
+
+
+def _by_labels(points: Iterable[Point], names: Sequence[str]) -> Mapping[_Values, Sequence[Point]]:
+    found: dict[_Values, list[Point]] = {}
+    for point in points:
+        labels = point.labels
+        key = tuple([labels.get(name) for name in names])
+        mine = found.get(key)
+        if mine is None:
+            found[key] = [point]
+        else:
+            mine.append(point)
+    return found

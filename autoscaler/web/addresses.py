@@ -1,0 +1,33 @@
+"""Clients' addresses: whose they are, and which of them count as one."""
+
+import ipaddress
+from typing import Final, TypeAlias
+
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_IPV6_HOST_BITS: Final = 64
+"""Of an IPv6 address: whoever has one has all that differ in these (RFC 6177)."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a client's address is of this machine."""
+    address = _parse(host)
+    return address is not None and address.is_loopback
+
+
+def client_of(host: str) -> str:
+    """What a client is counted by: its IPv4 address, or the /64 network of its IPv6 address."""
+    address = _parse(host)
+    if address is None:
+        return host
+    if address.version == 6 and not address.is_loopback:
+        return str(ipaddress.IPv6Address(int(address) >> _IPV6_HOST_BITS << _IPV6_HOST_BITS)) + f"/{_IPV6_HOST_BITS}"
+    return str(address)
+
+
+def _parse(host: str) -> _Address | None:
+    """IPv4 addresses that are written as IPv6 are IPv4 addresses."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

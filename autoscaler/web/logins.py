@@ -1,0 +1,122 @@
+"""Passwords that must be hashed: one at a time, from a short queue, so that guessing holds up nobody who knows one."""
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from autoscaler.clock import Clock
+from autoscaler.logger import Logger
+from autoscaler.web.bucket import TokenBucket
+from autoscaler.web.credentials import Credentials
+from autoscaler.web.flood import Flood
+
+_MOST_WAITING: Final = 16
+"""Passwords: what a bcrypt cost of 10 takes about a second for."""
+_FAILURES: Final = 10
+"""Of one client at once; after them, one each second. Right passwords do not count: many come through one proxy."""
+_FAILURE_SECONDS: Final = 1.0
+_MOST_CLIENTS: Final = 1_000
+"""Whose failures are counted; of more, those that have been quiet for longest start anew."""
+
+
+class LoginRefused(Exception):
+    """A password is not looked at: the queue is full. `guessing`: of failures from the client's own address."""
+
+    def __init__(self, *, guessing: bool) -> None:
+        self.guessing = guessing
+        super().__init__("too many wrong passwords came from this address" if guessing else "too many log in at once")
+
+
+@dataclass(eq=False, slots=True)
+class _Login:
+    credentials: Credentials
+    header: str
+    client: str
+    user: asyncio.Future[str | None]
+    """Once it was looked at."""
+
+
+class Logins:
+    """The queue. Used from the server's event loop alone.
+
+    First come those whose addresses have failed least, and of them the newest: whoever logs in while many guesses wait
+    is next.
+    """
+
+    def __init__(self, clock: Clock, logger: Logger) -> None:
+        self._clock = clock
+        self._waiting: list[_Login] = []
+        """The oldest first."""
+        self._failures: dict[str, TokenBucket] = {}
+        """Client -> how many more may fail; the one that failed last comes last."""
+        self._working: asyncio.Task[None] | None = None
+        self._arrived = asyncio.Event()
+        self.flood = Flood("login_flood", clock, logger)
+
+    async def user(self, credentials: Credentials, header: str, client: str) -> str | None:
+        """The user whom a header names, or None when it does not hold. Raises LoginRefused."""
+        login = _Login(credentials, header, client, asyncio.get_running_loop().create_future())
+        self._waiting.append(login)
+        if len(self._waiting) > _MOST_WAITING:
+            self._refuse_one()
+        self._arrived.set()
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+        try:
+            return await login.user
+        finally:
+            if login in self._waiting:  # the client is gone
+                self._waiting.remove(login)
+
+    def _refuse_one(self) -> None:
+        """The oldest of the client of whom most wait."""
+        client, _ = Counter(login.client for login in self._waiting).most_common(1)[0]
+        login = next(login for login in self._waiting if login.client == client)
+        self._waiting.remove(login)
+        self.flood.count(client=client)
+        login.user.set_exception(LoginRefused(guessing=self._tokens(client) < 1))
+
+    async def _work(self) -> None:
+        while self._waiting:
+            self._arrived.clear()
+            login = max(reversed(self._waiting), key=lambda each: self._tokens(each.client))
+            if self._tokens(login.client) < 1:
+                await self._pause(self._failures[login.client].wait_seconds(self._clock.monotonic()))
+                continue
+            self._waiting.remove(login)
+            try:
+                user = await self._look(login)
+            except Exception as error:  # noqa: BLE001 - a bug fails this login, not the next
+                if not login.user.done():
+                    login.user.set_exception(error)
+                continue
+            if not login.user.done():
+                login.user.set_result(user)
+
+    async def _look(self, login: _Login) -> str | None:
+        user = login.credentials.remembered(login.header)  # another one of the same may have been looked at meanwhile
+        if user is None and not login.credentials.refused(login.header):
+            user = await anyio.to_thread.run_sync(login.credentials.check, login.header)
+            if user is None:
+                self._failed(login.client)
+        return user
+
+    async def _pause(self, seconds: float) -> None:
+        """Until then, or until somebody arrives who need not wait."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._arrived.wait(), seconds)
+
+    def _tokens(self, client: str) -> float:
+        bucket = self._failures.get(client)
+        return _FAILURES if bucket is None else bucket.tokens(self._clock.monotonic())
+
+    def _failed(self, client: str) -> None:
+        bucket = self._failures.pop(client, None) or TokenBucket(_FAILURES, _FAILURE_SECONDS)
+        bucket.take(self._clock.monotonic())
+        self._failures[client] = bucket
+        if len(self._failures) > _MOST_CLIENTS:
+            del self._failures[next(iter(self._failures))]

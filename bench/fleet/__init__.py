@@ -1,0 +1,1 @@
+"""What a fleet on shared or own queries costs: `make bench-fleet`."""

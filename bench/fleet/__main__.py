@@ -1,0 +1,114 @@
+"""`make bench-fleet`: a fleet against its aims, in one run. ARGS=quick takes a tenth of the autoscalers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from bench.fleet import bare
+from bench.fleet.daemon import PERIOD_SECONDS, BenchError, Daemon, Measured, running_daemon
+from bench.fleet.series import METRIC
+from bench.fleet.world import Fleet, Queries, running_fleet
+
+_CYCLES: Final = 5
+_STEADY_CYCLES: Final = 5 * 60 // PERIOD_SECONDS
+_RUNS: Final = 5
+
+
+def main() -> None:
+    """Measure and print."""
+    scale = 10 if "quick" in sys.argv[1:] else 1
+    try:
+        with running_fleet(1_000 // scale, 10) as fleet:
+            small = _shared(fleet, "at most 3")
+        with running_fleet(10_000 // scale, 10) as fleet:
+            _large(fleet, small)
+        with running_fleet(10_000 // scale, 100) as fleet:
+            _huge(fleet)
+    except BenchError as error:
+        sys.exit(str(error))
+
+
+def report(what: str, found: str, aim: str) -> None:
+    """One line."""
+    print(f"{what:<58} {found:>22}   aim: {aim}", flush=True)
+
+
+def _shared(fleet: Fleet, aim: str) -> Measured:
+    with running_daemon(fleet.configuration(Queries.SHARED)) as daemon:
+        found = daemon.measure(_CYCLES)
+        least = bare.seconds(fleet.prometheus.url, METRIC)
+    size = f"{fleet.groups:,} x {fleet.instances}"
+    report(f"cycle / bare, shared, {size}", f"{found.cycle:.2f} / {least:.3f} s = {found.cycle / least:.1f}", aim)
+    return found
+
+
+def _large(fleet: Fleet, small: Measured) -> None:
+    size = f"{fleet.groups:,} x {fleet.instances}"
+    began = time.monotonic()
+    with running_daemon(fleet.configuration(Queries.SHARED)) as daemon:
+        daemon.cycles(1)
+        report("from the start to the end of the first cycle", f"{time.monotonic() - began:.1f} s", "under 20 s")
+        shared = daemon.measure(_CYCLES)
+        least = bare.seconds(fleet.prometheus.url, METRIC)
+        found = f"{shared.cycle:.2f} / {least:.3f} s = {shared.cycle / least:.1f}"
+        report(f"cycle / bare, shared, {size}", found, "at most 3")
+        report("the same beside a tenth of the autoscalers", f"{shared.cycle / small.cycle:.1f} times", "at most 11")
+        report("evaluations a CPU second of the daemon", f"{shared.evaluations_a_second:,.0f}", "at least 6,000")
+        report(f"resident at {size}", f"{shared.mebibytes:.0f} MiB", "at most 300 MiB")
+        steady = daemon.measure(_STEADY_CYCLES)
+        in_time = sum(late <= 0.2 for late in steady.late_seconds) / len(steady.late_seconds)
+        report(f"cycles begun within 200 ms of plan, of {_STEADY_CYCLES}", f"{in_time:.0%}", "100 %")
+        _served(daemon)
+        _reload(daemon)
+    with running_daemon(fleet.configuration(Queries.OWN)) as daemon:
+        own = daemon.measure(_CYCLES)
+    report("own expressions / one shared query", f"{own.cycle:.2f} s = {own.cycle / shared.cycle:.2f}", "at most 1.3")
+    with running_daemon(fleet.configuration(Queries.APART)) as daemon:
+        apart = daemon.measure(_CYCLES)
+    report(
+        "own expressions, none merged / merged", f"{apart.cycle:.2f} s = {apart.cycle / own.cycle:.1f}", "at least 10"
+    )
+
+
+def _huge(fleet: Fleet) -> None:
+    _shared(fleet, "at most 2")
+
+
+def _served(daemon: Daemon) -> None:
+    for path, aim in (("/", "0.5 s"), ("/metrics", "1 s")):
+        daemon.get(path)  # the first one reads the state and compiles templates
+        report(path, f"{sorted(daemon.get(path) for _ in range(_RUNS))[_RUNS // 2]:.2f} s", f"under {aim}")
+    get = [sys.executable, "-m", "autoscaler", "get", f"--server={daemon.url}"]
+    report("autoscaler get", f"{_command(get):.2f} s", "under 2 s")
+    check = [sys.executable, "-m", "autoscaler", "check", f"--config.file={daemon.config}"]
+    report("autoscaler check", f"{_command(check, daemon.folder):.2f} s", "under 5 s")
+
+
+def _command(words: list[str], site: Path | None = None) -> float:
+    """Median seconds of a command that must succeed."""
+    environment = os.environ | ({"PYTHONPATH": f"{site / 'site'}:{os.environ.get('PYTHONPATH', '')}"} if site else {})
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+        times.append(time.perf_counter() - began)
+        if done.returncode:
+            raise BenchError(f"{' '.join(words)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
+    return sorted(times)[1]
+
+
+def _reload(daemon: Daemon) -> None:
+    """Ten autoscalers change; no cycle is missed or late for it."""
+    daemon.config.write_text(daemon.config.read_text().replace('"maxReplicas": 20', '"maxReplicas": 21', 10))
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.until(lambda: bool(daemon.lines("reloaded")), "the reload")
+    late = max(daemon.measure(3).late_seconds)
+    report("latest cycle while a reload changes 10 autoscalers", f"{late * 1000:.0f} ms", "under 200 ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""A third party's adapter whose targets live in its memory, installed for one daemon."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+_CODE: Final = '''
+from typing import ClassVar
+
+from autoscaler.target import AdapterSettings, Conflict, Instance, Phase, TargetState, Unchanged, Written
+
+
+class Settings(AdapterSettings):
+    """Of groups that are all equal."""
+
+    initial_replicas: int = 1
+
+
+class Fleet:
+    Settings: ClassVar = Settings
+    target_keys: ClassVar[frozenset[str]] = frozenset()
+
+    @staticmethod
+    def target_problem(target, settings):
+        return None
+
+    def __init__(self, context):
+        self._initial = context.settings.initial_replicas
+        self._states = {}
+
+    def observe(self, targets, call):
+        return {target: self._state(target, call) for target in targets}
+
+    def _state(self, target, call):
+        state = self._states.get(target)
+        if state is None:
+            state = self._states[target] = self._sized(target, self._initial, call)
+        return state
+
+    def _sized(self, target, size, call):
+        before = {each.name: each for each in self._states[target].instances} if target in self._states else {}
+        instances = []
+        for number in range(size):
+            name = f"{target.name}-{number}"
+            instances.append(before.get(name) or Instance(name, Phase.RUNNING, ready=True, ready_transition=call.now,
+                             started_at=call.now, identities=frozenset({name})))
+        return TargetState(size, size, tuple(instances))
+
+    def scale(self, target, change, call):
+        state = self._state(target, call)
+        if change.decided_from != state.replicas:
+            return Conflict("its size has changed")
+        if change.size == state.replicas:
+            return Unchanged()
+        self._states[target] = self._sized(target, change.size, call)
+        return Written(change.size)
+'''
+
+
+def install(folder: Path) -> dict[str, str]:
+    """Put the adapter type `fleet` into `folder`; the environment that a daemon finds it with."""
+    site = folder / "site"
+    info = site / "fleet_adapter-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "fleet_adapter.py").write_text(_CODE)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fleet-adapter\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[autoscaler.adapters]\nfleet = fleet_adapter:Fleet\n")
+    return {"PYTHONPATH": ":".join([str(site), *filter(None, sys.path)])}

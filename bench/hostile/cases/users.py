@@ -1,0 +1,113 @@
+"""What is asked of the daemon over HTTP, and by whom."""
+
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import requests
+
+from bench.hostile.case import Case, Day
+from bench.hostile.cases.sockets import ANSWERS_SECONDS, closed, connected, expect_an_answer
+from bench.hostile.guarded import OPERATOR, SCRAPER
+
+_PROXIED: Final = (
+    "CF-Connecting-IP: 203.0.113.7",
+    "Forwarded: for=203.0.113.7",
+    "True-Client-IP: 203.0.113.7",
+    "Via: 1.1 proxy",
+    "X-Client-IP: 203.0.113.7",
+    "X-Forwarded-For: 203.0.113.7",
+    "X-Forwarded-Host: autoscaler.example",
+    "X-Forwarded-Port: 443",
+    "X-Forwarded-Prefix: /autoscaler",
+    "X-Forwarded-Proto: https",
+    "X-Forwarded-Server: proxy",
+    "X-Real-IP: 203.0.113.7",
+)
+"""What a proxy may add, each by itself."""
+_PAUSE: Final = "/api/v1/autoscalers/bad/pause"
+_RESUME: Final = "/api/v1/autoscalers/bad/resume"
+
+
+def _post(day: Day, path: str, **more: Any) -> int:
+    """The status of the answer."""
+    return day.world.daemon.ask(path, "POST", ANSWERS_SECONDS, json={}, **more).status_code
+
+
+def _both_lengths(day: Day) -> None:
+    """A request in the body of another one, for whom one header says where it ends, is not answered."""
+    inner = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    body = b"0\r\n\r\n" + inner
+    head = b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connected(day, 1) as (connection,):
+        connection.settimeout(ANSWERS_SECONDS)
+        answers = b""
+        with suppress(OSError):
+            connection.sendall(head % len(body) + body)
+            while received := connection.recv(65_536):
+                answers += received
+        count = answers.count(b"HTTP/1.1 ")
+        day.expect(count <= 1, f"{count} answers to a request with Content-Length and Transfer-Encoding")
+        day.expect(closed([connection]) == 1, "its connection is not ended")
+    day.lasts()
+
+
+def _proxies(day: Day) -> None:
+    """What each may add tells that the request is not from this machine."""
+    plain = _post(day, _PAUSE)
+    day.expect(plain == 200, f"a change from this machine is answered {plain}")
+    _post(day, _RESUME)
+    for header in _PROXIED:
+        name, _, value = header.partition(": ")
+        status = _post(day, _PAUSE, headers={name: value})
+        day.expect(status == 403, f"a change with {name} is answered {status}")
+    _post(day, _RESUME)
+    day.lasts()
+
+
+def _redirects(day: Day) -> None:
+    """No answer names a host that the request made up."""
+    for path in ("/autoscalers/", "/api/v1/autoscalers/", "/metrics/", "//evil.example/-/healthy/"):
+        answer = day.world.daemon.ask(path, headers={"Host": "127.0.0.1:1"})
+        location = answer.headers.get("Location", "/")
+        day.expect(location.startswith("/") and not location.startswith("//"), f"{path} redirects to {location}")
+    day.lasts()
+
+
+def _wrong_passwords(day: Day) -> None:
+    """A right one does not wait for 200 wrong ones, whose clients do not wait either."""
+    threads = [threading.Thread(target=_guess, args=(day, number), daemon=True) for number in range(200)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    expect_an_answer(day, "among 200 wrong passwords")
+    day.lasts()
+    for thread in threads:
+        thread.join()
+
+
+def _guess(day: Day, number: int) -> None:
+    with suppress(requests.RequestException):
+        day.world.daemon.ask("/-/healthy", timeout=1, auth=(OPERATOR[0], f"guess-{number}"))
+
+
+def _read_only(day: Day) -> None:
+    """A scraper's password reads, and changes nothing."""
+    read = day.world.daemon.ask("/metrics", auth=SCRAPER)
+    day.expect(read.status_code == 200, f"a read-only user's GET is answered {read.status_code}")
+    for path in (_PAUSE, "/-/reload"):
+        status = _post(day, path, auth=SCRAPER)
+        day.expect(status == 403, f"a read-only user's POST {path} is answered {status}")
+    day.expect(_post(day, _RESUME) == 200, "an operator's POST is refused")
+    day.lasts()
+
+
+CASES: Final[Sequence[Case]] = (
+    Case("Content-Length and Transfer-Encoding", _both_lengths, short=True),
+    Case("each header that a proxy adds, alone", _proxies, short=True),
+    Case("redirects name a path only", _redirects),
+    Case("200 wrong passwords, then a right one", _wrong_passwords, guarded=True, short=True),
+    Case("a read-only user tries to pause and to reload", _read_only, guarded=True, short=True),
+)

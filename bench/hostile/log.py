@@ -1,0 +1,72 @@
+"""The daemon's log: how much there is, and what of it."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+NOT_JSON: Final = "line that is not JSON"
+"""Counted as an event."""
+UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""C0 without tab and line feed, DEL, C1, and what turns the direction of writing."""
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A part of the log."""
+
+    lines: int = 0
+    size: int = 0
+    """In bytes."""
+    longest: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    decided: Counter[str] = field(default_factory=Counter)
+    """Autoscaler's name -> decisions with a size."""
+    failed: Counter[str] = field(default_factory=Counter)
+    """Autoscaler's name -> decisions in which something failed."""
+    unprintable: int = 0
+    """Lines with a control character."""
+    errors: list[str] = field(default_factory=list)
+    """Of `cycle_failed` and the like, the first few."""
+
+    def add(self, line: bytes) -> None:
+        """One line, its line feed included."""
+        self.lines += 1
+        self.size += len(line)
+        self.longest = max(self.longest, len(line))
+        try:
+            entry: Mapping[str, Any] = json.loads(line)
+        except ValueError:
+            entry = {"event": NOT_JSON, "error": line.decode(errors="replace")}
+        self.events[entry["event"]] += 1
+        self.unprintable += any(UNPRINTABLE.search(text) is not None for text in _texts(entry))
+        if entry["event"] == "decision":
+            self.decided[entry["autoscaler"]] += entry["desired"] is not None
+            self.failed[entry["autoscaler"]] += entry["level"] != "info"
+        elif "error" in entry and len(self.errors) < 5:
+            self.errors.append(f"{entry['event']}: {entry['error']}"[:300])
+
+    def join(self, later: "Stretch") -> None:
+        """Take in what follows."""
+        self.lines += later.lines
+        self.size += later.size
+        self.longest = max(self.longest, later.longest)
+        self.events += later.events
+        self.decided += later.decided
+        self.failed += later.failed
+        self.unprintable += later.unprintable
+        self.errors += later.errors
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for each in value.values():
+                yield from _texts(each)
+        case list():
+            for each in value:
+                yield from _texts(each)

@@ -1,0 +1,85 @@
+"""Names of targets, metrics, instances and people are others' words: no table lets them steer a terminal."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import requests
+
+from autoscaler.errors import MetricError
+from autoscaler.model import Direction, Hold, HoldReason, Override, Pause, Steering, TargetRef
+from autoscaler.web import serve
+from autoscaler.web.page import pages
+from tests.cli.scene import ServedScene
+from tests.decide.build import CPU_60, QUEUE_15, instances, samples, scaler, state
+from tests.documents.lives import Recorded, open_state
+from tests.web.serving import Daemon, Logged, serving
+
+HOSTILE = "x\x1b[2J\x9b31m\x7f\u202e\r\nFAKE ROW\t<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
+    """An autoscaler of which everything is named by somebody who means harm."""
+    folder: Path = tmp_path_factory.mktemp("hostile")
+    metrics = tuple(replace(each, name=HOSTILE) for each in (CPU_60, QUEUE_15))
+    autoscaler = replace(scaler(*metrics), target=TargetRef("fleet", HOSTILE, HOSTILE, HOSTILE))
+    now = datetime.now(UTC)
+    with open_state(folder) as opened:
+        life = Recorded(opened.ledger("fleet"), autoscaler)
+        life.now = now - timedelta(seconds=46)
+        workers = tuple(replace(each, name=HOSTILE + each.name) for each in instances(3))
+        seen = replace(state(3, workers), warnings=(HOSTILE,))
+        used = samples({each.name: 900 for each in workers[1:]})
+        used = replace(used, unmatched=(HOSTILE,), dropped=(HOSTILE,))
+        life.step(used, MetricError(HOSTILE), target=seen)
+        held = replace(seen, hold=Hold(HoldReason("Held", HOSTILE), HoldReason("Held", HOSTILE)))
+        life.step(used, MetricError(HOSTILE), target=held)
+        steering = Steering(
+            Pause(Direction.BOTH, HOSTILE, HOSTILE, now, None), Override(1, 9, HOSTILE, HOSTILE, now, None)
+        )
+        opened.steer("web", steering)
+        daemon = Daemon(opened, [autoscaler])
+        daemon.clock.wall = now
+        with serving(daemon) as served:
+            env = {"STATE_DIRECTORY": str(folder), "AUTOSCALER_SERVER": served.server.url}
+            yield ServedScene(folder, opened, life, life, daemon, env, served=served)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["get"], ["get", "-o", "wide"], ["describe", "web"], ["explain", "web"], ["events"], ["history", "web"]],
+    ids=" ".join,
+)
+def test_no_table_lets_a_name_steer_the_terminal(scene: ServedScene, command: list[str]) -> None:
+    """Neither a control character nor a row of its own."""
+    said = scene.run(*command)
+    assert said.code == 0, said.err
+    assert all(line.isprintable() for line in said.lines), said.out
+    assert not [line for line in said.lines if line.lstrip().startswith("FAKE ROW")]
+    assert "\\x1b[2J" in said.out or command == ["history", "web"]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_documents_for_programs_escape_what_steers_a_terminal(scene: ServedScene, form: str) -> None:
+    """They are looked at in terminals too."""
+    said = scene.run("describe", "web", "-o", form)
+    assert said.code == 0
+    assert all(line.isprintable() for line in said.lines), said.out
+
+
+def test_the_page_shows_names_as_text(scene: ServedScene) -> None:
+    """The overview and the autoscaler's own page: markup of anybody's is shown and not read."""
+    sources, log = scene.daemon.sources(), Logged()
+    server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log))
+    server.start()
+    try:
+        for path in ("/", "/autoscalers/web"):
+            page = requests.get(server.url + path, timeout=10, proxies={"http": ""})
+            assert page.status_code == 200
+            assert "<script>alert" not in page.text
+            assert "&lt;script&gt;alert(1)" in page.text
+    finally:
+        server.stop()

@@ -1,0 +1,80 @@
+"""Whoever floods the daemon's HTTP server: what scales goes on, and the operator is still answered."""
+
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.daemon.flooding import (
+    busy,
+    decided,
+    idle_connections,
+    limit_descriptors,
+    longest_gap,
+    processor_seconds,
+    send_ahead,
+    url_of,
+)
+from tests.daemon.running import autoscaler, finished, running_daemon, write_config
+
+pytestmark = pytest.mark.slow
+
+
+def test_idle_connections_cost_no_query_and_no_answer(folder: Path, prometheus: str) -> None:
+    """1,100 of them took every descriptor of 1,024: nothing scaled until they went, and 170,000 lines said so."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        limit_descriptors(daemon, 1024)
+        daemon.wait_for("decision", written=2)
+        url, before = url_of(daemon), len(daemon.log)
+        with idle_connections(url, 1100):
+            daemon.wait_for("connection_flood_began", most=512)
+            shown = finished([sys.executable, "-m", "autoscaler", "get", f"--server={url}"], folder)
+            assert (shown.returncode, "web" in shown.stdout) == (0, True), shown.stderr
+            daemon.wait_for("decision", count=len(daemon.events("decision")) + 5)
+        lines = daemon.log[before:]
+        assert len([line for line in lines if line["event"] != "decision"]) < 5
+        assert all(line["level"] == "info" for line in lines if line["event"] == "decision")
+        assert longest_gap(decided(daemon, "web")) < 2
+        assert daemon.wait_for("connection_flood_ended")["refused"] >= 1100 - 512
+        assert daemon.stop() == 0
+
+
+def test_requests_in_masses_cost_the_lanes_no_cycle(folder: Path, prometheus: str) -> None:
+    """Pages, lists and scrapes, as many as come through, and requests that are sent ahead of their answers."""
+    names = [f"a{number}" for number in range(200)]
+    adapters = {"groups": {"type": "memory", "groups": {name: {} for name in names}}}
+    scalers = [autoscaler(name, "vector(2)", adapter="groups") for name in names]
+    config = write_config(folder, prometheus, scalers, adapters)
+    with running_daemon(config) as daemon, ExitStack() as floods:
+        daemon.wait_for("decision", autoscaler="a0", count=2)
+        url, before = url_of(daemon), len(daemon.events("tick_missed"))
+        for path in ("/", "/autoscalers/a1", "/autoscalers/a2?range=24h", "/metrics", "/api/v1/autoscalers"):
+            floods.enter_context(busy(partial(requests.get, url + path, timeout=30), threads=8))
+        floods.enter_context(busy(partial(send_ahead, url), threads=2))
+        daemon.wait_for("decision", autoscaler="a0", count=len(daemon.events("decision", autoscaler="a0")) + 6)
+        floods.close()
+        assert len(daemon.events("tick_missed")) <= before + 1, "one may be the machine's fault"
+        assert longest_gap(decided(daemon, "a0")) < 3
+        assert daemon.stop() == 0
+
+
+def test_no_descriptor_left_is_no_reason_to_spin(folder: Path, prometheus: str) -> None:
+    """Something else took them all: accepting is tried again each second, and the log says it once."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon:
+        daemon.wait_for("ready")
+        url, before = url_of(daemon), len(daemon.log)
+        limit_descriptors(daemon, len(list(Path(f"/proc/{daemon.process.pid}/fd").iterdir())) + 8)
+        with idle_connections(url, 50):
+            daemon.wait_for("connection_flood_began", cause="Too many open files")
+            used = processor_seconds(daemon)
+            daemon.wait_for("decision", count=len(daemon.events("decision")) + 3)
+            assert processor_seconds(daemon) - used < 1.5
+        requests.get(f"{url}/-/healthy", timeout=30).raise_for_status()
+        lines = [line for line in daemon.log[before:] if line["event"] != "decision"]
+        assert len(lines) < 5
+        assert daemon.stop() == 0

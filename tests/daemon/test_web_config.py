@@ -1,0 +1,69 @@
+"""The HTTP server's own configuration, as the daemon reads it: first of all, and again with every reload."""
+
+import signal
+from pathlib import Path
+
+import bcrypt
+import pytest
+import requests
+
+from tests.daemon.flooding import url_of
+from tests.daemon.running import autoscaler, command, finished, running_daemon, workers, write_config
+
+pytestmark = pytest.mark.slow
+
+PASSWORD = "correct horse"
+PAUSE = "/api/v1/autoscalers/web/pause"
+
+
+def users(*names: str) -> str:
+    hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+    return "basic_auth_users:\n" + "".join(f"  {name}: {hashed}\n" for name in names)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("basic_auth_usrs: {}\n", "web.yaml:1:1: basic_auth_usrs: unknown key; did you mean `basic_auth_users`?"),
+        (users("ann"), "web.readOnlyUsers: 'scraper' is not a user: "),
+    ],
+    ids=["a key", "a reader"],
+)
+def test_a_mistake_in_it_ends_the_start_before_anything_runs(folder: Path, text: str, told: str) -> None:
+    """The pool's first worker was started already, and outlived the daemon that did not come up."""
+    (folder / "web.yaml").write_text(text)
+    scalers = [autoscaler("web", "vector(1)")]
+    config = write_config(folder, "http://127.0.0.1:1", scalers, web={"readOnlyUsers": ["scraper"]})
+    ended = finished(command(config, f"--web.config.file={folder / 'web.yaml'}"), folder / "state")
+    assert (ended.returncode, told in ended.stderr) == (2, True), ended.stderr
+    assert not (folder / "state").exists()
+    assert workers(folder) == frozenset()
+
+
+def test_readers_follow_a_reload_of_both_files(folder: Path, prometheus: str) -> None:
+    """A user of the web configuration whom the configuration names: neither file is followed without the other."""
+    web = folder / "web.yaml"
+    web.write_text(users("ann"))
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
+    with running_daemon(config, f"--web.config.file={web}") as daemon:
+        daemon.wait_for("ready")
+        url = url_of(daemon)
+
+        def pause(name: str) -> int:
+            return requests.post(url + PAUSE, json={}, auth=(name, PASSWORD), timeout=30).status_code
+
+        assert (pause("ann"), pause("scraper")) == (200, 401)
+        web.write_text(users("ann", "scraper"))
+        config.write_text(config.read_text() + "web: {readOnlyUsers: [scraper]}\nwrong: 1\n")
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("reload_failed")
+        assert pause("scraper") == 401, "the web configuration alone would let it change things"
+        config.write_text(config.read_text().replace("wrong: 1\n", ""))
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("reloaded")
+        assert (pause("ann"), pause("scraper")) == (200, 403)
+        config.write_text(config.read_text().replace("[scraper]", "[nobody]"))
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("reload_failed", count=2)
+        assert (pause("ann"), pause("scraper")) == (200, 403)
+        assert daemon.stop() == 0

@@ -1,0 +1,157 @@
+"""The parts that bound what clients can take, each by itself."""
+
+import asyncio
+import resource
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from autoscaler.web.bucket import TokenBucket
+from autoscaler.web.descriptors import most_connections
+from autoscaler.web.flood import Flood
+from autoscaler.web.selector import ConsiderateSelector
+from autoscaler.web.work import SharedWork, TooBusy, Work
+from tests.documents.lives import At
+from tests.web.serving import Logged
+
+
+def test_a_bucket_lets_a_burst_through_then_one_an_interval() -> None:
+    """As golang.org/x/time/rate."""
+    bucket = TokenBucket(3, 0.5)
+    assert [bucket.take(10.0) for _ in range(4)] == [True, True, True, False]
+    assert bucket.wait_seconds(10.2) == pytest.approx(0.3)
+    assert [bucket.take(10.5), bucket.take(10.5)] == [True, False]
+    assert bucket.tokens(1000.0) == 3
+
+
+class Limits:
+    """RLIMIT_NOFILE of a process that may not raise the hard one."""
+
+    def __init__(self, soft: int, hard: int, *, locked: bool = False) -> None:
+        self.now, self._locked = (soft, hard), locked
+
+    def get(self, which: int) -> tuple[int, int]:
+        return self.now
+
+    def set(self, which: int, limits: tuple[int, int]) -> None:
+        if self._locked:
+            raise PermissionError
+        assert limits[1] == self.now[1]
+        self.now = limits
+
+
+@pytest.mark.parametrize(
+    ("limits", "soft", "most"),
+    [
+        (Limits(1024, 524_288), 4096, 512),
+        (Limits(1024, 1024), 1024, 512),
+        (Limits(256, 256), 256, 128),
+        (Limits(256, 2048), 2048, 512),
+        (Limits(256, 2048, locked=True), 256, 128),
+        (Limits(8192, 524_288), 8192, 512),
+        (Limits(1024, resource.RLIM_INFINITY), 4096, 512),
+        (Limits(resource.RLIM_INFINITY, resource.RLIM_INFINITY), resource.RLIM_INFINITY, 512),
+        (Limits(10, 10), 10, 8),
+    ],
+)
+def test_half_of_the_descriptors_are_for_scaling(
+    monkeypatch: pytest.MonkeyPatch, limits: Limits, soft: int, most: int
+) -> None:
+    """The soft limit is raised where that is allowed."""
+    monkeypatch.setattr(resource, "getrlimit", limits.get)
+    monkeypatch.setattr(resource, "setrlimit", limits.set)
+    assert most_connections() == most
+    assert limits.now[0] == soft
+
+
+def test_a_flood_is_logged_when_it_begins_and_when_it_is_over() -> None:
+    clock, log = At(), Logged()
+    flood = Flood("some_flood", clock, log)
+    for _ in range(1_000):
+        flood.count(cause="many")
+        clock.seconds += 0.01
+        flood.look()
+    clock.seconds += 10
+    flood.look()
+    flood.look()
+    assert log.lines == [
+        {"event": "some_flood_began", "cause": "many"},
+        {"event": "some_flood_ended", "refused": 1_000, "seconds": 10},
+    ]
+
+
+def test_a_loop_that_is_flooded_rests_as_long_as_it_works() -> None:
+    """Processor time of this thread, so the test's own is real."""
+    selector = ConsiderateSelector()
+    selector.select(0)
+    until = time.thread_time() + 0.1
+    while time.thread_time() < until:
+        pass
+    began = time.monotonic()
+    selector.select(0)
+    assert time.monotonic() - began >= 0.09
+    began = time.monotonic()
+    selector.select(0)
+    assert time.monotonic() - began < 0.05, "what is paid is not paid again"
+
+
+@pytest.fixture
+def go_on() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_a_queue_that_is_full_says_so(go_on: threading.Event) -> None:
+    async def test() -> None:
+        work = Work(threads=1, most_waiting=2)
+        tasks = [asyncio.create_task(work.run(lambda: go_on.wait(20))) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(TooBusy, match="try again"):
+            await work.run(lambda: True)
+        go_on.set()
+        assert await asyncio.gather(*tasks) == [True] * 3
+        assert await work.run(lambda: "again") == "again"
+
+    asyncio.run(test())
+
+
+def test_who_leaves_the_queue_is_not_worked_for(go_on: threading.Event) -> None:
+    done: list[str] = []
+
+    async def test() -> None:
+        work = Work(threads=1, most_waiting=2)
+        first = asyncio.create_task(work.run(lambda: go_on.wait(20)))
+        await asyncio.sleep(0.05)
+        gone = asyncio.create_task(work.run(lambda: done.append("gone")))
+        await asyncio.sleep(0.05)
+        gone.cancel()
+        go_on.set()
+        await first
+        await work.run(lambda: done.append("last"))
+
+    asyncio.run(test())
+    assert done == ["last"]
+
+
+def test_all_who_ask_for_the_same_get_one_answer(go_on: threading.Event) -> None:
+    """A hundred scrapes at once are one exposition."""
+    runs: list[int] = []
+
+    def count() -> int:
+        runs.append(1)
+        go_on.wait(20)
+        return len(runs)
+
+    async def test() -> None:
+        shared = SharedWork(Work(), count)
+        tasks = [asyncio.create_task(shared.run()) for _ in range(100)]
+        await asyncio.sleep(0.05)
+        tasks[0].cancel()
+        go_on.set()
+        assert await asyncio.gather(*tasks[1:]) == [1] * 99
+        assert await shared.run() == 2, "who comes later gets a new one"
+
+    asyncio.run(test())
