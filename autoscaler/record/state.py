@@ -1,6 +1,6 @@
 """The durable state of one daemon: opened once, one ledger for each lane, an archive for readers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -105,7 +105,11 @@ class State:
 
         Raises StateError.
         """
-        steer(self._database, name, steering)
+        self.steer_all({name: steering})
+
+    def steer_all(self, asked: Mapping[str, Steering]) -> None:
+        """The same of several, by name, in one transaction: all of it is kept or nothing. Raises StateError."""
+        steer(self._database, asked)
 
     def renew(self) -> None:
         """To be called every few seconds: keep other daemons off. Raises StateError, StaleLedger."""

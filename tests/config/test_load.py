@@ -336,3 +336,14 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
 def test_which_decisions_are_logged(load_text: Load, given: str, every: bool) -> None:
     """Only what changed, unless all are wanted."""
     assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings(every_decision=every)
+
+
+def test_labels_are_sorted_texts(load_text: Load) -> None:
+    """In Kubernetes' syntax, where a value may be empty."""
+    text = (
+        "adapters: {a: {type: groups}}\nautoscalers:\n- name: web\n  labels: {team: shop, example.org/zone: ''}\n"
+        "  scaleTargetRef: {adapter: a, name: job/web}\n  maxReplicas: 2\n  metrics:\n"
+        "  - {type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}\n"
+    )
+    (scaler,) = load_text(text).autoscalers
+    assert scaler.labels == (("example.org/zone", ""), ("team", "shop"))

@@ -86,7 +86,7 @@ class Shown:
 def everything() -> Shown:
     """Every metric there is has a series, and each that counts has counted."""
     shown = Shown("web", "api", "batch")
-    shown.configure(scaler("web"), scaler("api"), scaler("batch", dry_run=True))
+    shown.configure(scaler("web", labels=(("team", "shop"),)), scaler("api"), scaler("batch", dry_run=True))
     watch_lanes(shown.registry, FakeLanes())
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     ProcessCollector(registry=shown.registry)
