@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -23,15 +24,17 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.observe import targets
-from autoscaler.observe.answers import Answers, Results
+from autoscaler.observe.answers import Answers
 from autoscaler.observe.ask import NoMeter, QueryMeter, ask
 from autoscaler.observe.gate import Gates
-from autoscaler.observe.plan import Question, questions
+from autoscaler.observe.gathering import Gathering
+from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.readiness import normalise
 from autoscaler.observe.readings import read
+from autoscaler.observe.shards import Shards
 from autoscaler.observe.targets import Connection, States
 from autoscaler.observe.victims import rank
 
@@ -78,27 +81,37 @@ class Observer:
         began = self._clock.monotonic()
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
-        answers = Answers(self._results(scalers, call))
-        states, changed = _completed(reading(), known, call.now)
-        return Observed(
-            {scaler.name: self._observation(scaler, states[scaler.target], answers, call) for scaler in scalers},
-            changed,
-        )
+        states = cache(lambda: _completed(reading(), known, call.now))
+        observations: dict[str, Observation] = {}
+
+        def complete(scaler: Autoscaler, answers: Answers) -> None:
+            observations[scaler.name] = self._observation(scaler, states()[0][scaler.target], answers, call)
+
+        shards = self._shards(scalers)
+        gathering = Gathering(shards.scalers, complete)
+        plan = self._plan(gathering.questions, shards, call)
+        ordered = gathering.in_order(plan.queries)
+        asked = ask(ordered, self._sources, call, self._clock, self._meter, gathering.settle)
+        gathering.complete()
+        self._queries.learn(asked, gathering.samples, shards, call.now)
+        return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1])
 
     def close(self) -> None:
         """Let go of the connections to every Prometheus. No batch may be under way."""
         for source in self._sources.values():
             source.close()
 
-    def _results(self, scalers: Sequence[Autoscaler], call: Call) -> Results:
-        """What all questions of these came to."""
-        asked = ask(self._plan(questions(scalers), call).queries, self._sources, call, self._clock, self._meter)
-        self._queries.learn(asked, call.now)
-        return asked.results
-
-    def _plan(self, wanted: Sequence[Question], call: Call) -> Plan:
+    def _shards(self, scalers: Sequence[Autoscaler]) -> Shards:
         try:
-            return self._queries.plan(wanted, self._settings, call.now)
+            return self._queries.prepare(scalers)
+        except Exception as error:  # noqa: BLE001 - what cannot be sharded is asked for as a whole
+            reason = bug(error)
+        self._logger.error("queries_not_sharded", error=reason)
+        return Shards(scalers)
+
+    def _plan(self, wanted: Sequence[Question], shards: Shards, call: Call) -> Plan:
+        try:
+            return self._queries.plan(wanted, shards, self._settings, call.now)
         except Exception as error:  # noqa: BLE001 - what cannot be merged is asked as it is written
             reason = bug(error)
         self._logger.error("queries_not_merged", error=reason)
