@@ -7,7 +7,7 @@ with is one `Work`, which is replaced between cycles and never changed.
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -110,7 +110,7 @@ class _Connected:
     lane: Lane
     scalers: Sequence[Autoscaler]
     sources: Mapping[str, PrometheusSource]
-    queries: Queries
+    queries: Queries = field(default_factory=Queries)
 
     def stuck(self) -> bool:
         """Whether its lane, or its adapter in a thread of its own, hangs too long to be waited for."""
@@ -336,9 +336,7 @@ class Runtime:
         lane.missed = missed
         connection = Connection(name, adapter, self._clock, self._logger, coming.wanted.section.type)
         actuator = Actuator({name: adapter}, self._clock, self._logger, ledger.is_current)
-        have = _Connected(
-            coming.wanted, built, connection, actuator, ledger, lane, coming.scalers, coming.sources, Queries()
-        )
+        have = _Connected(coming.wanted, built, connection, actuator, ledger, lane, coming.scalers, coming.sources)
         lane.assign(self._work(have))
         self._connected[name] = have
         self.lanes.add(lane)
@@ -346,13 +344,7 @@ class Runtime:
     def _work(self, have: _Connected) -> Work:
         name = have.lane.name
         observer = Observer(
-            have.sources,
-            {name: have.connection},
-            self._clock,
-            self._logger,
-            self._metrics,
-            queries=have.queries,
-            gates=self._gates,
+            have.sources, {name: have.connection}, self._clock, self._logger, self._metrics, have.queries, self._gates
         )
         ports = _Ports(observer, have.ledger, have.actuator)
         return Work.of(have.scalers, ports, partial(have.ledger.follow, tuple(have.scalers)), observer.close)
