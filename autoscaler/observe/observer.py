@@ -1,11 +1,11 @@
 """The first stage of the cycle: one batch of targets and queries, one observation for each autoscaler."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
@@ -40,6 +40,7 @@ from autoscaler.observe.victims import rank
 
 _SHARE: Final = 2 / 3
 """Of the time that a cycle has, what observing may take: one Prometheus that hangs must leave others time to scale."""
+T = TypeVar("T")
 _NOTHING_KNOWN: Final[Mapping[TargetRef, Sightings]] = MappingProxyType({})
 
 
@@ -93,7 +94,11 @@ class Observer:
         ordered = gathering.in_order(plan.queries)
         asked = ask(ordered, self._sources, call, self._clock, self._meter, gathering.settle)
         gathering.complete()
-        self._queries.learn(asked, gathering.samples, shards, call.now)
+        self._or(
+            lambda: None,
+            "queries_not_learned_from",
+            lambda: self._queries.learn(asked, gathering.samples, shards, call.now),
+        )
         return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1])
 
     def close(self) -> None:
@@ -102,20 +107,29 @@ class Observer:
             source.close()
 
     def _shards(self, scalers: Sequence[Autoscaler]) -> Shards:
-        try:
-            return self._queries.prepare(scalers)
-        except Exception as error:  # noqa: BLE001 - what cannot be sharded is asked for as a whole
-            reason = bug(error)
-        self._logger.error("queries_not_sharded", error=reason)
-        return Shards(scalers)
+        """What cannot be sharded is asked for as a whole."""
+        return self._or(
+            lambda: Shards(scalers),
+            "queries_not_sharded",
+            lambda: self._queries.prepare(scalers, self._settings),
+        )
 
     def _plan(self, wanted: Sequence[Question], shards: Shards, call: Call) -> Plan:
+        """What cannot be merged is asked as it is written."""
+        return self._or(
+            lambda: Plan(tuple([alone(question) for question in wanted])),
+            "queries_not_merged",
+            lambda: self._queries.plan(wanted, shards, self._settings, call.now),
+        )
+
+    def _or(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:
+        """What `work` returns. How questions are asked costs nobody the answer: a bug in it is only logged."""
         try:
-            return self._queries.plan(wanted, shards, self._settings, call.now)
-        except Exception as error:  # noqa: BLE001 - what cannot be merged is asked as it is written
+            return work()
+        except Exception as error:  # noqa: BLE001 - as above
             reason = bug(error)
-        self._logger.error("queries_not_merged", error=reason)
-        return Plan(tuple([alone(question, reason) for question in wanted]))
+        self._logger.error(event, error=reason)
+        return otherwise()
 
     def _observation(
         self, scaler: Autoscaler, state: TargetState | TargetError, answers: Answers, call: Call

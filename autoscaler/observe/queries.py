@@ -26,7 +26,7 @@ class Queries:
         """How many a shared answer had."""
         self._batches: list[_Batch] = []
 
-    def prepare(self, scalers: Sequence[Autoscaler]) -> Shards:
+    def prepare(self, scalers: Sequence[Autoscaler], sources: Mapping[str, PrometheusSource]) -> Shards:
         """These autoscalers, as they are asked for in this cycle."""
         batch = next((each for each in self._batches if each.scalers is scalers), None)
         if batch is None:
@@ -34,7 +34,7 @@ class Queries:
             self._batches = [*self._batches[1 - _BATCHES :], batch]
             current = {question for each in self._batches for question in each.shared}
             self._samples = {question: count for question, count in self._samples.items() if question in current}
-        return batch.sharded(self._samples)
+        return batch.sharded(self._samples, sources)
 
     def plan(
         self, questions: Sequence[Question], shards: Shards, sources: Mapping[str, PrometheusSource], now: datetime
@@ -77,12 +77,13 @@ class _Batch:
         self._together: Mapping[Question, int] = {}
         self._shards = Shards(scalers)
 
-    def sharded(self, samples: Mapping[Question, int]) -> Shards:
+    def sharded(self, samples: Mapping[Question, int], sources: Mapping[str, PrometheusSource]) -> Shards:
         """The same, made anew only where another size asks for it."""
         wanted = {
             question: count
             for question, each in self.shared.items()
-            if (count := each.together(samples.get(question), self._together.get(question))) is not None
+            if sources[question.prometheus].merge_queries
+            and (count := each.together(samples.get(question), self._together.get(question))) is not None
         }
         if wanted != self._together:
             self._together = wanted

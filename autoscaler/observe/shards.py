@@ -1,7 +1,7 @@
 """Large shared answers in shards: several queries, each for some of the values that the autoscalers match on.
 
 A shared query is asked once for all. Its answer is decoded as a whole, and all of it is in memory until the last
-autoscaler has its part. From some hundred thousand samples on it is better asked in parts: each autoscaler's is then a
+autoscaler has its part. From some 150,000 samples on it is better asked in parts: each autoscaler's is then a
 question of its own (`narrowing.py`), and the planner merges these, so many to a query as give SHARD samples.
 """
 
@@ -13,9 +13,9 @@ from autoscaler.model import Autoscaler, Query
 from autoscaler.observe.plan import Question, age_question, queries_of, question, with_queries
 from autoscaler.observe.planner import Limits, Narrowing, can_be_written, narrowing
 
-LARGE: Final = 100_000
+LARGE: Final = 150_000
 """Samples from which on an answer is asked for in shards: below, the one query costs less than the many."""
-_SMALL: Final = LARGE // 2
+_SMALL: Final = 120_000
 """Samples below which it is asked for as a whole again."""
 _MANY: Final = 1_000
 """Values from which on an answer whose size is not known yet is taken for a large one."""

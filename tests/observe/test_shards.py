@@ -31,7 +31,7 @@ def matching(count: int, expr: str = "load", **query: Any) -> list[Autoscaler]:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth of a percent of the real sizes."""
+    """A thousandth of the real sizes, or so."""
     monkeypatch.setattr(shards, "LARGE", 100)
     monkeypatch.setattr(shards, "_SMALL", 50)
     monkeypatch.setattr(shards, "SHARD", 25)
@@ -94,6 +94,16 @@ def test_one_that_is_over_max_answer_is_asked_for_in_shards_from_the_next_cycle_
         lane = Lane(server, matching(60), max_answer=2**16)
         assert "more than 0.0625 MiB" in str(lane.values()["g0"])
         assert lane.values() == well(60)
+
+
+def test_nothing_is_sharded_where_queries_are_not_merged() -> None:
+    """Each autoscaler's part would be a query."""
+    with scripted() as server:
+        server.answer = every
+        lane = Lane(server, matching(100), merge_queries=False)
+        for _ in range(2):
+            assert lane.values() == well(100)
+        assert server.taken() == ["load"] * 2
 
 
 def test_a_fleet_on_one_query_is_in_shards_from_the_first_cycle_on(monkeypatch: pytest.MonkeyPatch) -> None:
