@@ -53,7 +53,7 @@ def test_an_allocation_is_read_in_full_once_and_when_it_changes(
     before = proxied.state("kept/work")
     proxy.requests.clear()
     assert proxied.state("kept/work") is before
-    assert proxy.count("per_page=1&") == proxy.count() == 3
+    assert proxy.count("per_page=1$") == proxy.count() == 3
     nomad.scale("kept", "work", 3)
     proxied.wait_for("kept/work", lambda seen: [str(i.phase) for i in seen.instances] == ["Running"] * 3, "up")
     assert proxy.count("/v1/allocation/") >= 1
