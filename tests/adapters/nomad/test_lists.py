@@ -38,6 +38,8 @@ class Table:
     index: int | None = 10
     whole: int = 0
     """How often all entries were asked for."""
+    encodings: set[str | None] = field(default_factory=set)
+    """What answers were asked to be packed in."""
     clock: _Clock = field(default_factory=_Clock)
     listing: Listing[JobEntry] = field(init=False)
 
@@ -60,6 +62,7 @@ def table() -> Iterator[Table]:
         def do_GET(self) -> None:
             one = parse_qs(urlsplit(self.path).query)["per_page"] == ["1"]
             table.whole += not one
+            table.encodings.add(self.headers["Accept-Encoding"])
             body = json.dumps(table.jobs[:1] if one else table.jobs).encode()
             self.send_response(200)
             if table.index is not None:
@@ -127,3 +130,10 @@ def test_batches_of_other_jobs_are_kept_apart(table: Table) -> None:
     assert list(table.read(alone)) == []
     assert table.read() is first
     assert table.whole == 2
+
+
+def test_an_agent_on_this_machine_is_asked_for_plain_answers(table: Table) -> None:
+    """Packing would cost it more than the answer, and save nothing."""
+    table.read()
+    table.read()
+    assert table.encodings == {"identity"}
