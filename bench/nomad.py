@@ -213,13 +213,15 @@ def keeps_up(servers: World, queries: Queries) -> bool:
             return False
         time.sleep(1)
         ended, troubled = len(daemon.lines("cycle_ended")), len(daemon.trouble())
+        began = sum(servers.cpu().values()), cpu_seconds(daemon.process.pid)
         time.sleep(_KEEPS_UP_SECONDS)
+        used = sum(servers.cpu().values()) - began[0], cpu_seconds(daemon.process.pid) - began[1]
         cycles = daemon.lines("cycle_ended")[ended:]
         trouble = len(daemon.trouble()) - troubled
     seconds = median(line["seconds"] for line in cycles) if cycles else 0
     print(
         f"  {servers.fleet.groups:>6,} groups every 1 s, {queries.value}: {len(cycles)} cycles of {seconds:.2f} s in "
-        f"{_KEEPS_UP_SECONDS} s, {trouble} lines of trouble",
+        f"{_KEEPS_UP_SECONDS} s, {trouble} lines of trouble; CPU s: daemon {used[1]:.1f}, servers {used[0]:.1f}",
         flush=True,
     )
     return not trouble and len(cycles) >= _KEEPS_UP_SECONDS - 1

@@ -72,10 +72,11 @@ class Daemon:
         return [line for line in lines if line["event"] == event]
 
     def trouble(self) -> list[str]:
-        """Lines of the log so far that are warnings or errors: a decision that failed is one, every time."""
+        """Lines of the log so far that are warnings or errors of its own work: a decision that failed is one."""
         self._alive()
         lines = self._log.read_text(errors="replace").splitlines()
-        return [line for line in lines if '"level": "warning"' in line or '"level": "error"' in line]
+        troubled = [line for line in lines if '"level": "warning"' in line or '"level": "error"' in line]
+        return [line for line in troubled if '"target_warning"' not in line]  # what a back end says of a target
 
     def calm(self, count: int) -> None:
         """Wait until as many cycles have ended one after the other without any trouble. Raises BenchError."""
