@@ -95,7 +95,8 @@ class Adapter(Protocol):
         """The state of every target asked for, or the error that concerns it alone.
 
         Every target is a key of the answer. Read only: the same call twice changes nothing. Returns by
-        `call.deadline`. A TargetError that is raised concerns all targets of the call.
+        `call.deadline`. A TargetError that is raised concerns all targets of the call. A state of which nothing has
+        changed costs least as the very object of the last time.
         """
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:

@@ -150,6 +150,18 @@ def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> Non
     assert checks(WEB, replace(STATE, instances=(odd, replace(other)))).instances == first.instances
 
 
+def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
+    """A thousand targets of which nothing moved are checked for nothing."""
+    checks = StateCheck()
+    state = replace(STATE, instances=(replace(MEMBER, detail="new\n"),))
+    first = checks(WEB, state)
+    assert checks(WEB, state) is first
+    checks.follow(set())
+    again = checks(WEB, state)
+    assert again is not first
+    assert again == first
+
+
 def test_a_wrong_state_does_not_spoil_what_was_known() -> None:
     checks = StateCheck()
     checks(WEB, STATE)
