@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.config import load
+from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
@@ -58,7 +58,7 @@ class RunOptions:
 
 def read(options: RunOptions) -> Settings:
     """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
-    settings = load(options.config_file)
+    settings = load_apart(options.config_file)
     if settings.warnings:
         raise ConfigError(settings.warnings)
     if options.dry_run:
@@ -140,6 +140,7 @@ class Daemon:
         watch_lanes(self.registry, self._runtime.lanes)
         watch_state(self.registry, self._state.archive.size, clock)
         ProcessCollector(registry=self.registry)
+        memory.freeze()
 
     def run(self) -> bool:
         """Cycles until SIGTERM or SIGINT. Returns whether everything ended; False: something hangs in a thread.
@@ -291,6 +292,7 @@ class Daemon:
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
+        memory.freeze()
         return []
 
     def _keep_up_state(self) -> None:
