@@ -37,7 +37,8 @@ _RELOAD_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
 _UPKEEP_SECONDS: Final = 5.0
-"""How often the state is held against other daemons: several times before they count it as left behind."""
+"""How often the state is held against other daemons: several times before they count it as left behind. And how often
+memory is returned."""
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
@@ -112,7 +113,7 @@ class Daemon:
         self._started = clock.now()
         self._reporter = Reporter(logger)
         self._upkeep_at = 0.0
-        """When the state's upkeep is due, on the monotonic clock."""
+        """When upkeep is due, on the monotonic clock."""
         self.registry = CollectorRegistry()
         """Every metric of this process."""
         self._metrics = Metrics(self.registry, clock, _VERSION)
@@ -174,7 +175,7 @@ class Daemon:
         lanes.follow_clock()
         self._reporter.lanes_hung(lanes.hung())
         self._runtime.supervise()
-        self._keep_up_state()
+        self._keep_up()
         service.status(self._reporter.status(len(self._settings.autoscalers), len(self._runtime.adapters)))
         if not self._ready and lanes.begun():
             self._ready = True
@@ -295,11 +296,15 @@ class Daemon:
         memory.freeze()
         return []
 
-    def _keep_up_state(self) -> None:
-        """Every few seconds: hold the state against other daemons, say whether it was cut short. Raises Stopping."""
+    def _keep_up(self) -> None:
+        """Every few seconds: return memory, hold the state against other daemons, say whether it was cut short.
+
+        Raises Stopping.
+        """
         if self._clock.monotonic() < self._upkeep_at:
             return
         self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
+        memory.trim()
         try:
             self._stop.unless(self._state.renew)
             self._reporter.state_cut(self._state.archive.cuts())

@@ -12,19 +12,31 @@ all whenever a quarter came anew: with 10,000 autoscalers that is several times 
 anew and nearly no garbage."""
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
+_M_ARENA_MAX: Final = -8
 """As malloc.h has them."""
 
 
 def return_freed() -> None:
-    """From now on, glibc returns large blocks as they are freed.
+    """From now on, glibc returns large blocks as they are freed, and threads share one arena for the others.
 
     By itself it raises both thresholds with the blocks that it meets, up to 64 MiB, and then keeps as much in each of
     its arenas, 16 of them on two processors. Other C libraries do not, and nothing is done there.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
+        mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_MMAP_THRESHOLD, _BLOCK)
         mallopt(_M_TRIM_THRESHOLD, _BLOCK)
+
+
+def trim() -> None:
+    """Have glibc return the pages that are free now between others, too: of 10,000 autoscalers' cycle 80 MiB.
+
+    It takes some milliseconds, in which other threads go on.
+    """
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)
 
 
 def freeze() -> None:
