@@ -16,7 +16,7 @@ from autoscaler.record.entries import HISTORY, SPEC, Entry, intent_row, remember
 from autoscaler.record.evaluation import DECISION, Columns, columns_of
 from autoscaler.record.journal import Pages, chunk_of, page_of
 from autoscaler.record.packing import pack_pages
-from autoscaler.record.rows import Row, differing
+from autoscaler.record.rows import Row, differing, marks_of
 from autoscaler.record.times import micros_of, to_micros
 
 Values: TypeAlias = dict[str, Any]
@@ -113,7 +113,7 @@ class Placed(NamedTuple):
         """Let the memory follow, once the rows are committed."""
         entry, recording, row = self.entry, self.recording, self.row
         if row.whole:
-            entry.base, entry.base_number, entry.base_page = recording.columns, row.number, self.page
+            entry.base, entry.base_number, entry.base_page = marks_of(recording.columns), row.number, self.page
             entry.base_bytes = _bytes(recording.columns)
         entry.number, entry.spec, entry.scaler, entry.period = row.number, row.spec, recording.scaler, recording.period
         entry.history = entry.chained = self.history

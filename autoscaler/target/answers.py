@@ -26,6 +26,7 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
+from autoscaler.model.target import NO_REQUESTS
 from autoscaler.quantity import MAX_MILLI
 from autoscaler.text import plain
 
@@ -193,6 +194,8 @@ def _instance(one: Instance) -> Instance:
 
 
 def _requests(field: str, requests: object) -> Mapping[str, int]:
+    if requests is NO_REQUESTS:
+        return NO_REQUESTS
     if type(requests) is dict and not requests:
         return requests
     checked = {
@@ -203,6 +206,8 @@ def _requests(field: str, requests: object) -> Mapping[str, int]:
 
 
 def _container_requests(field: str, requests: object) -> Mapping[str, Mapping[str, int]]:
+    if requests is NO_REQUESTS:
+        return NO_REQUESTS
     if type(requests) is dict and not requests:
         return requests
     checked = {_text(field, name): _requests(f"{field}[{_shown(name)}]", own) for name, own in _items(field, requests)}

@@ -10,6 +10,7 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetForbidden
 from autoscaler.model import MAX_SIZE, Hold, HoldReason, Instance, Limits, Phase, TargetRef, TargetState
+from autoscaler.model.target import NO_REQUESTS
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
 
 WEB = TargetRef("fleet", "web")
@@ -194,3 +195,14 @@ def test_what_is_held_of_a_target_that_left_goes() -> None:
     assert kept() is not None
     check.follow({TargetRef("fleet", "web-2")})
     assert kept() is None
+
+
+def test_instances_without_requests_share_one_empty_mapping_that_nobody_can_fill() -> None:
+    """Two of its own take a third of what an instance takes, and an adapter that filled it would fill everybody's."""
+    other = replace(MEMBER, name="b", requests=NO_REQUESTS)
+    assert other.requests is MEMBER.requests is MEMBER.container_requests
+    assert check(STATE).instances[0] is MEMBER
+    for fill in (lambda shared: shared.update(cpu=1), lambda shared: shared.__setitem__("cpu", 1)):
+        with pytest.raises(TypeError, match="a mapping of its own"):
+            fill(other.requests)
+    assert other.requests == {}
