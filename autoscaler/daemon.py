@@ -293,7 +293,6 @@ class Daemon:
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
-        memory.freeze()
         return []
 
     def _keep_up(self) -> None:

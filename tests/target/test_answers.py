@@ -175,9 +175,10 @@ def test_an_error_of_an_adapters_own_comes_in_as_one_of_ours() -> None:
 def test_instances_without_requests_share_one_empty_mapping_that_nobody_can_fill() -> None:
     """Two of its own take a third of what an instance takes, and an adapter that filled it would fill everybody's."""
     other = replace(MEMBER, name="b", requests=NO_REQUESTS)
-    assert other.requests is MEMBER.requests is MEMBER.container_requests
+    assert all(each is NO_REQUESTS for each in (other.requests, MEMBER.requests, MEMBER.container_requests))
     assert check(STATE).instances[0] is MEMBER
-    for fill in (lambda shared: shared.update(cpu=1), lambda shared: shared.__setitem__("cpu", 1)):
-        with pytest.raises(TypeError, match="a mapping of its own"):
-            fill(other.requests)
+    with pytest.raises(TypeError, match="a mapping of its own"):
+        NO_REQUESTS["cpu"] = 1
+    with pytest.raises(TypeError, match="a mapping of its own"):
+        NO_REQUESTS.update(cpu=1)
     assert other.requests == {}
