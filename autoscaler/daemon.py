@@ -296,7 +296,6 @@ class Daemon:
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
         self._reporter.log_every_decision(settings.log.every_decision)
-        memory.freeze()
         return []
 
     def _keep_up(self) -> None:
