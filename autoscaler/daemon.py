@@ -111,7 +111,7 @@ class Daemon:
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
         self._started = clock.now()
-        self._reporter = Reporter(logger)
+        self._reporter = Reporter(logger, clock)
         self._upkeep_at = 0.0
         """When upkeep is due, on the monotonic clock."""
         self.registry = CollectorRegistry()
@@ -119,6 +119,7 @@ class Daemon:
         self._metrics = Metrics(self.registry, clock, _VERSION)
         self._settings = settings = self._stop.unless(partial(read, options))
         self._web_config = self._stop.unless(partial(read_web, options, settings))
+        self._reporter.log_every_decision(settings.log.every_decision)
         state_dir = make_folder(state_folder(os.environ))
         self._state = self._stop.unless(
             partial(State.open, settings.state.url, state_dir, retention_of(settings), clock.moment())
@@ -190,6 +191,7 @@ class Daemon:
         A signal to stop changes nothing: the cycle is finished, and then it stops anyway.
         """
         self._begin()
+        self._reporter.log_every_decision(True)
         ended = self._runtime.lanes.once()
         self._reporter.lanes_hung(self._runtime.lanes.hung())
         fine = ended and not self._reporter.failed_names
@@ -293,6 +295,7 @@ class Daemon:
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
+        self._reporter.log_every_decision(settings.log.every_decision)
         return []
 
     def _keep_up(self) -> None:
@@ -331,7 +334,7 @@ class Daemon:
         self._metrics.cycle_ended(batch)
         self._logger.debug(
             "cycle_ended",
-            adapter=batch.lane,
+            **batch.lane.labels(),
             autoscalers=len(batch.decisions) + len(batch.broken),
             seconds=round(batch.seconds, 4),
             observing_seconds=round(batch.observing_seconds, 4),

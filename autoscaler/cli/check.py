@@ -33,6 +33,9 @@ def check(
     live: Annotated[
         bool, typer.Option("--live", help="Also ask every Prometheus and adapter once; change nothing.")
     ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Also print the queries of a cycle: what is merged, what is not, and why.")
+    ] = False,
 ) -> None:
     """Check configuration files, offline: keys, values, references, the syntax of every query.
 
@@ -41,12 +44,14 @@ def check(
 
     With --live it also reads every target, runs every query once and says what each autoscaler would do. It then exits
     1 if something would not work, for example if a secret is missing.
+
+    With --plan it also prints what each Prometheus will be sent in a cycle. Nothing is asked for that.
     """
-    fine = [_check(file, live=live) for file in files or [config_file]]
+    fine = [_check(file, live=live, plan=plan) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)
 
 
-def _check(file: Path, *, live: bool) -> bool:
+def _check(file: Path, *, live: bool, plan: bool) -> bool:
     """Print what is wrong with a file, or that it is right; returns whether it is."""
     try:
         settings = load(file)
@@ -60,6 +65,11 @@ def _check(file: Path, *, live: bool) -> bool:
         typer.echo(line)
     autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
     typer.echo(f"{file}: ok, {_count(autoscalers, 'autoscaler')}, {_count(queries, 'query', 'queries')}")
+    if plan:
+        from autoscaler.cli.plan import plan_lines  # noqa: PLC0415 - slow to import, and not needed otherwise
+
+        for line in plan_lines(settings):
+            typer.echo(clean(line))
     return not live or _examine(settings)
 
 

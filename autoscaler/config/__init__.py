@@ -5,6 +5,8 @@ from autoscaler.config.loader import load
 from autoscaler.config.settings import (
     AdapterSection,
     BasicAuth,
+    Compression,
+    LogSettings,
     PrometheusSource,
     Settings,
     StateSettings,
@@ -15,6 +17,8 @@ from autoscaler.config.settings import (
 __all__ = [
     "AdapterSection",
     "BasicAuth",
+    "Compression",
+    "LogSettings",
     "PrometheusSource",
     "Settings",
     "StateSettings",

@@ -74,6 +74,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
             file.web.listen_address,
             {name: document.place(("web", "readOnlyUsers", at)) for at, name in enumerate(file.web.read_only_users)},
         ),
+        log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
     )
 

@@ -37,8 +37,9 @@ _RENAMED: Final = ast.Function(  # to double_exponential_smoothing, by Prometheu
 )
 ast.register_extra_functions([_RENAMED])
 
-_QUOTED_OR_COMMENT: Final = re.compile(  # what does not end ends with the text
-    r"""((?:=~|!~)\s*)?("(?:\\.|[^"\\])*+(?:"|\Z)|'(?:\\.|[^'\\])*+(?:'|\Z)|`[^`]*+(?:`|\Z))|#[^\n]*""", re.DOTALL
+_QUOTED_OR_COMMENT: Final = re.compile(  # what does not end ends with the text, if need be in half an escape
+    r"""((?:=~|!~)\s*)?("(?:\\.|[^"\\])*+(?:"|\\?\Z)|'(?:\\.|[^'\\])*+(?:'|\\?\Z)|`[^`]*+(?:`|\Z))|#[^\n]*""",
+    re.DOTALL,
 )
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!,]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _SHORT: Final = 64

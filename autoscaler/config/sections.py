@@ -18,6 +18,8 @@ from autoscaler.config.fields import (
     CountOrZero,
     DnsName,
     Flag,
+    LabelKey,
+    LabelValue,
     PositiveDuration,
     Ratio,
     Section,
@@ -38,6 +40,9 @@ _SMALLEST_STATE: Final = 16 * 2**20
 
 _SMALLEST_ANSWER: Final = 2**16
 """Bytes: below, not even an error with its explanation would fit."""
+
+_MOST_AT_A_TIME: Final = 100
+"""Queries: each is a thread and a connection."""
 
 
 def _at_least(smallest: int) -> Callable[[int], int]:
@@ -162,6 +167,12 @@ class Prometheus(Section):
         Size, AfterValidator(_at_least(_SMALLEST_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
     ] = settings.PrometheusSource("").max_answer
     """Bytes of one answer, decompressed, at least 64KiB. Beyond it the query fails."""
+    concurrency: Annotated[Count, Field(le=_MOST_AT_A_TIME)] = settings.PrometheusSource("").concurrency
+    """Queries at a time, of all connections together; at most 100."""
+    compression: Literal["auto", "on", "off"] = "auto"
+    """Whether answers are asked for in gzip. auto: not of a server on this machine, which it costs most of its time."""
+    merge_queries: Flag = True
+    """false: each expression is asked as it is written. See `check --plan`."""
 
     @field_validator("bearer_token_file")
     @classmethod
@@ -184,6 +195,9 @@ class Prometheus(Section):
             headers=dict(self.headers),
             params=dict(self.params),
             max_answer=self.max_answer,
+            concurrency=self.concurrency,
+            compression=settings.Compression(self.compression),
+            merge_queries=self.merge_queries,
         )
 
 
@@ -248,6 +262,17 @@ class Web(Section):
     """Users of --web.config.file who may look at everything and change nothing."""
 
 
+class Log(Section):
+    """What is logged."""
+
+    decisions: Literal["changed", "all"] = "changed"
+    """changed: a line for each change, write and failure, and one every 10 minutes; all: one for each decision."""
+
+    def settings(self) -> settings.LogSettings:
+        """As the daemon takes it."""
+        return settings.LogSettings(every_decision=self.decisions == "all")
+
+
 class Victims(Section):
     """Which instances leave first."""
 
@@ -301,6 +326,8 @@ class Autoscaler(Section):
 
     name: DnsName
     """Unique in the file."""
+    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    """To select autoscalers by, as in `autoscaler get -l team=shop`; in Kubernetes' syntax."""
     scale_target_ref: ScaleTargetRef
     min_replicas: CountOrZero = 1
     """0 only with an Object or External metric."""
@@ -336,6 +363,7 @@ class Autoscaler(Section):
             sync_period=self.sync_period or controller.sync_period,
             dry_run=self.dry_run or controller.dry_run,
             victims=victims.spec(shared) if victims else None,
+            labels=tuple(sorted(self.labels.items())),
         )
 
 
@@ -357,3 +385,5 @@ class File(Section):
     """Where state is kept."""
     web: Web = Web()
     """The daemon's own HTTP server."""
+    log: Log = Log()
+    """What is logged."""

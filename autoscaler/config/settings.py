@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -30,6 +31,15 @@ class Tls:
     insecure_skip_verify: bool = False
 
 
+class Compression(StrEnum):
+    """Whether answers are asked for in gzip."""
+
+    AUTO = "auto"
+    """On, but not for a server on this machine."""
+    ON = "on"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class PrometheusSource:
     """One Prometheus, or anything that speaks its HTTP API."""
@@ -43,6 +53,11 @@ class PrometheusSource:
     params: Mapping[str, str] = field(default_factory=dict)
     max_answer: int = 64 * 2**20
     """Bytes of an answer, decompressed."""
+    concurrency: int = 2
+    """Queries that it is sent at a time, by the whole daemon."""
+    compression: Compression = Compression.AUTO
+    merge_queries: bool = True
+    """Whether expressions that differ in the values of labels are asked for in few queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +66,8 @@ class AdapterSection:
 
     type: str
     settings: BaseModel
+    lanes: int = 1
+    """Into how many lanes its targets are divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,14 @@ class StateSettings:
     """How long all that decisions were made from is kept."""
     max_size: int = 5 * 2**30
     """Bytes of live data; beyond it the oldest detail goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What is logged."""
+
+    every_decision: bool = False
+    """False: those in which something changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +113,6 @@ class Settings:
     """The controller's; each autoscaler has its own already."""
     state: StateSettings = StateSettings()
     web: WebSettings = WebSettings()
+    log: LogSettings = LogSettings()
     warnings: tuple[Problem, ...] = ()
     """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""

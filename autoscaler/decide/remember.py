@@ -7,7 +7,7 @@ one is given has been moved along with it (`History.moved`).
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from autoscaler.errors import TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetUnavailable
 from autoscaler.model import (
     LONGEST_PERIOD,
     LONGEST_WINDOW,
@@ -52,13 +52,13 @@ def intent_of(decision: Decision) -> Intent | None:
 def _unfinished(history: History, decision: Decision) -> Intent | None:
     """The write that may still arrive at the target, if there is one.
 
-    A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later. It is open until the
-    target shows its size, a later write of ours ends with a known size, or so long that no policy's period would count
-    it.
+    A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later; one that was never sent
+    (TargetDeferred) cannot. It is open until the target shows its size, a later write of ours ends with a known size,
+    or so long that no policy's period would count it.
     """
     outcome = decision.outcome
     own = intent_of(decision)
-    if isinstance(outcome, TargetUnavailable):
+    if isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred):
         return own
     intent = history.unfinished
     if intent is None or isinstance(outcome, Written | Unchanged):

@@ -50,6 +50,8 @@ class Columns:
             )
         )
         message = ("(dry run) " if entry["dry_run"] else "") + (entry["message"] or "")
+        if "repeated" in entry:
+            message = f"({entry['repeated']} times) {message}"
         indent = len("00:00:00") + len("▲ ") + sum(self._widths.values()) + 5 * len(_GAP)
         room = shutil.get_terminal_size().columns - indent
         if not moves and level == "info":

@@ -36,6 +36,7 @@ class Format(StrEnum):
     CONSOLE = "console"
 
 
+_LEVELS: Final = frozenset(Level)
 _SHOWN_CALLS: Final = 20
 _MOST_SPLIT: Final = 2**16
 """Characters of a library's message that are looked at; fewer are logged."""
@@ -49,7 +50,7 @@ def configure(level: Level = Level.INFO, style: Format = Format.AUTO, stream: Te
     structlog.configure(
         processors=[
             within_bounds,
-            structlog.processors.add_log_level,
+            _add_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             Columns(out) if columns else _json(),
         ],
@@ -80,6 +81,12 @@ def _log_crash(log: Logger, event: str, error: BaseException, **keys: Any) -> No
     """With the calls that led to it, and without its message: that may hold a credential."""
     frames = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(error.__traceback__)]
     log.error(event, error=named(error), calls=frames[-_SHOWN_CALLS:], **keys)
+
+
+def _add_level(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
+    """The level that a line says it has, which may be a lower one than it was let through with; else its method's."""
+    said = entry.get("level")
+    return entry if said in _LEVELS else structlog.processors.add_log_level(logger, method, entry)
 
 
 def _json() -> Processor:

@@ -1,4 +1,4 @@
-"""The line in the log that each decision gets."""
+"""A decision's line in the log."""
 
 from typing import Any
 
@@ -37,6 +37,16 @@ def keys(decision: Decision) -> dict[str, Any]:
     }
 
 
-def log(logger: Logger, decision: Decision) -> None:
-    """Write the decision's line: a warning when something failed."""
-    (logger.warning if failed(decision) else logger.info)(EVENT, **keys(decision))
+def log(logger: Logger, decision: Decision, repeated: int | None = None) -> None:
+    """Write the decision's line: a warning when something failed.
+
+    One with a size that was written is logged as warnings are, and says `info` all the same. `repeated`: how often it
+    was so since the autoscaler's last line; None: it is news.
+    """
+    told = keys(decision) if repeated is None else keys(decision) | {"repeated": repeated}
+    if failed(decision):
+        logger.warning(EVENT, **told)
+    elif decision.written is not None:
+        logger.warning(EVENT, level="info", **told)
+    else:
+        logger.info(EVENT, **told)

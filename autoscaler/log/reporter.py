@@ -1,14 +1,15 @@
-"""What the daemon logs about its work: each decision, each warning once, and one line of status for systemd."""
+"""What the daemon logs about its work: decisions, each warning once, and one line of status for systemd."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from autoscaler.clock import Clock
 from autoscaler.documents.headline import failed
 from autoscaler.errors import bug
 from autoscaler.isolation import each
-from autoscaler.log import line
+from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
-from autoscaler.model import Decision
+from autoscaler.model import Decision, LaneName
 from autoscaler.record import Cut, Takeover
 
 _NAMED_IN_STATUS: Final = 3
@@ -17,13 +18,15 @@ _NAMED_IN_STATUS: Final = 3
 class Reporter:
     """`cycle_ended` is called from the lanes' threads, the rest from the main thread."""
 
-    def __init__(self, logger: Logger) -> None:
+    def __init__(self, logger: Logger, clock: Clock) -> None:
+        """Logs the decisions in which something changed, until `log_every_decision` says otherwise."""
         self._logger = logger
+        self._decisions = DecisionLog(logger, clock)
         self._failed: dict[str, bool] = {}
         """Autoscaler's name -> whether its last cycle failed."""
         self._warned: dict[str, tuple[str, ...]] = {}
         """Autoscaler's name -> what its target warned of in the last cycle."""
-        self._hung: tuple[str, ...] = ()
+        self._hung: tuple[LaneName, ...] = ()
         self._cut: frozenset[str] = frozenset()
 
     @property
@@ -32,15 +35,15 @@ class Reporter:
         return sorted(name for name, has_failed in self._failed.copy().items() if has_failed)
 
     def cycle_ended(self, decisions: Sequence[Decision], broken: Iterable[str]) -> None:
-        """Log each decision, and each warning of a target once each time that it comes up."""
+        """Log what is to be said of decisions, and each warning of a target once each time that it comes up."""
         odd = dict[str, Exception]()
+        self._decisions.cycle_ended(decisions, odd)
         each(decisions, self._decided, odd)
         for name, error in odd.items():
             self._logger.error("report_failed", autoscaler=name, error=bug(error))
         self._failed.update(dict.fromkeys((*broken, *odd), True))
 
     def _decided(self, decision: Decision) -> None:
-        line.log(self._logger, decision)
         for warning in decision.warnings:
             if warning not in self._warned.get(decision.name, ()):
                 self._logger.warning(
@@ -49,20 +52,25 @@ class Reporter:
         self._warned[decision.name] = decision.warnings
         self._failed[decision.name] = failed(decision)
 
+    def log_every_decision(self, every: bool) -> None:
+        """Whether each decision has a line from now on, or only what changed."""
+        self._decisions.every = every
+
     def follow(self, names: Collection[str]) -> None:
         """Forget autoscalers that are not among these."""
+        self._decisions.follow(names)
         for name in self._failed.keys() - names:
             self._failed.pop(name, None)
             self._warned.pop(name, None)
 
-    def lanes_hung(self, hung: tuple[str, ...]) -> None:
-        """Log which connections' cycles have begun to hang, and which have come back."""
+    def lanes_hung(self, hung: tuple[LaneName, ...]) -> None:
+        """Log which lanes' cycles have begun to hang, and which have come back."""
         for name in hung:
             if name not in self._hung:
-                self._logger.error("lane_hung", adapter=name, error="its cycle is past its deadline; others go on")
+                self._logger.error("lane_hung", **name.labels(), error="its cycle is past its deadline; others go on")
         for name in self._hung:
             if name not in hung:
-                self._logger.info("lane_recovered", adapter=name)
+                self._logger.info("lane_recovered", **name.labels())
         self._hung = hung
 
     def state_taken_over(self, taken: Takeover) -> None:
@@ -98,4 +106,4 @@ class Reporter:
         if failed_now:
             more = f" and {len(failed_now) - _NAMED_IN_STATUS} more" if len(failed_now) > _NAMED_IN_STATUS else ""
             text += f"; failing: {', '.join(failed_now[:_NAMED_IN_STATUS])}{more}"
-        return text + (f"; hanging: {', '.join(self._hung)}" if self._hung else "")
+        return text + (f"; hanging: {', '.join(map(str, self._hung))}" if self._hung else "")

@@ -12,11 +12,15 @@ from typing import Final, Literal
 import msgspec
 
 from autoscaler.errors import MetricError
+from autoscaler.observe.failure import QueryError
+from autoscaler.observe.planner import Outcome, refused
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.text import plain
 
 _INFO: Final = "PromQL info:"
 """Prometheus' remarks on an expression that is answered in full all the same."""
+_WARNING: Final = "PromQL warning:"
+"""Its warnings that speak of the expression and its samples; any other is of what stands behind it."""
 _MOST_WARNINGS: Final = 3
 """That are shown."""
 FARTHEST_SECONDS: Final = 60.0
@@ -95,15 +99,18 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
     """The complete result in the body of an answer with this HTTP status, to a query for `at`, in seconds since 1970.
 
     Raises NotAnAnswer; and MetricError for what Prometheus itself calls an error, partial data, samples of another
-    time, and more samples than an answer of `largest` bytes has room for.
+    time, and more samples than an answer of `largest` bytes has room for; a QueryError where the query may be to blame.
     """
     if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
-        raise MetricError(f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}")
+        more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
+        raise QueryError(more, Outcome.TOO_LARGE)
     answer = _decoded(body)
     if answer.status == "error" and answer.error_type:
-        raise MetricError(f"answered HTTP {status}: {plain(f'{answer.error_type}: {answer.error}')}")
+        said = plain(f"{answer.error_type}: {answer.error}")
+        raise QueryError(f"answered HTTP {status}: {said}", refused(status, answer.error_type, answer.error))
     if doubts := [line for line in answer.warnings or () if not line.startswith(_INFO)]:
-        raise MetricError(f"answered with partial data: {_listed(doubts)}")
+        ours = all(line.startswith(_WARNING) for line in doubts)
+        raise QueryError(f"answered with partial data: {_listed(doubts)}", Outcome.REFUSED if ours else Outcome.FAILED)
     match answer.data if answer.status == "success" else None:
         case _Vector(result=samples):
             return QueryResult(ResultType.VECTOR, _points(samples, at))

@@ -12,14 +12,16 @@ from prometheus_api_client import PrometheusConnect
 from requests import Response
 
 from autoscaler.clock import Clock
-from autoscaler.config.settings import PrometheusSource
+from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.config.settings import Tls as TlsSettings
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
+from autoscaler.observe.failure import QueryError, again
 from autoscaler.observe.freshness import check_fresh
+from autoscaler.observe.planner import Outcome
 from autoscaler.observe.result import QueryResult
-from autoscaler.target.http import HttpError, Late, Tls, TooLarge
+from autoscaler.target.http import HttpError, Late, Tls, TooLarge, on_this_machine
 from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
@@ -35,7 +37,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
     def __init__(self, source: PrometheusSource, clock: Clock) -> None:
         tls = source.tls or TlsSettings()
         at = Tls(tls.ca_file, tls.cert_file, tls.key_file, tls.server_name, verify=not tls.insecure_skip_verify)
-        session = Session(at, largest=source.max_answer, environment=True)
+        session = Session(at, largest=source.max_answer, environment=True, compressed=compressed(source))
         headers = {**source.headers, "Cache-Control": "no-cache"}
         super().__init__(without_login(source.url), headers=headers, session=session)
         session.auth = Credentials(source)
@@ -66,8 +68,15 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         except HttpError as error:
             return _metric_error(error)
         except MetricError as error:
-            return MetricError(str(error))
+            return again(error)
         return result
+
+
+def compressed(source: PrometheusSource) -> bool:
+    """Whether answers are to be packed."""
+    if source.compression is not Compression.AUTO:
+        return source.compression is Compression.ON
+    return not on_this_machine(source.url)
 
 
 def _metric_error(error: HttpError) -> MetricError:
@@ -75,7 +84,7 @@ def _metric_error(error: HttpError) -> MetricError:
         case Late():
             return MetricError(str(error))
         case TooLarge():
-            return MetricError(f"{error}; {MORE_ROOM}")
+            return QueryError(f"{error}; {MORE_ROOM}", Outcome.TOO_LARGE)
     return MetricError(f"cannot be asked: {error}")
 
 

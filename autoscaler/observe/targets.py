@@ -1,7 +1,7 @@
 """Reads all targets of a cycle, one call for each adapter connection. What fails is a value."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import TypeAlias
@@ -41,6 +41,10 @@ class Connection:
         """For how long the adapter has been at a call past its deadline; 0: it is not."""
         deadline = self._deadline
         return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
+
+    def follow(self, targets: Collection[TargetRef]) -> None:
+        """These are its targets from now on: what is held of others goes. Called by the lane's thread."""
+        self._check.follow(targets)
 
     def begin(self, targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
         """Start reading. What it returns waits for the answer, at most until the deadline."""

@@ -196,10 +196,17 @@ class Loaded(NamedTuple):
     """Of those whose memory cannot be read: what is wrong, and what to do."""
 
 
-def load_entries(connection: Connection, name: str, slots: Collection[int]) -> Loaded:
-    """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError."""
+def load_entries(
+    connection: Connection, name: str, slots: Collection[int], names: Collection[str] | None = None
+) -> Loaded:
+    """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError.
+
+    `names`: only those that are called so.
+    """
     owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
     of = (owner.c.connection == name) & owner.c.slot.in_(slots)
+    if names is not None:
+        of &= owner.c.name.in_(names)
     mine = select(owner.c.id).where(of).scalar_subquery()
 
     def by_owner(query: Select[Any]) -> Mapping[int, Row[Any]]:

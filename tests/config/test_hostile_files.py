@@ -48,6 +48,7 @@ FILES: Final = {
     "wide regular expressions": _ONE + _NONE + queries(20_000, f"""expr: 'x{{a=~"#{_WIDE}{{90}}"}}'"""),
     "many regular expressions": _ONE + _NONE + queries(20_000, f"""expr: 'x{{a=~"#{_WIDE * 20}"}}'"""),
     "long texts": _ONE + _NONE + queries(250, f"""expr: 'x{{a="{"y" * 60_000}#"}}'"""),
+    "a text that ends in half an escape": _ONE + _NONE + queries(10, "expr: '#+" + '"\\' * 30_000 + "'"),
     "a text without end": _ONE + _NONE + queries(10, "expr: '#+\"" + r"\"" * 30_000 + "'"),
     "a long one, used often": _ONE + scalers(5000, "ref: q0, maxAge: 1m") + queries(1, f"expr: 'a{'+a' * 400}'"),
     "unknown keys": _ONE + _NONE + queries(10_000, "expr: up, exprr: x"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler import model
-from autoscaler.config import BasicAuth, PrometheusSource, StateSettings, Tls, WebSettings
+from autoscaler.config import BasicAuth, Compression, LogSettings, PrometheusSource, StateSettings, Tls, WebSettings
 from tests.config.conftest import Load
 
 HEAD = "adapters: {a: {type: groups}}\n"
@@ -76,6 +76,13 @@ def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Lo
     )
     pool = settings.adapters["a"].settings.pools["web"]  # type: ignore[attr-defined]  # the adapter's own settings
     assert (pool.grace_period, pool.initial_replicas) == (timedelta(seconds=10), 1)
+
+
+@pytest.mark.parametrize(("written", "lanes"), [("", 1), (", lanes: 1", 1), (", lanes: 64", 64), (", lanes: ", 1)])
+def test_lanes_are_the_houses_own_key(load_text: Load, written: str, lanes: int) -> None:
+    """The adapter, whose settings refuse what they do not know, never sees it."""
+    section = load_text(f"autoscalers: []\nadapters: {{a: {{type: groups{written}}}}}\n").adapters["a"]
+    assert section.lanes == lanes
 
 
 @pytest.mark.parametrize(
@@ -260,7 +267,8 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
     settings = load_text(
         "autoscalers: []\nprometheus: {p: {url: 'https://h:1/prefix', timeout: 2s, basicAuth: {username: u, "
         "passwordFile: pw}, tls: {caFile: ca, certFile: /c, keyFile: k, serverName: s, insecureSkipVerify: true}, "
-        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}, maxAnswer: 16MiB}}\n"
+        "headers: {X-Scope-OrgID: t}, params: {dedup: 'true'}, maxAnswer: 16MiB, "
+        "concurrency: 7, compression: on, mergeQueries: false}}\n"
     )
     assert settings.prometheus == {
         "p": PrometheusSource(
@@ -271,6 +279,9 @@ def test_a_source_has_all_its_keys(load_text: Load, tmp_path: Path) -> None:
             headers={"X-Scope-OrgID": "t"},
             params={"dedup": "true"},
             max_answer=16 * 2**20,
+            concurrency=7,
+            compression=Compression.ON,
+            merge_queries=False,
         )
     }
 
@@ -317,3 +328,22 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
         (3, 41, "adapters.a.tokenFile"),
     ]
     assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"
+
+
+@pytest.mark.parametrize(
+    ("given", "every"), [("", False), ("log: {decisions: changed}", False), ("log: {decisions: all}", True)]
+)
+def test_which_decisions_are_logged(load_text: Load, given: str, every: bool) -> None:
+    """Only what changed, unless all are wanted."""
+    assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings(every_decision=every)
+
+
+def test_labels_are_sorted_texts(load_text: Load) -> None:
+    """In Kubernetes' syntax, where a value may be empty."""
+    text = (
+        "adapters: {a: {type: groups}}\nautoscalers:\n- name: web\n  labels: {team: shop, example.org/zone: ''}\n"
+        "  scaleTargetRef: {adapter: a, name: job/web}\n  maxReplicas: 2\n  metrics:\n"
+        "  - {type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}\n"
+    )
+    (scaler,) = load_text(text).autoscalers
+    assert scaler.labels == (("example.org/zone", ""), ("team", "shop"))

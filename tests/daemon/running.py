@@ -174,6 +174,7 @@ def write_config(
         "prometheus": sources,
         "adapters": local | dict(adapters or {}),
         "autoscalers": list(autoscalers),
+        "log": {"decisions": "all"},  # most tests wait for the next decision, or count them
     }
     path = folder / "autoscaler.yaml"
     path.write_text(yaml.safe_dump(document | sections, sort_keys=False))

@@ -56,7 +56,8 @@ def test_another_prometheus_is_asked_after_a_reload(folder: Path, prometheus: st
 
 def test_a_smaller_bound_on_answers_is_followed(folder: Path, prometheus: str) -> None:
     """And the message names the key."""
-    large = f'label_replace(vector(2), "note", "{"x" * 70_000}", "", "")'
+    note = f'label_replace(vector(2), "note", "{"x" * 30_000}", "", "")'
+    large = f'label_replace({note}, "longer", "$1$1$1", "note", "(.*)")'
     config = write_config(folder, prometheus, [autoscaler("web", large)])
     with running_daemon(config) as daemon:
         daemon.wait_for("decision", written=2)

@@ -1,5 +1,6 @@
 """What is a change between two decisions, and what is not."""
 
+import itertools
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,6 +9,7 @@ import pytest
 from autoscaler.decide import changed, conclude, decide
 from autoscaler.errors import MetricError, TargetRefused, TargetUnavailable
 from autoscaler.model import (
+    Condition,
     ConditionType,
     Conflict,
     Decision,
@@ -89,6 +91,33 @@ def test_a_conditions_status_or_reason_is_one(kind: ConditionType) -> None:
     known = {condition.type: condition for condition in steady().conditions}
     for other in (replace(known[kind], status=not known[kind].status), replace(known[kind], reason="DeploymentActive")):
         assert changed(steady(), edited(conditions=tuple((known | {kind: other}).values())))
+
+
+def with_able(reason: str, *, status: bool = True) -> Decision:
+    kind = ConditionType.ABLE_TO_SCALE
+    others = [each for each in steady().conditions if each.type is not kind]
+    return edited(conditions=(Condition(kind, status, reason, "because", NOW), *others))
+
+
+CALM = ("ReadyForNewScale", "ScaleUpStabilized", "ScaleDownStabilized")
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(CALM, 2)))
+def test_a_turn_between_reasons_that_all_is_well_is_none(before: str, after: str) -> None:
+    """A load at the edge of its tolerance makes one every few cycles, and the size stays."""
+    assert not changed(with_able(before), with_able(after))
+
+
+@pytest.mark.parametrize("calm", CALM)
+def test_a_turn_from_one_of_them_to_anything_else_is_one(calm: str) -> None:
+    assert changed(with_able(calm), with_able("SucceededRescale"))
+    assert changed(with_able("FailedGetScale", status=False), with_able(calm))
+    assert changed(with_able(calm), with_able(calm, status=False))
+
+
+def test_a_window_that_holds_another_size_is_one() -> None:
+    """The size wanted says so, whatever the reason."""
+    assert changed(with_able(CALM[0]), replace(with_able(CALM[2]), desired=2))
 
 
 def test_a_condition_that_is_new_is_one() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.model import (
     Behavior,
     ConditionType,
@@ -307,3 +307,10 @@ def test_a_write_is_given_up_when_no_policy_could_count_it() -> None:
 
 def test_a_refused_write_certainly_changed_nothing() -> None:
     assert remember(UP, History(), conclude(rising(), TargetRefused("too large"))).unfinished is None
+
+
+def test_a_write_that_was_never_sent_leaves_nothing_open() -> None:
+    """It cannot arrive later, and an open one would be taken for whoever sets that size next."""
+    decision = conclude(decide(UP, Observation(state(2), (value(60_000),)), History(), NOW), TargetDeferred("no time"))
+    assert decision.change is not None
+    assert remember(UP, History(), decision).unfinished is None

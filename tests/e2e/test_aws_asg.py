@@ -34,6 +34,7 @@ def configuration(prometheus: str, url: str) -> dict[str, Any]:
         "controller": {"syncPeriod": "1s", "initialReadinessDelay": "0s"},
         "prometheus": {"default": {"url": prometheus}},
         "adapters": {"fleet": {"type": "aws-asg", "region": REGION, "endpointUrl": url}},
+        "log": {"decisions": "all"},
         "autoscalers": [
             {
                 "name": "shop",

@@ -58,6 +58,7 @@ def configuration(prometheus: str, folder: Path) -> dict[str, Any]:
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
         "adapters": {"local": {"type": "process", "pools": {"web": pool}}},
+        "log": {"decisions": "all"},
         "autoscalers": [
             {
                 "name": "web",

@@ -26,6 +26,7 @@ def configuration(prometheus: str, host: str) -> dict[str, Any]:
         "controller": {"syncPeriod": "1s", "initialReadinessDelay": "0s"},
         "prometheus": {"default": {"url": prometheus}},
         "adapters": {"swarm": {"type": "docker-swarm", "host": host}},
+        "log": {"decisions": "all"},
         "autoscalers": [
             {
                 "name": "web",

@@ -44,6 +44,7 @@ def configuration(prometheus: str, address: str, token: Path) -> dict[str, Any]:
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
         "adapters": {"nomad": {"type": "nomad", "address": address, "tokenFile": str(token)}},
+        "log": {"decisions": "all"},
         "autoscalers": [
             {
                 "name": "shop",

@@ -84,3 +84,9 @@ def test_another_event_is_words_and_keys() -> None:
     """The columns are for decisions."""
     text = shown(Columns(io.StringIO()), "starting", version="0.1.0", adapters=["fleet", "swarm"], broken=[])
     assert text.endswith("starting  version=0.1.0  adapters=fleet,swarm  broken=-")
+
+
+def test_a_line_that_is_no_news_says_how_often_it_was_so() -> None:
+    """Where a day of a calm autoscaler is a few lines."""
+    text = shown(Columns(io.StringIO()), line.EVENT, **line.keys(decision(conditions=())), repeated=40)
+    assert text.endswith("(40 times) ")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from autoscaler.clock import SystemClock
 from autoscaler.log.reporter import Reporter
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import decision
@@ -13,7 +14,7 @@ from tests.decisions import decision
 def test_a_decision_that_cannot_be_said_silences_no_other(odd: dict[str, Any]) -> None:
     """Its own autoscaler counts as failing, and the log says which."""
     log = RecordingLogger()
-    reporter = Reporter(log)
+    reporter = Reporter(log, SystemClock())
     reporter.cycle_ended([decision("first"), decision("odd", **odd), decision("last")], ())
     said = [keys["autoscaler"] for _, event, keys in log.lines if event == "decision"]
     assert said in (["first", "last"], ["first", "odd", "last"])

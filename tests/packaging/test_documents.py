@@ -7,6 +7,7 @@ import pytest
 
 from autoscaler.config import load
 from autoscaler.log.line import keys
+from bench.hostile.cases import SECTIONS
 from tests.decisions import decision
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,18 @@ def test_every_link_inside_the_project_leads_somewhere(name: str) -> None:
     document = ROOT / name
     links = _LINK.findall(document.read_text())
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_every_promise_of_security_has_the_tests_and_the_bad_days_that_it_names() -> None:
+    """A test that was renamed proves nothing to a reader who looks for it."""
+    text = (ROOT / "docs/security.md").read_text()
+    tests = re.findall(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?`", text)
+    assert len(tests) > 20
+    assert [file for file, _ in tests if not (ROOT / file).exists()] == []
+    assert [name for file, name in tests if name and f"def {name}(" not in (ROOT / file).read_text()] == []
+    days = [case.name for cases in SECTIONS.values() for case in cases]
+    named = [words for cell in re.findall(r"hostile: ([^;|]+)", text) for words in cell.strip().split(", ")]
+    assert [words for words in named if not any(words in day for day in days)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

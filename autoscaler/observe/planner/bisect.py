@@ -4,7 +4,7 @@ Prometheus refuses a query as a whole (HTTP 4xx: `bad_data`, `execution`) when o
 one is needed, say. The others should not pay for that, this cycle included. So the query is halved, and halved again
 where a half is refused, until single members are refused, each with its own words.
 
-A time-out, an HTTP 5xx or a limit on size says that the server has too much to do: no query follows it.
+A time-out, an HTTP 5xx or a limit on size says that the server has too much to do: no query follows it in its cycle.
 
 Invariant: each member of the refused query is in exactly one of `pending`, `answered`, `culprits` and `lost`.
 """
@@ -33,15 +33,17 @@ class Outcome(Enum):
     ANSWERED = auto()
     REFUSED = auto()
     """Something in it is wrong."""
+    TOO_LARGE = auto()
+    """It, or its answer, is over a limit on size: another cycle may ask for less."""
     FAILED = auto()
     """The server did not answer, cannot, or has too much to do."""
 
 
 def refused(status: int, error_type: str, error: str) -> Outcome:
     """What an error of the HTTP API is: REFUSED only when it surely speaks of the expression or the data."""
-    if 400 <= status < 500 and error_type in _REFUSALS and not _SIZE.search(_QUOTED.sub("", error)):
-        return Outcome.REFUSED
-    return Outcome.FAILED
+    if not 400 <= status < 500 or error_type not in _REFUSALS:
+        return Outcome.FAILED
+    return Outcome.TOO_LARGE if _SIZE.search(_QUOTED.sub("", error)) else Outcome.REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Bisection:
         match outcome:
             case Outcome.ANSWERED:
                 state = replace(state, answered=(*self.answered, asked))
-            case Outcome.FAILED:
+            case Outcome.FAILED | Outcome.TOO_LARGE:
                 return replace(state, lost=(*self.lost, asked)).stopped()
             case Outcome.REFUSED if len(asked.members) == 1:
                 state = replace(state, culprits=(*self.culprits, asked))

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner.merge import ALONE, Choice, Limits, Member, by_shape, choose, queries
-from autoscaler.observe.planner.query import Plan, PlannedQuery, as_written
+from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
 from autoscaler.observe.planner.reading import Reading, Shape, read
 from autoscaler.observe.planner.rewrite import Rewriting, rewrite
 from autoscaler.observe.planner.tagged import Unproven
@@ -67,14 +67,14 @@ class Planner:
             reading = self._read(question)
             part = parts.get(question, -1)
             if isinstance(reading, str):
-                yield as_written({(): (question,)}, reading)
+                yield alone(question, reading)
             elif part == APART:
-                yield as_written({(): (question,)}, REFUSED)
+                yield alone(question, REFUSED)
             else:
                 members.append(Member(question, reading, part))
         for same in by_shape(members).values():
             if len(same) == 1:
-                yield as_written({(): (same[0].question,)}, ALONE)
+                yield alone(same[0].question, ALONE)
                 continue
             choice = choose(same[0].reading.labels, [member.reading.values for member in same])
             yield from queries(same, choice, self._proof(same[0], choice), self._limits)

@@ -65,6 +65,11 @@ class Plan:
     queries: tuple[PlannedQuery, ...]
 
 
+def alone(question: Question, reason: str = "") -> PlannedQuery:
+    """A query for one question, as it is written. `reason`: why."""
+    return as_written({(): (question,)}, reason)
+
+
 def as_written(members: Mapping[Key, tuple[Question, ...]], reason: str) -> PlannedQuery:
     """A query for questions that are the same, in the words of the first."""
     first = next(iter(members.values()))[0]

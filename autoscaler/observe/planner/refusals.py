@@ -28,13 +28,19 @@ class Refusals:
     def found(self, search: Bisection, now: datetime) -> "Refusals":
         """With what a search has come to.
 
-        Culprits are asked as written. What is not known yet is merged apart, so that the next search goes on in it
-        and those that were answered no longer depend on it. Where nobody is to blame, the halves stay halves.
+        Culprits are asked as written. So is all that is not known yet when the budget was used up: there are too many
+        culprits to find. Where the time was, it is merged apart, so that the next search goes on in it and those that
+        were answered no longer depend on it. Where nobody is to blame, the halves stay halves.
         """
         if not search.culprits and not search.lost:
             return self.kept_apart(search.answered, now)
-        alone = dict.fromkeys(_questions(search.culprits), (now + REMEMBERED, APART))
-        return Refusals({**self._current(now), **alone, **self._together(search.lost, now)})
+        if search.budget <= 0:
+            return self.alone(_questions((*search.culprits, *search.lost)), now)
+        return self.alone(_questions(search.culprits), now).together(search.lost, now)
+
+    def alone(self, questions: Iterable[Question], now: datetime) -> "Refusals":
+        """With these asked as they are written: at first, or for longer, because that is refused as well."""
+        return Refusals({**self._current(now), **dict.fromkeys(questions, (now + REMEMBERED, APART))})
 
     def too_large(self, query: PlannedQuery, now: datetime) -> "Refusals":
         """With a query in halves whose answer was over a limit: from the next cycle on, one query more.
@@ -47,16 +53,17 @@ class Refusals:
         """With the members of each of these merged with one another only."""
         state = self
         for query in queries:
-            state = Refusals({**state._current(now), **state._together((query,), now)})
+            state = state.together((query,), now)
         return state
+
+    def together(self, queries: Iterable[PlannedQuery], now: datetime) -> "Refusals":
+        """With the members of these in a part of their own."""
+        unused = 1 + max((part for _, part in self.until.values()), default=APART)
+        part = dict.fromkeys(_questions(queries), (now + REMEMBERED, unused))
+        return Refusals({**self._current(now), **part})
 
     def _current(self, now: datetime) -> Mapping[Question, tuple[datetime, int]]:
         return {question: each for question, each in self.until.items() if now < each[0]}
-
-    def _together(self, queries: Iterable[PlannedQuery], now: datetime) -> Mapping[Question, tuple[datetime, int]]:
-        """The members of these in a part of their own."""
-        unused = 1 + max((part for _, part in self.until.values()), default=APART)
-        return dict.fromkeys(_questions(queries), (now + REMEMBERED, unused))
 
 
 def _questions(queries: Iterable[PlannedQuery]) -> list[Question]:

@@ -15,7 +15,7 @@ _GZIP: Final = 31
 _MOST_MEMBERS: Final = 1000
 """Parts of one gzip answer. Servers send one; each costs its time, even an empty one."""
 _ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
-"""Content-Encoding -> whether it is unpacked. We ask for gzip alone."""
+"""Content-Encoding -> whether it is unpacked."""
 
 
 def read_body(raw: Any, largest: int, left: Callable[[], float]) -> bytes:
@@ -40,7 +40,7 @@ def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -
     encoding = raw.headers.get("Content-Encoding", "").strip().lower()
     packed = _ENCODINGS.get(encoding)
     if packed is None:
-        raise Interrupted(f"its answer is encoded as {encoding[:40]!r}; only gzip was asked for")
+        raise Interrupted(f"its answer is encoded as {encoding[:40]!r}; only gzip can be unpacked")
     unpack = _Gzip() if packed else None
     received = 0
     while chunk := raw.read1(_CHUNK, decode_content=False):

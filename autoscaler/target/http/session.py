@@ -32,12 +32,14 @@ class Session(requests.Session):
         largest: int = LARGEST_ANSWER,
         dial: Dial | None = None,
         environment: bool = False,
+        compressed: bool = True,
         **options: Any,
     ) -> None:
         """`largest`: bytes of an answer's body, decompressed. `dial` connects instead of the URL's host and port.
 
-        `environment`: whether HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE and the like count. `options` are for a second
-        base class, that of a client library which is a session itself.
+        `compressed`: whether answers are asked for in gzip; what comes in gzip all the same is unpacked, within the
+        same bounds. `environment`: whether HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE and the like count. `options` are
+        for a second base class, that of a client library which is a session itself.
         """
         super().__init__(**options)
         tls = tls or Tls()
@@ -49,7 +51,7 @@ class Session(requests.Session):
             self.cert = (str(tls.cert_file), str(tls.key_file or tls.cert_file))
         if not tls.verify:  # asked for: no reminder at every request
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-        self.transport: Final = Transport(tls.server_name, largest, dial)
+        self.transport: Final = Transport(tls.server_name, largest, dial, compressed=compressed)
         """What every request goes through. A client library that mounts another one over it loses the deadline."""
         self.adapters.clear()
         self.mount("http://", self.transport)
@@ -73,8 +75,9 @@ class Session(requests.Session):
 class Transport(HTTPAdapter):
     """Reads every answer to its end, within its bounds."""
 
-    def __init__(self, server_name: str | None, largest: int, dial: Dial | None) -> None:
+    def __init__(self, server_name: str | None, largest: int, dial: Dial | None, *, compressed: bool) -> None:
         self._end = 0.0
+        self._encoding = "gzip" if compressed else "identity"
         self._largest = largest
         self._names = {} if server_name is None else {"server_hostname": server_name, "assert_hostname": server_name}
         self._pools = _pools(self._left, dial)
@@ -98,7 +101,7 @@ class Transport(HTTPAdapter):
     ) -> requests.Response:
         """The answer, its body in memory."""
         self._end = time.monotonic() + timeout
-        request.headers["Accept-Encoding"] = "gzip"  # what `_read` reads
+        request.headers["Accept-Encoding"] = self._encoding  # `read_body` reads both
         response = super().send(request, **{**options, "stream": True, "timeout": positive(timeout)})
         # Handed over as read: through `raw`, requests would hold it three times. Its cookies go with `raw`, too.
         response._content = read_body(response.raw, self._largest, self._left)  # noqa: SLF001 - there is no other way in

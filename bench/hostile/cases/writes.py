@@ -1,14 +1,13 @@
 """Many writes, an exit in the middle of things, workers that take their time to stop."""
 
 import signal
+import socket
 import sys
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from typing import Any, Final
-
-import requests
+from urllib.parse import urlsplit
 
 from bench.hostile.case import Case, Day
 from bench.hostile.config import CROWD
@@ -16,6 +15,7 @@ from tests.daemon.running import autoscaler, finished, running_daemon, write_con
 
 _EXIT_SECONDS: Final = 20.0
 """Within which SIGTERM ends a daemon whose cycles end in time."""
+_GIVEN_UP_SECONDS: Final = 90.0
 _RISES: Final = 10
 """Cycles; in each there is time for a third of the writes."""
 _DRAIN: Final = 12
@@ -61,34 +61,27 @@ def _summary(day: Day, name: str) -> dict[str, Any]:
 
 
 def _exit(day: Day) -> None:
-    """Reloads by signal and over HTTP are under way when SIGTERM comes."""
+    """Reloads by signal are under way when SIGTERM comes, and right behind it reloads over HTTP."""
     folder = day.world.folder / "exit"
     folder.mkdir(exist_ok=True)
     config = write_config(folder, day.world.good.url, [autoscaler("web", "bad_load")])
-    with running_daemon(config) as other:
-        url = other.wait_for("listening")["url"]
+    with running_daemon(config) as other, ExitStack() as clients:
+        at = urlsplit(other.wait_for("listening")["url"])
         other.wait_for("ready")
-        reloads = [threading.Thread(target=_reload, args=(url,), daemon=True) for _ in range(8)]
-        for _ in range(8):
+        other.send(signal.SIGSTOP)  # so that all of it comes at once
+        for _ in range(4):
             other.send(signal.SIGHUP)
-        for thread in reloads:
-            thread.start()
-        time.sleep(0.05)
+            client = clients.enter_context(socket.create_connection((at.hostname, at.port or 0)))
+            client.sendall(b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         other.send(signal.SIGTERM)
-        for _ in range(3):
-            with suppress(requests.RequestException):
-                threading.Thread(target=_reload, args=(url,), daemon=True).start()
         began = time.monotonic()
-        with suppress(Exception):
-            other.process.wait(90)
+        other.send(signal.SIGCONT)
+        while other.process.poll() is None and time.monotonic() < began + _GIVEN_UP_SECONDS:
+            other.heard("")  # a service manager reads what it is told
+            time.sleep(0.1)
         seconds = time.monotonic() - began
     day.expect(seconds <= _EXIT_SECONDS, f"SIGTERM behind reloads took {seconds:.0f} s")
     day.lasts()
-
-
-def _reload(url: str) -> None:
-    with suppress(requests.RequestException):
-        requests.post(f"{url}/-/reload", timeout=90)
 
 
 def _few_ports(day: Day) -> None:

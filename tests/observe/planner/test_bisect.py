@@ -55,10 +55,11 @@ def test_the_deadline_ends_it() -> None:
     assert (len(questions(state.answered)), len(questions(state.lost))) == (2, 2)
 
 
-def test_a_server_that_fails_is_not_asked_again() -> None:
+@pytest.mark.parametrize("failure", [Outcome.FAILED, Outcome.TOO_LARGE])
+def test_a_server_that_fails_is_not_asked_again(failure: Outcome) -> None:
     """Not for the other half either."""
     query = fleet(8)
-    state = bisect(query).after(Outcome.FAILED)
+    state = bisect(query).after(failure)
     assert state.next is None
     assert questions(state.lost) == set(query.questions)
 
@@ -85,10 +86,10 @@ def test_each_member_ends_up_in_one_place(seed: int) -> None:
         (422, "execution", "found duplicate series for the match group {} on the left hand-side", Outcome.REFUSED),
         (400, "bad_data", "1:5: parse error: unexpected end of input", Outcome.REFUSED),
         (422, "422", "cannot execute query: duplicate time series", Outcome.REFUSED),
-        (422, "execution", "query processing would load too many samples into memory", Outcome.FAILED),
-        (422, "execution", "the query exceeded the maximum number of series", Outcome.FAILED),
+        (422, "execution", "query processing would load too many samples into memory", Outcome.TOO_LARGE),
+        (422, "execution", "the query exceeded the maximum number of series", Outcome.TOO_LARGE),
         (422, "execution", 'found duplicate series for the match group {asg="too many \\"limit"}', Outcome.REFUSED),
-        (422, "422", "cannot select more than -search.maxSamplesPerQuery=1000", Outcome.FAILED),
+        (422, "422", "cannot select more than -search.maxSamplesPerQuery=1000", Outcome.TOO_LARGE),
         (503, "timeout", "query timed out in query execution", Outcome.FAILED),
         (503, "execution", "anything", Outcome.FAILED),
         (429, "too_many_requests", "slow down", Outcome.FAILED),

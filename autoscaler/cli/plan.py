@@ -1,0 +1,26 @@
+"""`autoscaler check --plan`: which queries the daemon will send, and why not fewer."""
+
+from collections.abc import Iterator
+
+from autoscaler.config import Settings
+from autoscaler.model import Autoscaler
+from autoscaler.observe.plan import questions
+from autoscaler.observe.planner import Planner, lines
+from autoscaler.observe.queries import plan
+from autoscaler.quantity import format_duration
+
+
+def plan_lines(settings: Settings) -> Iterator[str]:
+    """Of each batch: the autoscalers of one connection with one sync period, which are observed together."""
+    batches: dict[tuple[str, str], list[Autoscaler]] = {}
+    for scaler in settings.autoscalers:
+        key = scaler.target.adapter, format_duration(scaler.sync_period)
+        batches.setdefault(key, []).append(scaler)
+    planner = Planner()
+    for (adapter, period), scalers in batches.items():
+        yield ""
+        found = plan(questions(scalers), settings.prometheus, planner)
+        first, *rest = lines(found)
+        yield f"adapter {adapter}, every {period}: {first}"
+        for line in rest:
+            yield f"  {line}" if line else ""

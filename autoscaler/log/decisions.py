@@ -1,0 +1,155 @@
+"""Which decisions get a line in the log.
+
+With thousands of autoscalers nearly every decision says what the one before it said. A line each would be most of what
+the machine logs, and journald drops what comes too fast: without a word of which lines.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+from zlib import crc32
+
+from autoscaler.clock import Clock
+from autoscaler.decide import differs
+from autoscaler.documents.headline import failed, headline
+from autoscaler.isolation import each
+from autoscaler.log import line
+from autoscaler.logger import Logger
+from autoscaler.model import Decision
+
+REPEAT_SECONDS: Final = 600.0
+"""How often an autoscaler that does not change has a line."""
+MOST_NEWS: Final = 1_000
+"""Lines of first decisions and changes at once, and as many again in a minute: a tenth of what journald takes."""
+MOST_FAILURES: Final = 100
+"""The same of failures that go on as they were: some 100 MB a day at worst."""
+_MINUTE: Final = 60.0
+_MOST_NAMES: Final = 5
+_MOST_MESSAGES: Final = 3
+SUMMARY = "decisions"
+
+
+class _Kind(Enum):
+    """What a decision is to whoever reads the log."""
+
+    WRITTEN = auto()
+    NEWS = auto()
+    """The first one, or not as the one before."""
+    DUE = auto()
+    """As before, for long enough to say so."""
+    FAILURE = auto()
+    """It failed, as before."""
+    NOTHING = auto()
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the log knows of one autoscaler."""
+
+    latest: Decision
+    due: float
+    """When it has a line though nothing changed, on the monotonic clock."""
+    repeated: int = 0
+    """Decisions like the latest since its last line."""
+
+
+class DecisionLog:
+    """Used by the lanes' threads, each for its own autoscalers; `follow` and `every` by the main thread."""
+
+    def __init__(self, logger: Logger, clock: Clock) -> None:
+        """Logs what has changed."""
+        self._logger = logger
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self._allowances = {
+            _Kind.NEWS: _Allowance(MOST_NEWS, clock.monotonic()),
+            _Kind.FAILURE: _Allowance(MOST_FAILURES, clock.monotonic()),
+        }
+        self.every = False
+        """Whether each decision has a line."""
+
+    def follow(self, names: Collection[str]) -> None:
+        """Forget autoscalers that are not among these."""
+        for name in self._known.keys() - names:
+            self._known.pop(name, None)
+
+    def cycle_ended(self, decisions: Sequence[Decision], odd: dict[str, Exception]) -> None:
+        """Log what there is to say of one connection's cycle. Into `odd` goes what raised, by the autoscaler's name."""
+        now = self._clock.monotonic()
+        judged = each(decisions, lambda made: (made, self._judge(made, now)), odd)
+        if self.every:
+            each([made for made, _ in judged], lambda made: self._write(made, now), odd)
+            return
+        told = [(made, kind) for made, kind in judged if kind is not _Kind.NOTHING]
+        often = Counter[_Kind](kind for _, kind in told)
+        crowded = [kind for kind, allowance in self._allowances.items() if not allowance.take(often[kind], now)]
+        each([made for made, kind in told if kind not in crowded], lambda made: self._write(made, now), odd)
+        if rest := [made for made, kind in told if kind in crowded]:
+            self._summarize(rest, odd)
+
+    def _judge(self, made: Decision, now: float) -> _Kind:
+        known = self._known.get(made.name)
+        if known is None:
+            self._known[made.name] = _Known(made, _next_due(made.name, now))
+            return _Kind.WRITTEN if made.written is not None else _Kind.NEWS
+        before, known.latest = known.latest, made
+        if made.written is not None or differs(before, made):
+            known.repeated = 0
+            return _Kind.WRITTEN if made.written is not None else _Kind.NEWS
+        known.repeated += 1
+        if now >= known.due:
+            return _Kind.DUE
+        return _Kind.FAILURE if failed(made) else _Kind.NOTHING
+
+    def _write(self, made: Decision, now: float) -> None:
+        known = self._known.get(made.name)
+        line.log(self._logger, made, None if known is None or self.every else known.repeated or None)
+        if known is not None:
+            known.repeated = 0
+            if now >= known.due:
+                known.due = _next_due(made.name, now)
+
+    def _summarize(self, decisions: Sequence[Decision], odd: dict[str, Exception]) -> None:
+        """One line about many."""
+        told = each(decisions, lambda made: (headline(made), failed(made)), odd)
+        failures = sum(has_failed for _, has_failed in told)
+        known = [(condition, has_failed) for condition, has_failed in told if condition is not None]
+        messages = Counter([condition.message for condition, has_failed in known if has_failed])
+        (self._logger.warning if failures else self._logger.info)(
+            SUMMARY,
+            adapter=decisions[0].target.adapter,
+            autoscalers=len(told),
+            failed=failures,
+            reasons=dict(Counter([condition.reason for condition, _ in known]).most_common()),
+            messages=[message for message, _ in messages.most_common(_MOST_MESSAGES)],
+            names=[made.name for made in decisions[:_MOST_NAMES]],
+        )
+
+
+class _Allowance:
+    """A token bucket: so many lines at once, and as many again in a minute. Any thread may take."""
+
+    def __init__(self, lines: int, now: float) -> None:
+        self._most = self._left = float(lines)
+        self._at = now
+        self._lock = threading.Lock()
+
+    def take(self, lines: int, now: float) -> bool:
+        """Whether there are so many; all of them or none are taken."""
+        with self._lock:
+            since = max(0.0, now - self._at)
+            self._left = min(self._most, self._left + since * self._most / _MINUTE)
+            self._at = now
+            if lines > self._left:
+                return False
+            self._left -= lines
+            return True
+
+
+def _next_due(name: str, now: float) -> float:
+    """The autoscaler's own moment in the next ten minutes: by a hash of its name, so that those of many are spread."""
+    moment = crc32(name.encode()) / 2**32 * REPEAT_SECONDS
+    return now + ((moment - now) % REPEAT_SECONDS or REPEAT_SECONDS)

@@ -1,0 +1,24 @@
+"""What a query without an answer says of the query itself; any other MetricError says nothing of it."""
+
+from autoscaler.errors import MetricError
+from autoscaler.observe.planner import Outcome
+
+
+class QueryError(MetricError):
+    """A query has no answer, and its text or its data may be why."""
+
+    def __init__(self, message: object, outcome: Outcome) -> None:
+        """`outcome`: what a search for the cause makes of it."""
+        super().__init__(message)
+        self.outcome = outcome
+
+
+def outcome_of(error: MetricError) -> Outcome:
+    """What a search for the cause makes of an error: FAILED for one that does not speak of the query."""
+    return error.outcome if isinstance(error, QueryError) else Outcome.FAILED
+
+
+def again(error: MetricError, before: str = "") -> MetricError:
+    """The same error, `before` at its beginning, without the frames that its traceback keeps alive."""
+    message = f"{before}{error}"
+    return QueryError(message, error.outcome) if isinstance(error, QueryError) else MetricError(message)

@@ -1,0 +1,59 @@
+"""`autoscaler check --plan`: what will be sent, and what stands in the way of fewer queries."""
+
+from pathlib import Path
+
+import yaml
+
+from tests.cli.test_check import run
+from tests.daemon.running import autoscaler, external, write_config
+
+
+def test_what_is_merged_and_what_is_not_is_printed_with_its_reason(tmp_path: Path) -> None:
+    """Nobody should have to guess why Prometheus is asked a thousand times."""
+    merged = [autoscaler(name, f'rate(requests_total{{asg="{name}"}}[2m])') for name in ("api", "web")]
+    alone = autoscaler(
+        "top",
+        'topk(1, load{asg="top"})',
+        metrics=[external('topk(1, load{asg="a"})'), external('topk(1, load{asg="b"})')],
+    )
+    file = write_config(tmp_path, "http://p", [*merged, alone])
+    code, out = run("check", "--plan", file)
+    assert code == 0
+    assert out.splitlines()[1:] == [
+        "",
+        "adapter local, every 1s: 4 questions in 3 queries",
+        "",
+        "  prometheus default: 2 questions merged, split by asg:",
+        '    rate(requests_total{asg=~"api|web"}[2m])',
+        '    among them: rate(requests_total{asg="api"}[2m])',
+        '    among them: rate(requests_total{asg="web"}[2m])',
+        "",
+        "  as written, 2: topk() is not one of the aggregations that can be merged",
+        '    prometheus default: topk(1, load{asg="a"})',
+        '    prometheus default: topk(1, load{asg="b"})',
+    ]
+
+
+def test_each_connection_and_sync_period_has_a_plan_of_its_own(tmp_path: Path) -> None:
+    """Each is observed by itself, so nothing is merged across them."""
+    scalers = [
+        autoscaler(name, f'load{{asg="{name}"}}', syncPeriod=period) for name, period in (("a", "15s"), ("b", "1m"))
+    ]
+    out = run("check", "--plan", write_config(tmp_path, "http://p", scalers))[1]
+    assert [line for line in out.splitlines() if line.startswith("adapter")] == [
+        "adapter local, every 15s: 1 question in 1 query",
+        "adapter local, every 1m: 1 question in 1 query",
+    ]
+
+
+def test_a_source_that_is_not_merged_says_so(tmp_path: Path) -> None:
+    scalers = [autoscaler(name, f'load{{asg="{name}"}}') for name in ("a", "b")]
+    file = write_config(tmp_path, {"default": {"url": "http://p", "mergeQueries": False}}, scalers)
+    assert "  as written, 2: mergeQueries is false" in run("check", "--plan", file)[1].splitlines()
+
+
+def test_a_wrong_file_has_no_plan(tmp_path: Path) -> None:
+    file = write_config(tmp_path, "http://p", [autoscaler("a", "load")])
+    file.write_text(yaml.safe_dump({"autoscalers": 7}))
+    code, out = run("check", "--plan", file)
+    assert (code, len(out.splitlines())) == (1, 1)

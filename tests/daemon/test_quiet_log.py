@@ -1,0 +1,86 @@
+"""The log of a daemon that runs: what it says of its decisions, and where it keeps silent."""
+
+import signal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoscaler.log.decisions import MOST_NEWS
+from tests.daemon.running import autoscaler, run_once, running_daemon, write_config
+
+pytestmark = pytest.mark.slow
+QUIET = {"log": {"decisions": "changed"}}
+
+
+def test_a_calm_autoscaler_says_little_and_its_writes_and_failing_neighbour_are_heard(
+    folder: Path, prometheus: str
+) -> None:
+    """A neighbour that fails each second is in the log each second."""
+    scalers = [autoscaler("web", "vector(3)"), autoscaler("broken", "nothing")]
+    config = write_config(folder, prometheus, scalers, **QUIET)
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", autoscaler="web", written=3)
+        daemon.wait_for("decision", autoscaler="broken", level="warning", count=6, repeated=1)
+        said = [line["desired"] for line in daemon.events("decision", autoscaler="web")]
+        assert 1 <= len(said) <= 3, "the write, and what came of it"
+        assert daemon.stop() == 0
+
+
+def test_at_the_level_warning_a_write_is_logged_and_a_start_is_not(folder: Path, prometheus: str) -> None:
+    """What was done to the back end is on record at every level that says what needs a look."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")], **QUIET)
+    with running_daemon(config, "--log.level=warning") as daemon:
+        daemon.wait_for("decision", written=3, level="info")
+        daemon.wait_until_told("READY=1")
+        assert {line["event"] for line in daemon.log} == {"decision"}
+        assert daemon.stop() == 0
+
+
+def test_a_reload_follows_what_is_logged(folder: Path, prometheus: str) -> None:
+    """To look closer for a while takes no restart."""
+    scalers = [autoscaler("web", "vector(1)")]
+    config = write_config(folder, prometheus, scalers, **QUIET)
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", autoscaler="web")
+        write_config(folder, prometheus, scalers, log={"decisions": "all"})
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", count=4, autoscaler="web")
+        write_config(folder, prometheus, [*scalers, autoscaler("new", "vector(1)")], **QUIET)
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", autoscaler="new")
+        assert daemon.stop() == 0
+
+
+def many(*more: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], dict[str, Any]]:
+    """Calm autoscalers, so many that they are summed up, and `more` on their connection; and the connection.
+
+    With a period in which a busy machine has time for them.
+    """
+    calm = [autoscaler(f"web-{number}", "vector(1)", "fleet") for number in range(MOST_NEWS)]
+    scalers = [{**scaler, "syncPeriod": "6s"} for scaler in (*calm, *more)]
+    groups: dict[str, Any] = {scaler["name"]: {} for scaler in scalers}
+    return scalers, {"fleet": {"type": "memory", "groups": groups}}
+
+
+def test_a_single_cycle_logs_all(folder: Path, prometheus: str) -> None:
+    """It is run to be read."""
+    scalers, adapters = many(autoscaler("job", "vector(1)", "fleet"))
+    ended = run_once(write_config(folder, prometheus, scalers, adapters, **QUIET))
+    assert ended.stderr.count('"event": "decision"') == MOST_NEWS + 1
+
+
+def test_a_start_with_many_is_a_summary_and_their_writes(folder: Path, prometheus: str) -> None:
+    """And one that fails among them has its own line from the next cycle on."""
+    scalers, adapters = many(autoscaler("grows", "vector(4)", "fleet"), autoscaler("broken", "nothing", "fleet"))
+    config = write_config(folder, prometheus, scalers, adapters, **QUIET)
+    with running_daemon(config) as daemon:
+        summary = daemon.wait_for("decisions", level="warning", adapter="fleet")
+        assert (summary["autoscalers"], summary["failed"]) == (MOST_NEWS + 1, 1)
+        daemon.wait_for("decision", autoscaler="grows", written=4)
+        daemon.wait_for("decision", autoscaler="broken", level="warning")
+        names = Counter(line["autoscaler"] for line in daemon.events("decision"))
+        assert len(names) < 100, "the two, and those of the calm ones that are due"
+        assert daemon.stop() == 0

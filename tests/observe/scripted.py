@@ -1,0 +1,143 @@
+"""A fake Prometheus that knows one kind of expression, and can be told how to fail.
+
+`load{group="web"}` and `load{group=~"web|api"}` are answered with a sample for each group, in the form that the HTTP
+API documents; what it refuses, with its errors.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.model import Autoscaler, MetricType, Observation, TargetRef
+from autoscaler.observe import Connection, Gates, Observer, Queries
+from tests.observe.build import CLOCK, FakeAdapter, Log, call, metric, scaler, state
+from tests.observe.test_faults import Request, answering
+
+Answer = tuple[int, dict[str, Any]]
+"""An HTTP status and the body."""
+_ASKED = re.compile(r'group=~?"([^"]*)"')
+
+
+class Scripted:
+    """The server's side: what it was asked, and what it answers."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[str] = []
+        self.encodings: list[str | None] = []
+        self.most_at_a_time = 0
+        self.answer: Callable[[Sequence[str]], Answer] = answered
+        """To a query for these groups."""
+        self.hold: threading.Semaphore | None = None
+        """Each query waits for it."""
+        self._inside = 0
+        self._lock = threading.Lock()
+
+    def handle(self, request: Request) -> None:
+        """One request."""
+        form = parse_qs(request.seen[-1].form or urlsplit(request.path).query)
+        expr = form["query"][0]
+        with self._lock:
+            self.asked.append(expr)
+            self.encodings.append(request.headers["Accept-Encoding"])
+            self._inside += 1
+            self.most_at_a_time = max(self.most_at_a_time, self._inside)
+        if self.hold is not None:
+            self.hold.acquire(timeout=30)
+        found = _ASKED.search(expr)
+        status, body = self.answer(found[1].split("|") if found else [])
+        for each in body.get("data", {"result": ()})["result"]:
+            each["value"][0] = float(form["time"][0])
+        with self._lock:
+            self._inside -= 1
+        request.reply(body, status)
+
+    def taken(self) -> list[str]:
+        """What it was asked since the last time."""
+        asked, self.asked = self.asked, []
+        return asked
+
+    def until(self, count: int) -> None:
+        """Wait for so many queries."""
+        end = time.monotonic() + 30
+        while len(self.asked) < count:
+            assert time.monotonic() < end, self.asked
+            time.sleep(0.002)
+
+
+@contextmanager
+def scripted() -> Iterator[Scripted]:
+    """One that is up."""
+    server = Scripted()
+    with answering(server.handle) as fake:
+        server.url = fake.url
+        yield server
+
+
+def sample(group: str, **labels: str) -> dict[str, Any]:
+    """A group's, whose value is its number."""
+    value = re.sub(r"\D", "", group) or "0"
+    return {"metric": {"__name__": "load", "group": group} | labels, "value": [0, value]}
+
+
+def answered(groups: Sequence[str], *more: dict[str, Any]) -> Answer:
+    """A sample for each."""
+    return 200, {
+        "status": "success",
+        "data": {"resultType": "vector", "result": [*(sample(group) for group in groups), *more]},
+    }
+
+
+def refused(error: str, status: int = 422, kind: str = "execution") -> Answer:
+    """The API's own error."""
+    return status, {"status": "error", "errorType": kind, "error": error}
+
+
+def fleet(count: int, first: int = 0) -> list[Autoscaler]:
+    """Each with an expression of its own."""
+    return [
+        scaler(
+            metric(MetricType.EXTERNAL, f'load{{group="g{number}"}}'),
+            name=f"g{number}",
+            target=TargetRef("fleet", f"g{number}"),
+        )
+        for number in range(first, first + count)
+    ]
+
+
+class Lane:
+    """An observer of some autoscalers over a scripted server."""
+
+    def __init__(
+        self, server: Scripted, scalers: Sequence[Autoscaler], gates: Gates | None = None, **source: Any
+    ) -> None:
+        self.scalers = tuple(scalers)
+        self.log = Log()
+        self.queries = Queries()
+        self.gates = gates
+        self.sources = {"default": PrometheusSource(server.url, **source)}
+        self.connections = {
+            "fleet": Connection("fleet", FakeAdapter({each.target: state() for each in self.scalers}), CLOCK, self.log)
+        }
+
+    def look(self, **how: Any) -> Mapping[str, Observation]:
+        """One cycle, by an observer as after a reload."""
+        observer = Observer(self.sources, self.connections, CLOCK, self.log, queries=self.queries, gates=self.gates)
+        try:
+            return observer.observe(self.scalers, call(**how)).observations
+        finally:
+            observer.close()
+
+    def values(self, **how: Any) -> dict[str, int | str]:
+        """What each reads, in thousandths, or the error's text."""
+        found = {}
+        for name, seen in self.look(**how).items():
+            (reading,) = seen.readings
+            values = getattr(reading, "values", None)
+            found[name] = values[0] if values else str(reading)
+        return found

@@ -1,0 +1,114 @@
+"""How many queries a source is sent at a time, by all lanes together."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.observe.gate import Gate, Gates
+from autoscaler.observe.workers import settle, spawn
+from tests.observe.scripted import Lane, Scripted, fleet, scripted
+
+SOURCE = PrometheusSource("http://p", concurrency=2)
+
+
+def look(lane: Lane, seconds: float = 60) -> "Future[dict[str, int | str]]":
+    """A cycle in a thread of its own."""
+    future: Future[dict[str, int | str]] = Future()
+    spawn("lane", partial(settle, future, partial(lane.values, seconds=seconds)))
+    return future
+
+
+@contextmanager
+def two_lanes(**source: Any) -> Iterator[tuple[Scripted, Lane, Lane]]:
+    """One with 30 queries, one with one, of one daemon; each query waits to be let go of."""
+    gates = Gates()
+    with scripted() as server:
+        server.hold = threading.Semaphore(0)
+        yield (
+            server,
+            Lane(server, fleet(30), gates, merge_queries=False, **source),
+            Lane(server, fleet(1, 99), gates, merge_queries=False, **source),
+        )
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_the_limit_is_the_whole_daemons(limit: int) -> None:
+    """It was each lane's own: with ten lanes, Prometheus had twenty queries at a time."""
+    with two_lanes(concurrency=limit) as (server, many, one):
+        assert server.hold is not None
+        futures = [look(many), look(one)]
+        server.until(limit)
+        server.hold.release(31)
+        wait(futures)
+        assert server.most_at_a_time == limit
+        assert (len(server.asked), len(futures[0].result()), futures[1].result()) == (31, 30, {"g99": 99000})
+
+
+def test_a_lane_with_one_query_does_not_wait_for_another_ones_thirty() -> None:
+    with two_lanes() as (server, many, one):
+        assert server.hold is not None
+        first = look(many)
+        server.until(2)
+        second = look(one)
+        while len([each for each in threading.enumerate() if each.name == "prometheus-default"]) < 3:
+            pass
+        for count in range(3, 10):  # one at a time
+            server.hold.release()
+            server.until(count)
+        assert 'load{group="g99"}' in server.asked
+        server.hold.release(31)
+        wait([first, second])
+
+
+def test_a_lane_waits_no_longer_than_to_its_deadline() -> None:
+    """And says what it waited for."""
+    with two_lanes() as (server, many, one):
+        assert server.hold is not None
+        first = look(many)
+        server.until(2)
+        assert "prometheus 'default' " in str(one.values(seconds=0.3)["g99"])
+        assert len(server.asked) == 2
+        server.hold.release(30)
+        wait([first])
+
+
+def test_who_gives_up_leaves_its_turn_to_the_next() -> None:
+    gate = Gate(1)
+    assert gate.enter(0)
+    assert not gate.enter(0.01)
+    gate.leave()
+    assert gate.enter(0)
+    assert not gate.enter(0)
+
+
+def test_a_higher_limit_lets_those_in_who_wait() -> None:
+    """A reload changes it while queries are under way."""
+    gates = Gates()
+    gate = gates.of("p", SOURCE)
+    assert gate.enter(0)
+    assert gate.enter(0)
+    waiting: Future[bool] = Future()
+    spawn("waiting", partial(settle, waiting, partial(gate.enter, 30)))
+    assert gates.of("p", replace(SOURCE, concurrency=3)) is gate
+    assert waiting.result(30)
+    gates.of("p", replace(SOURCE, concurrency=1))
+    gate.leave()
+    gate.leave()
+    assert not gate.enter(0)
+    gate.leave()
+    assert gate.enter(0)
+
+
+def test_another_server_or_name_has_a_gate_of_its_own() -> None:
+    """What hangs at the old address does not hold up the new one."""
+    gates = Gates()
+    first = gates.of("p", SOURCE)
+    assert gates.of("p", replace(SOURCE, url="http://q")) is not first
+    assert gates.of("other", SOURCE) is not first
