@@ -295,8 +295,11 @@ class Daemon:
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
+<<<<<<< HEAD
         self._reporter.log_every_decision(settings.log.every_decision)
         memory.freeze()
+=======
+>>>>>>> size
         return []
 
     def _keep_up(self) -> None:

@@ -42,7 +42,8 @@ def trim() -> None:
 def freeze() -> None:
     """From now on, the cyclic collector looks at nothing that is there now, and at the rest less often.
 
-    For after a start or a reload: modules and settings stay, and what of them goes is freed without the collector.
+    For after a start: modules and settings stay, and what of them goes is freed without the collector. Not for after a
+    reload: to look for garbage first, which would stay for good, holds every thread for up to a second.
     """
     gc.set_threshold(*_COLLECTOR)
     gc.collect()

@@ -116,7 +116,7 @@ class Placed(NamedTuple):
             entry.base, entry.base_number, entry.base_page = marks_of(recording.columns), row.number, self.page
             entry.base_bytes = _bytes(recording.columns)
         entry.number, entry.spec, entry.scaler, entry.period = row.number, row.spec, recording.scaler, recording.period
-        entry.history = entry.chained = self.history
+        entry.history = entry.chained = entry.given = self.history  # what it was decided from may go
         entry.lead = self.lead
         entry.intent = self.history.unfinished
         entry.latest = recording.decision

@@ -200,6 +200,7 @@ def test_what_is_held_of_a_target_that_left_goes() -> None:
 def test_instances_without_requests_share_one_empty_mapping_that_nobody_can_fill() -> None:
     """Two of its own take a third of what an instance takes, and an adapter that filled it would fill everybody's."""
     other = replace(MEMBER, name="b", requests=NO_REQUESTS)
+<<<<<<< HEAD
     assert {id(other.requests), id(MEMBER.requests), id(MEMBER.container_requests)} == {id(NO_REQUESTS)}
     assert check(STATE).instances[0] is MEMBER
     shared: Any = other.requests
@@ -207,4 +208,12 @@ def test_instances_without_requests_share_one_empty_mapping_that_nobody_can_fill
         shared.update(cpu=1)
     with pytest.raises(TypeError, match="a mapping of its own"):
         shared["cpu"] = 1
+=======
+    assert all(each is NO_REQUESTS for each in (other.requests, MEMBER.requests, MEMBER.container_requests))
+    assert check(STATE).instances[0] is MEMBER
+    with pytest.raises(TypeError, match="a mapping of its own"):
+        NO_REQUESTS["cpu"] = 1
+    with pytest.raises(TypeError, match="a mapping of its own"):
+        NO_REQUESTS.update(cpu=1)
+>>>>>>> size
     assert other.requests == {}
