@@ -51,7 +51,7 @@ bench-state: $(VENV)/installed-dev ## bytes and processor time that an evaluatio
 bench-fleet: $(VENV)/installed-dev ## 10,000 autoscalers, a million series; ARGS=quick for a tenth of them
 	$(BIN)/python -m bench.fleet $(ARGS)
 
-bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; ARGS="--groups 100 --seconds 15" for less
+bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
 
 bench-hostile: $(VENV)/installed-dev ## a good autoscaler beside hostile neighbours, some ten minutes; ARGS="--case cookies" for one case

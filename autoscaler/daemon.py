@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.config import load
+from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
@@ -37,7 +37,8 @@ _RELOAD_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
 _UPKEEP_SECONDS: Final = 5.0
-"""How often the state is held against other daemons: several times before they count it as left behind."""
+"""How often the state is held against other daemons: several times before they count it as left behind. And how often
+memory is returned."""
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
@@ -58,7 +59,7 @@ class RunOptions:
 
 def read(options: RunOptions) -> Settings:
     """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
-    settings = load(options.config_file)
+    settings = load_apart(options.config_file)
     if settings.warnings:
         raise ConfigError(settings.warnings)
     if options.dry_run:
@@ -112,7 +113,7 @@ class Daemon:
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
         self._upkeep_at = 0.0
-        """When the state's upkeep is due, on the monotonic clock."""
+        """When upkeep is due, on the monotonic clock."""
         self.registry = CollectorRegistry()
         """Every metric of this process."""
         self._metrics = Metrics(self.registry, clock, _VERSION)
@@ -141,6 +142,7 @@ class Daemon:
         watch_lanes(self.registry, self._runtime.lanes)
         watch_state(self.registry, self._state.archive.size, clock)
         ProcessCollector(registry=self.registry)
+        memory.freeze()
 
     def run(self) -> bool:
         """Cycles until SIGTERM or SIGINT. Returns whether everything ended; False: something hangs in a thread.
@@ -174,7 +176,7 @@ class Daemon:
         lanes.follow_clock()
         self._reporter.lanes_hung(lanes.hung())
         self._runtime.supervise()
-        self._keep_up_state()
+        self._keep_up()
         service.status(self._reporter.status(len(self._settings.autoscalers), len(self._runtime.adapters)))
         if not self._ready and lanes.begun():
             self._ready = True
@@ -296,11 +298,15 @@ class Daemon:
         self._reporter.log_every_decision(settings.log.every_decision)
         return []
 
-    def _keep_up_state(self) -> None:
-        """Every few seconds: hold the state against other daemons, say whether it was cut short. Raises Stopping."""
+    def _keep_up(self) -> None:
+        """Every few seconds: return memory, hold the state against other daemons, say whether it was cut short.
+
+        Raises Stopping.
+        """
         if self._clock.monotonic() < self._upkeep_at:
             return
         self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
+        memory.trim()
         try:
             self._stop.unless(self._state.renew)
             self._reporter.state_cut(self._state.archive.cuts())
@@ -328,7 +334,7 @@ class Daemon:
         self._metrics.cycle_ended(batch)
         self._logger.debug(
             "cycle_ended",
-            adapter=batch.lane,
+            **batch.lane.labels(),
             autoscalers=len(batch.decisions) + len(batch.broken),
             seconds=round(batch.seconds, 4),
             observing_seconds=round(batch.observing_seconds, 4),

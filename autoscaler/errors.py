@@ -23,6 +23,10 @@ class QuantityError(AutoscalerError, ValueError):
     """A text is not a valid quantity or duration, or does not fit; the message says which form was expected."""
 
 
+class SelectorError(AutoscalerError, ValueError):
+    """A text is not a valid label selector; the message says which form was expected."""
+
+
 class MetricError(AutoscalerError):
     """One metric has no value this cycle: HPA's rule for failed metrics applies, the next cycle asks again."""
 

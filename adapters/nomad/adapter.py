@@ -91,7 +91,7 @@ class Nomad:
         jobs: dict[str | None, set[JobKey]] = defaultdict(set)
         for place in places.values():
             jobs[place.region].add(place.job)
-        views = {region: self._read(region, keys, call) for region, keys in jobs.items()}
+        views = {region: self._read(region, frozenset(keys), call) for region, keys in jobs.items()}
         return {target: _state(place, views[place.region]) for target, place in places.items()}
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -158,7 +158,7 @@ class Nomad:
         return self._regions.setdefault(name, Region(self._client, name))
 
     def _read(
-        self, region: str | None, keys: set[JobKey], call: Call
+        self, region: str | None, keys: frozenset[JobKey], call: Call
     ) -> Mapping[JobKey, JobView | TargetError] | TargetError:
         try:
             return self._region(region).read(keys, call)
@@ -195,10 +195,17 @@ def _state(place: _Place, views: Mapping[JobKey, JobView | TargetError] | Target
     view = views if isinstance(views, TargetError) else views[place.job]
     if isinstance(view, TargetError):
         return view
-    try:
-        group = _group(place, view.job)
-    except TargetError as error:
-        return error
+    if place.group not in view.states:
+        try:
+            view.states[place.group] = _made(place, view)
+        except TargetError as error:
+            return error
+    return view.states[place.group]
+
+
+def _made(place: _Place, view: JobView) -> TargetState:
+    """The state. Raises TargetNotScalable or TargetNotFound."""
+    group = _group(place, view.job)
     instances = view.instances.get(place.group, ())
     return TargetState(
         replicas=group.count,
@@ -217,7 +224,7 @@ def _hold(place: _Place, view: JobView) -> Hold:
         return Hold()
     message = (
         f'deployment {deployment.id[:8]} of version {deployment.job_version} of job "{place.job.id}" is under way '
-        f"({deployment.status}); Nomad takes no new count until it has ended"
+        f"({deployment.description or deployment.status}); Nomad takes no new count until it has ended"
     )
     reason = HoldReason(DEPLOYMENT_ACTIVE, message)
     return Hold(scale_out=reason, scale_in=reason)

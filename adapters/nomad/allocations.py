@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from adapters.nomad.entries import AllocationEntry, LongAllocation
 from autoscaler.target import Instance, Phase
 
 _MEBIBYTE: Final = 2**20
@@ -35,16 +36,16 @@ class Details:
     """Tasks that do not run as they should, and why, in Nomad's words."""
 
 
-def parse_details(raw: Mapping[str, Any]) -> Details:
-    """From GET /v1/allocation/:id, or an entry of /v1/allocations with resources and task states."""
-    resources = raw.get("AllocatedResources") or {}
-    states: Mapping[str, Any] = raw.get("TaskStates") or {}
+def parse_details(allocation: LongAllocation) -> Details:
+    """Of the long form. Raises KeyError, TypeError, AttributeError or ValueError for what is none."""
+    resources = allocation.resources or {}
+    states = allocation.task_states or {}
     tasks = {name: _reservation(task) for name, task in (resources.get("Tasks") or {}).items()}
     lifecycles = resources.get("TaskLifecycles") or {}
     lasting = [own for name, own in tasks.items() if (lifecycles.get(name) or {"Sidecar": True})["Sidecar"]]
     starts = [_time(state["StartedAt"]) for state in states.values() if state.get("StartedAt")]
     return Details(
-        modify_index=raw["ModifyIndex"],
+        modify_index=allocation.modify_index,
         identities=frozenset(_addresses(resources.get("Shared") or {})),
         requests={name: sum(own[name] for own in lasting) for name in ("cpu", "memory")} if lasting else {},
         container_requests=tasks,
@@ -53,32 +54,32 @@ def parse_details(raw: Mapping[str, Any]) -> Details:
     )
 
 
-def to_instance(stub: Mapping[str, Any], details: Details, unjudged_since: int | None) -> Instance:
-    """The allocation of a stub (an entry of /v1/allocations).
+def to_instance(entry: AllocationEntry, details: Details, unjudged_since: int | None) -> Instance:
+    """The allocation as an instance.
 
     `unjudged_since`: the create index of the job's active deployment, if there is one: what it placed and has not
     judged healthy yet is not ready, as a pod whose readiness probe has not passed.
     """
-    health = stub.get("DeploymentStatus") or {}
-    phase = _PHASES[stub["ClientStatus"]]
+    health = entry.health
+    phase = _PHASES[entry.client_status]
     ready, changed, why = None, None, ""
     if phase is not Phase.RUNNING:
-        ready, why = False, stub.get("ClientDescription") or ""
-    elif stub["ClientStatus"] == "unknown":
+        ready, why = False, entry.client_description or ""
+    elif entry.client_status == "unknown":
         ready, why = False, "its node is disconnected"
-    elif health.get("Healthy") is not None:
-        ready, changed = health["Healthy"], _time(health["Timestamp"])
+    elif health is not None and health.healthy is not None:
+        ready, changed = health.healthy, _time(health.timestamp) if health.timestamp else None
         why = "" if ready else "its deployment found it unhealthy"
-    elif unjudged_since is not None and stub["CreateIndex"] >= unjudged_since:
+    elif unjudged_since is not None and entry.create_index >= unjudged_since:
         ready, why = False, "its deployment has not found it healthy yet"
-    names = {stub["ID"], stub["ID"][:8], stub["Name"], stub.get("NodeName") or ""} - {""}
+    names = {entry.id, entry.id[:8], entry.name, entry.node or ""} - {""}
     return Instance(
-        name=stub["ID"],
+        name=entry.id,
         phase=phase,
         ready=ready,
         ready_transition=changed,
         started_at=details.started_at,
-        deleting=phase is not Phase.FAILED and stub["DesiredStatus"] != "run",
+        deleting=phase is not Phase.FAILED and entry.desired_status != "run",
         identities=details.identities | names,
         requests=details.requests,
         container_requests=details.container_requests,
@@ -86,9 +87,9 @@ def to_instance(stub: Mapping[str, Any], details: Details, unjudged_since: int |
     )
 
 
-def is_canary(stub: Mapping[str, Any]) -> bool:
+def is_canary(entry: AllocationEntry) -> bool:
     """Whether it runs beside the group's count until its deployment is promoted."""
-    return bool((stub.get("DeploymentStatus") or {}).get("Canary"))
+    return entry.health is not None and entry.health.canary
 
 
 def _reservation(task: Mapping[str, Any]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from adapters.nomad.settings import AgentAccess
 from autoscaler.target import (
@@ -15,7 +15,17 @@ from autoscaler.target import (
     TargetUnavailable,
     plain,
 )
-from autoscaler.target.http import LARGEST_ANSWER, HttpError, Late, Malformed, Tls, TlsFailed, Unreachable, in_mib
+from autoscaler.target.http import (
+    LARGEST_ANSWER,
+    HttpError,
+    Late,
+    Malformed,
+    Tls,
+    TlsFailed,
+    Unreachable,
+    in_mib,
+    on_this_machine,
+)
 
 if TYPE_CHECKING:
     from requests import Response
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _OBJECT: Final = dict[str, Any]
-_OBJECTS: Final = list[dict[str, Any]]
+_INDEX: Final = "X-Nomad-Index"
 PER_PAGE: Final = 5000
 """Entries a page: a thousand groups with five allocations each come in one."""
 LARGEST_LIST: Final = 2 * LARGEST_ANSWER
@@ -57,6 +67,14 @@ class NomadRefusal(Exception):
         return TargetUnavailable(f"{self}; asked again next cycle")
 
 
+class Page(NamedTuple, Generic[_T]):
+    """A part of a list."""
+
+    entries: list[_T]
+    table_index: str | None
+    """X-Nomad-Index: of the last change of the table when this was read."""
+
+
 class NomadClient:
     """One session with an agent. Every method raises NomadRefusal, TargetUnavailable or TargetForbidden."""
 
@@ -65,12 +83,14 @@ class NomadClient:
         self._clock = clock
         self._session: Session | None = None
 
-    def get(self, path: str, query: Mapping[str, str | None], call: Call) -> Any:
-        """The decoded reply, an object."""
-        return _decoded(self._exchange("GET", path, query, None, call), _OBJECT)
+    def get(self, path: str, query: Mapping[str, str | None], call: Call, wanted: type[_T]) -> _T:
+        """The decoded reply."""
+        return _decoded(self._exchange("GET", path, query, None, call), wanted)
 
-    def pages(self, path: str, query: Mapping[str, str | None], call: Call) -> Iterator[dict[str, Any]]:
-        """The entries of a list, page after page; of PER_PAGE entries unless `query` has another `per_page`."""
+    def pages(
+        self, path: str, query: Mapping[str, str | None], wanted: type[list[_T]], call: Call
+    ) -> Iterator[Page[_T]]:
+        """A list, page after page; of PER_PAGE entries unless `query` has another `per_page`."""
         token: str | None = None
         size = 0
         while True:
@@ -81,10 +101,19 @@ class NomadClient:
                 raise TargetUnavailable(
                     f"GET {path}: the list has more than {in_mib(LARGEST_LIST)}; is this address an agent's?"
                 )
-            yield from _decoded(reply, _OBJECTS)
+            yield Page(_decoded(reply, wanted), reply.headers.get(_INDEX))
             token = reply.headers.get("X-Nomad-NextToken")
             if not token:
                 return
+
+    def first_entry(self, path: str, query: Mapping[str, str | None], call: Call) -> tuple[str | None, bytes]:
+        """The index of a list's table, and the answer with its first entry as it came."""
+        reply = self._exchange("GET", path, {**query, "per_page": "1"}, None, call)
+        return reply.headers.get(_INDEX), reply.content
+
+    def monotonic(self) -> float:
+        """Seconds of the clock that deadlines are on."""
+        return self._clock.monotonic()
 
     def post(self, path: str, query: Mapping[str, str | None], body: Mapping[str, Any], call: Call) -> Any:
         """The decoded reply, an object."""
@@ -132,7 +161,7 @@ class NomadClient:
 
         at = self._access
         tls = Tls(at.ca_file, at.cert_file, at.key_file, at.server_name, at.verify)
-        return Session(tls, largest=LARGEST_ANSWER)
+        return Session(tls, largest=LARGEST_ANSWER, compressed=not on_this_machine(at.address))
 
 
 def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetUnavailable:

@@ -38,6 +38,7 @@ class Process:
 
     Settings: ClassVar = ProcessSettings
     target_keys: ClassVar[frozenset[str]] = frozenset()
+    one_lane: ClassVar = True  # it keeps every pool of its section at its size, whoever asks
 
     @staticmethod
     def target_problem(target: TargetRef, settings: ProcessSettings) -> str | None:

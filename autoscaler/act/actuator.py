@@ -26,17 +26,20 @@ class Actuator:
         clock: Clock,
         logger: Logger,
         is_current: Callable[[TargetRef], bool] = lambda _: True,
+        lanes: int = 1,
     ) -> None:
         """`adapters`: connections by name; a decision's target names the one that is written through.
 
         `is_current`: whether this lane may still write to a target, or another one has taken over. From any thread.
+        `lanes`: so many divide what an adapter takes at once.
         """
         self._adapters = adapters
         self._clock = clock
         self._logger = logger
         self._is_current = is_current
         self._turns = Turns()
-        self._writers = Writers(min(map(concurrent_writes, adapters.values()), default=1), clock)
+        most = min(map(concurrent_writes, adapters.values()), default=1)
+        self._writers = Writers(max(1, most // lanes), clock)
 
     def writing(self) -> bool:
         """Whether a write is under way in a thread of its own."""

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
@@ -48,6 +48,7 @@ class AutoscalerBlock:
     maximum: int
     metrics: Sequence[MetricBlock]
     behavior: Mapping[str, Any] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 _KEYS: Final = {
@@ -69,6 +70,7 @@ def _value(block: AutoscalerBlock) -> dict[str, Any]:
     behavior = {} if block.behavior is None else {"behavior": block.behavior}
     return {
         "name": block.name,
+        **({"labels": dict(block.labels)} if block.labels else {}),
         "scaleTargetRef": {"adapter": block.adapter, "name": block.target},
         "minReplicas": block.minimum,
         "maxReplicas": block.maximum,
@@ -94,6 +96,8 @@ def section_lines(blocks: Sequence[AutoscalerBlock]) -> list[str]:
 
 def _block(block: AutoscalerBlock) -> Iterator[str]:
     yield f"  - name: {flow(block.name)}"
+    if block.labels:
+        yield f"    labels: {flow(dict(block.labels))}"
     yield f"    scaleTargetRef: {flow({'adapter': block.adapter, 'name': block.target})}"
     yield f"    minReplicas: {block.minimum}"
     yield f"    maxReplicas: {block.maximum}"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl
+from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, SelectorText, ServerUrl, selector
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
@@ -29,6 +29,7 @@ def get(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="The autoscalers. Default: all.")
     ] = None,
     *,
+    labels: SelectorText = None,
     output: Annotated[
         Output, typer.Option("-o", "--output", help="wide: also all metrics, the desired size, the state and why.")
     ] = Output.TABLE,
@@ -41,21 +42,29 @@ def get(
 
     TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the size last read.
     """
+    if names and labels is not None:
+        raise typer.BadParameter("cannot be combined with names; give one of the two", param_hint="--selector")
+    chosen = selector(labels)
     document = output in (Output.JSON, Output.YAML)
     if document and watch:
         raise typer.BadParameter("can only be combined with -o wide; leave out -o json or yaml", param_hint="--watch")
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
-        found = source.named(names or [])
+
+        def look() -> Sequence[Summary]:
+            return source.named(names) if names else source.autoscalers(chosen)
+
+        found = look()
         if document:
             show_document(AutoscalerList(autoscalers=tuple(found), total=len(found)), Form(output.value))
             return
         if not found and not watch:
-            typer.echo("no autoscalers are configured or remembered", err=True)
+            which = "are configured or remembered" if chosen is None else f"have labels that fit {chosen.text!r}"
+            typer.echo(f"no autoscalers {which}", err=True)
             return
         listing = _Listing(wide=output is Output.WIDE)
         listing.begin(found)
         if watch:
-            repeat(lambda: listing.go_on(source.named(names or [])))
+            repeat(lambda: listing.go_on(look()))
 
 
 class _Listing:

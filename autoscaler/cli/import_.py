@@ -67,7 +67,9 @@ def _say(notes: Iterable[str]) -> None:
 
 def _block(hpa: manifest.Hpa, name: str, adapter: str | None, kind: str | None) -> AutoscalerBlock:
     metrics = [_metric(metric, target, kind, hpa.target) for metric, target in hpa.metrics]
-    return AutoscalerBlock(name, adapter or _NO_ADAPTER, hpa.target, hpa.minimum, hpa.maximum, metrics, hpa.behavior)
+    return AutoscalerBlock(
+        name, adapter or _NO_ADAPTER, hpa.target, hpa.minimum, hpa.maximum, metrics, hpa.behavior, hpa.labels
+    )
 
 
 def _names(hpas: Sequence[manifest.Hpa]) -> Sequence[str]:

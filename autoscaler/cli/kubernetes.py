@@ -1,7 +1,7 @@
 """Names as Kubernetes takes them: a manifest with others was never applied, and is not one to copy from.
 
-Source: apimachinery's util/validation (IsDNS1123Label, IsQualifiedName, IsValidLabelValue) and api/validation/path
-(IsValidPathSegmentName), which is all that autoscaling/v2 asks of a metric's name.
+Source: apimachinery's util/validation (IsDNS1123Label) and api/validation/path (IsValidPathSegmentName), which is all
+that autoscaling/v2 asks of a metric's name; for labels see `autoscaler.labels`.
 """
 
 import re
@@ -9,12 +9,11 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator
 
-from autoscaler.config.fields import DnsName
+from autoscaler.config.fields import DnsName, LabelKey
 
 ObjectName: TypeAlias = DnsName
 """DNS-1123 subdomain: of an autoscaler, and of whatever has replicas."""
 
-_WORD: Final = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _LONGEST_SEGMENT: Final = 1024
 """Characters of a name for which Kubernetes has no limit; a name in our configuration may have as many."""
 
@@ -37,32 +36,11 @@ def _check_segment(name: str) -> str:
     return name
 
 
-def _check_qualified(name: str) -> str:
-    prefix, slash, word = name.rpartition("/")
-    labels = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-    prefixed = len(prefix) <= 253 and re.fullmatch(rf"{labels}(?:\.{labels})*", prefix)
-    if (slash and not prefixed) or not re.fullmatch(_WORD, word):
-        raise ValueError(
-            f"{name[:64]!r} is not a valid key; Kubernetes takes at most 63 letters, digits, `-`, `_`, `.`, after a "
-            "domain and `/` or without"
-        )
-    return name
-
-
-def _check_label_value(value: str) -> str:
-    if value and not re.fullmatch(_WORD, value):
-        raise ValueError(
-            f"{value[:64]!r} is not a valid label value; Kubernetes takes at most 63 letters, digits, `-`, `_`, `.`"
-        )
-    return value
-
-
 NamespaceName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
 """DNS-1123 label."""
 ContainerName: TypeAlias = NamespaceName
 MetricName: TypeAlias = Annotated[str, AfterValidator(_check_segment)]
 ReferredName: TypeAlias = Annotated[str, AfterValidator(_check_segment)]
 """Of an object that a metric is about, or of its kind."""
-ResourceName: TypeAlias = Annotated[str, AfterValidator(_check_qualified)]
-LabelKey: TypeAlias = Annotated[str, AfterValidator(_check_qualified)]
-LabelValue: TypeAlias = Annotated[str, AfterValidator(_check_label_value)]
+ResourceName: TypeAlias = LabelKey
+"""Both are what Kubernetes calls a qualified name."""

@@ -157,7 +157,7 @@ def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
     unused = settings.prometheus.keys() - tally.answered.keys() - tally.failed.keys()
     sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in sorted(unused)}
     call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
-    ask([alone(Question(name, "vector(1)")) for name in sources], sources, call, clock, tally)
+    ask([alone(Question(name, "vector(1)")) for name in sources], sources, call, clock, tally, lambda _: None)
     for source in sources.values():
         source.close()
 

@@ -14,8 +14,6 @@ from pydantic.alias_generators import to_camel
 
 from autoscaler.cli.kubernetes import (
     ContainerName,
-    LabelKey,
-    LabelValue,
     MetricName,
     NamespaceName,
     ObjectName,
@@ -24,6 +22,7 @@ from autoscaler.cli.kubernetes import (
 )
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.fields import LabelKey, LabelValue
 from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
@@ -139,6 +138,7 @@ class _Metadata(BaseModel):
 
     name: ObjectName
     namespace: NamespaceName = "default"
+    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
     annotations: Any = None
 
 
@@ -178,6 +178,7 @@ class Hpa:
     metrics: Sequence[tuple[HpaMetric, Mapping[str, Any]]]
     """Each with its target as it is written."""
     behavior: Mapping[str, Any] | None
+    labels: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -275,6 +276,7 @@ def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifes
             maximum=read_spec.max_replicas,
             metrics=metrics,
             behavior=spec.get("behavior") or None,
+            labels=metadata.labels,
         )
     )
 

@@ -8,7 +8,8 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from autoscaler.errors import QuantityError
+from autoscaler.errors import QuantityError, SelectorError
+from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
@@ -30,11 +31,31 @@ ConfigFile: TypeAlias = Annotated[
     ),
 ]
 Name: TypeAlias = Annotated[str, typer.Argument(help="The autoscaler.")]
+OneName: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="The autoscaler.")]
+"""Where several may be chosen instead."""
+SelectorText: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "-l",
+        "--selector",
+        metavar="SELECTOR",
+        help="Those whose labels fit: team=shop, env!=test, tier in (web,api), team, !old; joined by commas.",
+    ),
+]
+Every: TypeAlias = Annotated[bool, typer.Option("--all", help="All autoscalers that are configured.")]
 
 TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
 Since: TypeAlias = Annotated[
     str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
 ]
+
+
+def selector(text: str | None) -> Selector | None:
+    """What `-l` says. Raises typer.BadParameter."""
+    try:
+        return None if text is None else Selector.parse(text)
+    except SelectorError as error:
+        raise typer.BadParameter(str(error), param_hint="--selector") from None
 
 
 def moment(text: str, option: str) -> datetime:

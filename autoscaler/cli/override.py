@@ -6,7 +6,7 @@ import typer
 
 from autoscaler.cli.options import DEFAULT_SERVER, HttpConfigFile, Name, ServerUrl
 from autoscaler.cli.source import Where
-from autoscaler.cli.steering import For, Reason, change, seconds
+from autoscaler.cli.steering import Chosen, For, Reason, change, seconds
 
 _INT32 = 2**31 - 1
 
@@ -31,4 +31,4 @@ def override(
     body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason}
     if (given := seconds(span)) is not None:
         body["for"] = given
-    change(Where(server, http_config_file, None), name, "override", body)
+    change(Where(server, http_config_file, None), Chosen(name, None), "override", body)

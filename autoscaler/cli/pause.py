@@ -4,15 +4,17 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, HttpConfigFile, Name, ServerUrl
+from autoscaler.cli.options import DEFAULT_SERVER, Every, HttpConfigFile, OneName, SelectorText, ServerUrl
 from autoscaler.cli.source import Where
-from autoscaler.cli.steering import For, Reason, change, seconds
+from autoscaler.cli.steering import Chosen, For, Reason, change, seconds
 from autoscaler.model import Direction
 
 
 def pause(
-    name: Name,
+    name: OneName = None,
     *,
+    every: Every = False,
+    labels: SelectorText = None,
     direction: Annotated[Direction, typer.Option("--direction", help="The direction in which no size is written.")] = (
         Direction.BOTH
     ),
@@ -23,9 +25,10 @@ def pause(
 ) -> None:
     """Stop writing sizes, in one direction or both. Decisions are still made and shown.
 
-    The pause is kept in the state, survives restarts, and replaces an earlier one.
+    The pause is kept in the state, survives restarts, and replaces an earlier one. With --all or -l it is one request:
+    all of them are paused, or none. What is configured later is not.
     """
     body = {"direction": direction.value, "reason": reason}
     if (given := seconds(span)) is not None:
         body["for"] = given
-    change(Where(server, http_config_file, None), name, "pause", body)
+    change(Where(server, http_config_file, None), Chosen.of(name, every, labels), "pause", body)

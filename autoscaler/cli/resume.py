@@ -4,21 +4,26 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, HttpConfigFile, Name, ServerUrl
+from autoscaler.cli.options import DEFAULT_SERVER, Every, HttpConfigFile, OneName, SelectorText, ServerUrl
 from autoscaler.cli.source import Where
-from autoscaler.cli.steering import Reason, change
+from autoscaler.cli.steering import Chosen, Reason, change
 
 
 def resume(
-    name: Name,
+    name: OneName = None,
     *,
+    every: Every = False,
+    labels: SelectorText = None,
     pause: Annotated[bool, typer.Option("--pause", help="End only the pause.")] = False,
     override: Annotated[bool, typer.Option("--override", help="End only the override.")] = False,
     reason: Reason = "",
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
 ) -> None:
-    """End the pause and the override, or only one of them. If none is in force, nothing happens."""
+    """End the pause and the override, or only one of them. If none is in force, nothing happens.
+
+    With --all or -l it is one request: it is done for all of them, or for none.
+    """
     both = pause == override
     body = {"pause": both or pause, "override": both or override, "reason": reason}
-    change(Where(server, http_config_file, None), name, "resume", body)
+    change(Where(server, http_config_file, None), Chosen.of(name, every, labels), "resume", body)

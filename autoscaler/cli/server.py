@@ -91,6 +91,7 @@ class Server:
                 "version here"
             ) from None
         finally:
+            gc.freeze()  # nor will it be later on, while what is shown is made of it
             gc.enable()
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Mapping[str, Any]:

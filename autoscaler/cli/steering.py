@@ -4,17 +4,20 @@ import os
 import pwd
 import socket
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
+from autoscaler.cli.options import selector
 from autoscaler.cli.output import exit_on_error, show
-from autoscaler.cli.server import NotFound, ServerDown
+from autoscaler.cli.server import NotFound, Server, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.layout import age
-from autoscaler.documents.summary import AutoscalerList, SteeringDocument
+from autoscaler.documents.summary import AutoscalerList, PauseDocument, SteeredList, SteeringDocument
 from autoscaler.errors import QuantityError, ServerError
+from autoscaler.labels import Selector
 from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
 from autoscaler.text import clean
@@ -35,20 +38,57 @@ _PAUSED: Final = {
 }
 
 
-def change(where: Where, name: str, verb: str, body: Mapping[str, Any]) -> None:
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Whom a command is about: one by name, or several."""
+
+    name: str | None
+    selector: Selector | None
+    """Only without a name; None: all of them."""
+
+    @classmethod
+    def of(cls, name: str | None, every: bool, labels: str | None) -> "Chosen":
+        """Exactly one is to be given. Raises typer.BadParameter."""
+        chosen = selector(labels)
+        if (name is not None) + every + (chosen is not None) != 1:
+            raise typer.BadParameter("give one of the three", param_hint="NAME, --all, --selector")
+        if chosen is not None and not chosen.requirements:
+            raise typer.BadParameter("it fits every autoscaler; say so with --all", param_hint="--selector")
+        return cls(name, chosen)
+
+
+def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> None:
     """Ask for it, and print what is in force then. Exits 1 when it is refused or no daemon answers."""
+    body = {"by": _who(), **body}
     with exit_on_error():
         server = where.connect()
         try:
-            steering = server.post(SteeringDocument, "autoscalers", name, verb, body={"by": _who(), **body})
+            lines = (
+                _change_several(server, chosen.selector, verb, body)
+                if chosen.name is None
+                else _change_one(server, chosen.name, verb, body)
+            )
         except ServerDown as down:
             raise ServerError(f"{down}, and only it can {verb}; start it, or check --server") from None
-        except NotFound:
-            page = server.get(AutoscalerList, "autoscalers", limit=10_000)
-            raise unknown(name, [each.name for each in page.autoscalers]) from None
         finally:
             server.close()
-    show([_in_force(name, steering)])
+    show(lines)
+
+
+def _change_one(server: Server, name: str, verb: str, body: Mapping[str, Any]) -> list[str]:
+    try:
+        return [_in_force(name, server.post(SteeringDocument, "autoscalers", name, verb, body=body))]
+    except NotFound:
+        page = server.get(AutoscalerList, "autoscalers", limit=10_000)
+        raise unknown(name, [each.name for each in page.autoscalers]) from None
+
+
+def _change_several(server: Server, selector: Selector | None, verb: str, body: Mapping[str, Any]) -> list[str]:
+    which = {"all": True} if selector is None else {"labelSelector": selector.text}
+    done = server.post(SteeredList, verb, body={**body, **which})
+    noun = "autoscaler" if done.total == 1 else "autoscalers"
+    what = "taken back" if done.pause is None else _paused(done.pause, datetime.now(UTC))
+    return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{done.total} {noun}: {what}"]
 
 
 def seconds(text: str | None) -> str | None:
@@ -79,12 +119,16 @@ def _in_force(name: str, steering: SteeringDocument) -> str:
     now, parts = datetime.now(UTC), []
     pause, override = steering.pause, steering.override
     if pause is not None:
-        parts.append(f"{_PAUSED[pause.direction]} paused {_until(pause.until, now)}")
+        parts.append(_paused(pause, now))
     if override is not None:
         words = (("min", override.minimum), ("max", override.maximum))
         bounds = ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
         parts.append(f"{bounds} in force {_until(override.until, now)}")
     return f"{clean(name)}: " + ("; ".join(parts) or "as configured")
+
+
+def _paused(pause: PauseDocument, now: datetime) -> str:
+    return f"{_PAUSED[pause.direction]} paused {_until(pause.until, now)}"
 
 
 def _until(until: datetime | None, now: datetime) -> str:

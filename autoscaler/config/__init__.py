@@ -1,5 +1,6 @@
 """The configuration: one YAML file to typed, defaulted, cross-checked settings."""
 
+from autoscaler.config.apart import load_apart
 from autoscaler.config.loader import load
 from autoscaler.config.settings import (
     AdapterSection,
@@ -24,4 +25,5 @@ __all__ = [
     "Tls",
     "WebSettings",
     "load",
+    "load_apart",
 ]

@@ -3,15 +3,30 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final
 
-from pydantic import ValidationError
+from pydantic import Field, Strict, ValidationError
 
-from autoscaler.config.fields import suggest
+from autoscaler.config.document import Loc
+from autoscaler.config.fields import Section, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
-from autoscaler.target import AdapterType, installed, load
+from autoscaler.target import AdapterType, installed, load, one_lane
+
+MOST_LANES: Final = 64
+"""Of one connection: each has a thread and an adapter of its own."""
+
+
+class Lanes(Section):
+    """What a connection's section has beside its adapter's own keys."""
+
+    lanes: Annotated[int, Strict(), Field(ge=1, le=MOST_LANES)] = 1
+    """How many groups its targets are divided into; a call that hangs holds up its own group alone."""
+
+
+_OWN_KEYS: Final = frozenset({"type", "lanes"})
+"""Of a section, that its adapter does not see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +48,8 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         if kind is None:
             continue
         loc = ("adapters", name)
-        given = {key: value for key, value in section.items() if key != "type"}
+        lanes = _lanes_of(loc, section, kind, problems)
+        given = {key: value for key, value in section.items() if key not in _OWN_KEYS}
         try:
             settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
         except ValidationError as error:
@@ -41,8 +57,19 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(section["type"], settings)
+            sections[name] = AdapterSection(section["type"], settings, lanes)
     return Connections(kinds, sections)
+
+
+def _lanes_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> int:
+    if "lanes" in section and one_lane(kind):
+        problems.add((*loc, "lanes"), f"a connection of type {section['type']!r} has one lane; remove it", of_key=True)
+    else:
+        try:
+            return Lanes.model_validate({key: section[key] for key in ("lanes",) if key in section}).lanes
+        except ValidationError as error:
+            problems.add_validation(error, Lanes, loc)
+    return 1
 
 
 def _type_of(name: str, section: Any, problems: Problems) -> AdapterType | None:

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from autoscaler.config import promql
+from autoscaler.labels import check_key, check_value
 from autoscaler.quantity import Milli, format_size, parse_exact, parse_quantity, parse_size
 from autoscaler.target import AdapterSettings, AdapterType, Duration
 
@@ -144,6 +145,10 @@ DnsName: TypeAlias = Annotated[str, AfterValidator(_check_dns_name)]
 """Kubernetes' DNS subdomain: also fine as a part of a path or URL."""
 Word: TypeAlias = Annotated[str, AfterValidator(_check_word)]
 LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
+"""Of a sample, as Prometheus takes it."""
+LabelKey: TypeAlias = Annotated[str, AfterValidator(check_key)]
+"""Of an autoscaler, as Kubernetes takes it; and so are its values."""
+LabelValue: TypeAlias = Annotated[str, AfterValidator(check_value)]
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Flag: TypeAlias = Annotated[bool, Strict()]
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=1, le=INT32)]

@@ -25,12 +25,17 @@ from autoscaler.target import ExistingFile
 
 def load(path: Path) -> Settings:
     """The settings in `path`. Raises ConfigError with every problem at once."""
+    return load_text(path, read(path))
+
+
+def load_text(path: Path, text: str) -> Settings:
+    """The settings in `text`, as `path` holds it. Raises ConfigError with every problem at once."""
     with _collector_paused():
-        return _load(path)
+        return _load(path, text)
 
 
-def _load(path: Path) -> Settings:
-    document = YamlDocument(read(path), str(path))
+def _load(path: Path, text: str) -> Settings:
+    document = YamlDocument(text, str(path))
     if not isinstance(document.value, dict):
         found = "the file is empty" if document.value is None else "the file is not a mapping"
         message = f"{found}; write at least the key autoscalers"

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from autoscaler.config.connections import Lanes
 from autoscaler.config.sections import File
 from autoscaler.quantity import format_duration
-from autoscaler.target import installed, load
+from autoscaler.target import installed, load, one_lane
 
 DISTRIBUTION: Final = "prometheus-autoscaler"
 
@@ -39,11 +40,11 @@ def schema(types: Iterable[str]) -> dict[str, Any]:
 def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     """One type's section. What it refers to moves into `definitions` under names of the type's own."""
     prefix = f"{type_name}."
-    section = load(type_name).Settings.model_json_schema(
-        ref_template=f"#/$defs/{prefix}{{model}}", schema_generator=_Generator
-    )
+    kind = load(type_name)
+    section = kind.Settings.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}", schema_generator=_Generator)
     definitions |= {prefix + name: each for name, each in section.pop("$defs", {}).items()}
-    properties = {"type": {"const": type_name}} | section.get("properties", {})
+    lanes = {} if one_lane(kind) else Lanes.model_json_schema(schema_generator=_Generator)["properties"]
+    properties = {"type": {"const": type_name}} | lanes | section.get("properties", {})
     return section | {"properties": properties, "required": ["type", *section.get("required", [])]}
 
 

@@ -18,6 +18,8 @@ from autoscaler.config.fields import (
     CountOrZero,
     DnsName,
     Flag,
+    LabelKey,
+    LabelValue,
     PositiveDuration,
     Ratio,
     Section,
@@ -324,6 +326,8 @@ class Autoscaler(Section):
 
     name: DnsName
     """Unique in the file."""
+    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    """To select autoscalers by, as in `autoscaler get -l team=shop`; in Kubernetes' syntax."""
     scale_target_ref: ScaleTargetRef
     min_replicas: CountOrZero = 1
     """0 only with an Object or External metric."""
@@ -359,6 +363,7 @@ class Autoscaler(Section):
             sync_period=self.sync_period or controller.sync_period,
             dry_run=self.dry_run or controller.dry_run,
             victims=victims.spec(shared) if victims else None,
+            labels=tuple(sorted(self.labels.items())),
         )
 
 

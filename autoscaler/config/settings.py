@@ -66,6 +66,8 @@ class AdapterSection:
 
     type: str
     settings: BaseModel
+    lanes: int = 1
+    """Into how many lanes its targets are divided."""
 
 
 @dataclass(frozen=True, slots=True)

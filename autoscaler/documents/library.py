@@ -11,6 +11,7 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument, history_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
+from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import Archive
 
@@ -22,6 +23,10 @@ MOST_POINTS: Final = 2_000
 
 class UnknownAutoscaler(AutoscalerError):
     """Neither configured nor remembered: ask for another name."""
+
+
+class LabelsUnknown(AutoscalerError):
+    """There is no configuration to take labels from: name it, or do not select by them."""
 
 
 class NoDecision(AutoscalerError):
@@ -40,11 +45,20 @@ class Library:
         """Every autoscaler that is configured or remembered, by name."""
         return self.page(now, 0, None).autoscalers
 
-    def page(self, now: datetime, offset: int, limit: int | None, containing: str = "") -> AutoscalerList:
-        """A part of that list: of the names that contain a text. Costs as much as it is long."""
-        archive = self._archive
+    def page(
+        self, now: datetime, offset: int, limit: int | None, containing: str = "", selector: Selector | None = None
+    ) -> AutoscalerList:
+        """A part of that list: of the names that contain a text, and whose labels fit. Costs as much as it is long.
+
+        Raises LabelsUnknown.
+        """
+        if selector is not None and self._scalers is None:
+            raise LabelsUnknown("labels are in the configuration alone, and it is not known; name it (--config.file)")
+        archive, known = self._archive, self._scalers or {}
         latest = archive.latest()
-        names = sorted(name for name in (self._scalers or {}).keys() | latest.keys() if containing in name)
+        names = sorted(name for name in known.keys() | latest.keys() if containing in name)
+        if selector is not None:
+            names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
         shown = names[offset:] if limit is None else names[offset : offset + limit]
         found = summaries(shown, self._scalers, latest, archive.steering(), now, archive.first_seen())
         return AutoscalerList(autoscalers=tuple(found), total=len(names))

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field
+
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.documents.headline import failed, headline
@@ -88,6 +90,8 @@ class Summary(Document):
     name: str
     reference: str
     """`adapter/name`."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """The configuration's; of one that left it, none."""
     state: AutoscalerState
     reason: str | None
     """Of the condition that says most."""
@@ -111,6 +115,17 @@ class Summary(Document):
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
+
+
+class SteeredList(Document):
+    """Several autoscalers of which one request has asked the same."""
+
+    autoscalers: tuple[str, ...]
+    """Their names: those that were paused; or those of which a pause or an override was taken back."""
+    total: int
+    """How many these are."""
+    pause: PauseDocument | None
+    """What is in force for each of them now; null after a resume."""
 
 
 class AutoscalerList(Document):
@@ -159,6 +174,7 @@ def _summary(
     return Summary(
         name=name,
         reference=str(target) if target is not None else "",
+        labels={} if scaler is None else dict(scaler.labels),
         state=state(decision, steering),
         reason=None if condition is None else condition.reason,
         message=None if condition is None else condition.message,

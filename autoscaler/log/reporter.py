@@ -9,7 +9,7 @@ from autoscaler.errors import bug
 from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
-from autoscaler.model import Decision
+from autoscaler.model import Decision, LaneName
 from autoscaler.record import Cut, Takeover
 
 _NAMED_IN_STATUS: Final = 3
@@ -26,7 +26,7 @@ class Reporter:
         """Autoscaler's name -> whether its last cycle failed."""
         self._warned: dict[str, tuple[str, ...]] = {}
         """Autoscaler's name -> what its target warned of in the last cycle."""
-        self._hung: tuple[str, ...] = ()
+        self._hung: tuple[LaneName, ...] = ()
         self._cut: frozenset[str] = frozenset()
 
     @property
@@ -63,14 +63,14 @@ class Reporter:
             self._failed.pop(name, None)
             self._warned.pop(name, None)
 
-    def lanes_hung(self, hung: tuple[str, ...]) -> None:
-        """Log which connections' cycles have begun to hang, and which have come back."""
+    def lanes_hung(self, hung: tuple[LaneName, ...]) -> None:
+        """Log which lanes' cycles have begun to hang, and which have come back."""
         for name in hung:
             if name not in self._hung:
-                self._logger.error("lane_hung", adapter=name, error="its cycle is past its deadline; others go on")
+                self._logger.error("lane_hung", **name.labels(), error="its cycle is past its deadline; others go on")
         for name in self._hung:
             if name not in hung:
-                self._logger.info("lane_recovered", adapter=name)
+                self._logger.info("lane_recovered", **name.labels())
         self._hung = hung
 
     def state_taken_over(self, taken: Takeover) -> None:
@@ -106,4 +106,4 @@ class Reporter:
         if failed_now:
             more = f" and {len(failed_now) - _NAMED_IN_STATUS} more" if len(failed_now) > _NAMED_IN_STATUS else ""
             text += f"; failing: {', '.join(failed_now[:_NAMED_IN_STATUS])}{more}"
-        return text + (f"; hanging: {', '.join(self._hung)}" if self._hung else "")
+        return text + (f"; hanging: {', '.join(map(str, self._hung))}" if self._hung else "")

@@ -1,5 +1,6 @@
 """A few series for each autoscaler, made from its latest decision when `/metrics` is read."""
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,7 @@ class Latest(Collector):
         configured = _gauge("autoscalers", "Autoscalers that are configured.")
         configured.add_metric((), len(known))
         info = _gauge("info", "What an autoscaler scales.", "autoscaler", "adapter", "target", "dry_run")
+        labels = _gauge("labels", "An autoscaler's labels. No series without any.")
         period = _gauge("sync_period_seconds", "How often it is reconciled.", "autoscaler")
         succeeded = _gauge(
             "last_success_timestamp_seconds",
@@ -84,11 +86,13 @@ class Latest(Collector):
         for scaler, _, success, counts in known:
             name = scaler.name
             info.add_metric((name, scaler.target.adapter, scaler.target.name, str(scaler.dry_run).lower()), 1)
+            if scaler.labels:
+                labels.add_sample(labels.name, {"autoscaler": name, **_label_names(scaler.labels)}, 1)
             period.add_metric((name,), scaler.sync_period.total_seconds())
             succeeded.add_metric((name,), success)
             for action, count in zip(_MOVES, counts, strict=True):
                 rescales.add_metric((name, action), count)
-        yield from (configured, info, period, succeeded, rescales)
+        yield from (configured, info, labels, period, succeeded, rescales)
         latest = _LatestFamilies()
         each(decisions, latest.add, {})  # what cannot be shown of one leaves the others' series
         yield from latest.families
@@ -160,6 +164,22 @@ def _labels(made: Decision) -> Sequence[tuple[str, ...]]:
         if labels in found:
             labels = (made.name, f"{metric.name}#{position}", metric.type, metric.target.type)
         found.append(labels)
+    return found
+
+
+def _label_names(labels: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """Labels as Prometheus may have them, as its service discovery and kube-state-metrics write Kubernetes' ones.
+
+    Two keys that come to one name (`a.b` and `a_b`) get their position added, as kube-state-metrics does.
+    """
+    found = dict[str, str]()
+    for key, value in labels:
+        name = f"label_{re.sub('[^A-Za-z0-9_]', '_', key)}"
+        position = 1
+        unique = name
+        while unique in found:
+            unique, position = f"{name}_conflict{position}", position + 1
+        found[unique] = value
     return found
 
 

@@ -22,7 +22,7 @@ from autoscaler.metrics.words import (
     outcome_of,
     towards,
 )
-from autoscaler.model import Autoscaler, Decision, MetricType
+from autoscaler.model import Autoscaler, Decision, LaneName, MetricType
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
@@ -32,8 +32,8 @@ class Cycle(Protocol):
     """What one cycle came to, as `schedule.Batch` has it."""
 
     @property
-    def lane(self) -> str:
-        """The adapter connection's name."""
+    def lane(self) -> LaneName:
+        """Whose cycle it was."""
 
     @property
     def decisions(self) -> Sequence[Decision]:
@@ -70,6 +70,8 @@ class Metrics:
         self._clock = clock
         self._latest = Latest()
         self._adapters: frozenset[str] = frozenset()
+        self._last_ticks: dict[str, dict[LaneName, float]] = {}
+        """Adapter -> when a cycle of each lane last ended, since the configuration was taken up."""
         self._sources: frozenset[str] = frozenset()
 
         def counter(name: str, text: str, *labels: str) -> Counter:
@@ -101,7 +103,9 @@ class Metrics:
         self._tick_seconds = histogram("tick_duration_seconds", "How long a cycle took.", "adapter")
         self._tick_late = histogram("tick_lateness_seconds", "How long after it was due a cycle began.", "adapter")
         self._last_tick = gauge(
-            "last_tick_timestamp_seconds", "When a cycle last ended; 0 before the first since the start.", "adapter"
+            "last_tick_timestamp_seconds",
+            "When a cycle last ended, of the lane whose is oldest; 0 before the first since the start.",
+            "adapter",
         )
         self._query_seconds = histogram(
             "query_duration_seconds", "How long a query took, or failed after.", "prometheus"
@@ -133,6 +137,7 @@ class Metrics:
         for name in self._sources.difference(sources):
             _forget("prometheus", name, self._query_seconds, self._query_failures)
         self._adapters, self._sources = frozenset(adapters), frozenset(sources)
+        self._last_ticks = {}  # a lane that has no autoscalers any more ends no cycle
         for name in adapters:  # start at 0: rate() does not see a first failure that creates its series
             self._last_tick.labels(name)
             for operation, word in product(("observe", "scale"), FAILURES):
@@ -150,10 +155,11 @@ class Metrics:
 
     def cycle_ended(self, cycle: Cycle) -> None:
         """A lane's cycle ended, whatever came of it."""
-        if cycle.lane in self._adapters:
-            self._tick_seconds.labels(cycle.lane).observe(cycle.seconds)
-            self._tick_late.labels(cycle.lane).observe(cycle.late_seconds)
-            self._last_tick.labels(cycle.lane).set(self._clock.now().timestamp())
+        adapter = cycle.lane.adapter
+        if adapter in self._adapters:
+            self._tick_seconds.labels(adapter).observe(cycle.seconds)
+            self._tick_late.labels(adapter).observe(cycle.late_seconds)
+            self._last_tick.labels(adapter).set(self._ticked(cycle.lane))
         odd = dict[str, Exception]()
         counts = each(cycle.decisions, _counts, odd)
         results = Tally(one.result for one in counts)
@@ -168,6 +174,12 @@ class Metrics:
         for word, count in Tally(one.outcome for one in counts if one.outcome is not None).items():
             self._writes.labels(word).inc(count)
         self._latest.decided(without(cycle.decisions, odd))
+
+    def _ticked(self, lane: LaneName) -> float:
+        """Since when each lane of its adapter has ended a cycle: one that hangs must not hide behind the others."""
+        last = self._last_ticks.setdefault(lane.adapter, {})
+        last[lane] = self._clock.now().timestamp()
+        return min([at for name, at in last.copy().items() if name.of == lane.of])
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
         """A query to this source ended (`observe.QueryMeter`)."""

@@ -26,7 +26,9 @@ def exposition(registry: CollectorRegistry) -> bytes:
 
 
 def _line(sample: Sample) -> str:
-    labels = ",".join([f'{name}="{_escaped(value)}"' for name, value in sample.labels.items()])
+    labels = ",".join([f'{name}="{value}"' for name, value in sample.labels.items()])
+    if "\\" in labels or "\n" in labels or labels.count('"') != 2 * len(sample.labels):  # rare, and escaping is slow
+        labels = ",".join([f'{name}="{_escaped(value)}"' for name, value in sample.labels.items()])
     return (
         f"{sample.name}{{{labels}}} {float(sample.value)!r}\n" if labels else f"{sample.name} {float(sample.value)!r}\n"
     )

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError
+from autoscaler.model import LaneName
 from autoscaler.record import StateSize
 
 _STATE_SECONDS: Final = 60.0
@@ -19,20 +20,20 @@ class LaneCounts(Protocol):
     """What is shown of `schedule.Lanes`."""
 
     def missed(self) -> Mapping[str, int]:
-        """Adapter -> ticks that found the cycle before still running."""
+        """Adapter -> ticks of its lanes that found the cycle before still running."""
 
-    def hung(self) -> Collection[str]:
-        """Adapters whose cycle is past its deadline."""
+    def hung(self) -> Collection[LaneName]:
+        """The lanes whose cycle is past its deadline."""
 
     def superseded(self) -> Mapping[str, int]:
-        """Adapter -> how often its lane hung and another took its place."""
+        """Adapter -> how often one of its lanes hung and another took its place."""
 
     def clock_steps(self) -> int:
         """How often the wall clock was set."""
 
 
 def watch_lanes(registry: CollectorRegistry, lanes: LaneCounts) -> None:
-    """Show each lane's missed ticks, and whether it hangs."""
+    """Show each adapter's missed ticks, and whether a lane of it hangs: a series for each lane would be many."""
     registry.register(_LaneCollector(lanes))
 
 
@@ -60,11 +61,11 @@ class _LaneCollector(_Undescribed):
             "autoscaler_lane_hung", "Whether a cycle is running past its deadline.", labels=("adapter",)
         )
         superseded = CounterMetricFamily(
-            "autoscaler_lanes_superseded", "LaneCounts that hung and were given a successor.", labels=("adapter",)
+            "autoscaler_lanes_superseded", "Lanes that hung and were given a successor.", labels=("adapter",)
         )
         for name, count in self._lanes.superseded().items():
             superseded.add_metric((name,), count)
-        hanging = self._lanes.hung()
+        hanging = {lane.adapter for lane in self._lanes.hung()}
         for name, count in self._lanes.missed().items():
             missed.add_metric((name,), count)
             hung.add_metric((name,), name in hanging)

@@ -3,6 +3,7 @@
 from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
+from autoscaler.model.lane import LaneName
 from autoscaler.model.metric import MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import Reason
@@ -70,6 +71,7 @@ __all__ = [
     "Instance",
     "InstanceReading",
     "Intent",
+    "LaneName",
     "Limits",
     "MetricOutcome",
     "MetricSpec",

@@ -189,3 +189,5 @@ class Autoscaler:
     sync_period: timedelta = timedelta(seconds=15)
     dry_run: bool = False
     victims: VictimRule | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    """(key, value), sorted; only to select by."""

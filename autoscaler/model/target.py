@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from autoscaler.moment import Moment
 from autoscaler.quantity import Milli
@@ -38,6 +38,21 @@ class Phase(StrEnum):
     """Ended without success and not counted any more."""
 
 
+class _NoRequests(dict[str, Any]):
+    """An empty mapping that nobody can fill, because every instance has the same one."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("an instance's default requests cannot be changed; give it a mapping of its own")
+
+    __setitem__ = __ior__ = setdefault = update = _refuse
+
+
+NO_REQUESTS: Final = _NoRequests()
+"""Two empty mappings of its own would take a third of what an instance takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One worker, task, allocation or machine: what a pod is to Kubernetes."""
@@ -55,9 +70,9 @@ class Instance:
     """On its way out: its samples are ignored, as a terminating pod's are, and `status_replicas` leaves it out."""
     identities: frozenset[str] = frozenset()
     """Everything a sample's label may call it: id, addresses with and without port, names."""
-    requests: Mapping[str, Milli] = field(default_factory=dict)
+    requests: Mapping[str, Milli] = field(default_factory=lambda: NO_REQUESTS)
     """Its own reservation per resource: `memory` in bytes, `cpu` in cores (Nomad's: MHz), in thousandths."""
-    container_requests: Mapping[str, Mapping[str, Milli]] = field(default_factory=dict)
+    container_requests: Mapping[str, Mapping[str, Milli]] = field(default_factory=lambda: NO_REQUESTS)
     """The same for each container or task in it: container -> resource -> thousandths."""
     weight: int = 1
     """Units of size that it counts for (weighted AWS groups); at least 1."""

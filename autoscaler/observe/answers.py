@@ -21,7 +21,7 @@ class Answers:
 
     def __init__(self, results: Results) -> None:
         self._results: Final = results
-        self._by_labels: dict[tuple[Question, tuple[str, ...]], Mapping[_Values, Sequence[Point]]] = {}
+        self._by_labels: dict[Question, dict[tuple[str, ...], Mapping[_Values, Sequence[Point]]]] = {}
         self._times: dict[Question, Mapping[Series, float | None]] = {}
 
     def result(self, asked: Question) -> QueryResult:
@@ -38,9 +38,10 @@ class Answers:
         if not query.match:
             return result.points
         names = tuple([name for name, _ in query.match])
-        index = self._by_labels.get((asked, names))
+        indexes = self._by_labels.setdefault(asked, {})
+        index = indexes.get(names)
         if index is None:
-            index = self._by_labels[asked, names] = _by_labels(result.points, names)
+            index = indexes[names] = _by_labels(result.points, names)
         return index.get(tuple([value for _, value in query.match]), ())
 
     def times(self, query: Query) -> Mapping[Series, float | None]:
@@ -51,6 +52,11 @@ class Answers:
         if found is None:
             found = self._times[asked] = {series(point): point.value for point in result.points}
         return found
+
+    def forget(self, asked: Question) -> None:
+        """Let go of what was made of an answer that nobody needs any more."""
+        self._by_labels.pop(asked, None)
+        self._times.pop(asked, None)
 
 
 def series(point: Point) -> Series:

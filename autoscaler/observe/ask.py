@@ -1,8 +1,9 @@
 """Asks all queries of a cycle, a few at a time for each Prometheus, and is back at the deadline."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import Empty, Full, Queue, SimpleQueue
 from typing import NamedTuple, Protocol, TypeAlias
 
 from autoscaler.clock import Clock
@@ -32,10 +33,8 @@ class NoMeter:
 
 
 class Asked(NamedTuple):
-    """What a cycle's queries came to."""
+    """What is to be learned of a cycle's queries."""
 
-    results: Results
-    """Of every question that one of them answers."""
     searches: Sequence[Bisection]
     """In merged queries that were refused, each at its end."""
     failed: Sequence[tuple[PlannedQuery, Outcome]]
@@ -58,30 +57,34 @@ class _Sent(NamedTuple):
     seconds: float
 
 
+Settle: TypeAlias = Callable[[Results], object]
+"""Told of each question's answer once, as soon as it is known."""
 _Line: TypeAlias = SimpleQueue[_Job | None]
 """What one Prometheus is still to be asked; None: there is no more."""
 
 
 def ask(
-    queries: Sequence[PlannedQuery], sources: Mapping[str, Prometheus], call: Call, clock: Clock, meter: QueryMeter
+    queries: Sequence[PlannedQuery],
+    sources: Mapping[str, Prometheus],
+    call: Call,
+    clock: Clock,
+    meter: QueryMeter,
+    settle: Settle,
 ) -> Asked:
-    """The answer to every question, or why there is none. Returns by the deadline whatever a server does.
+    """Every question is settled, on this thread: its answer, or why there is none. Returns by the deadline.
 
     A merged query that is refused is searched for who is to blame; the others are answered in this cycle, if time and
     budget allow.
     """
     began = clock.monotonic()
-    cycle = _Cycle(meter)
-    arrived: SimpleQueue[_Sent] = SimpleQueue()
+    cycle = _Cycle(meter, settle)
     lines: dict[str, _Line] = {query.prometheus: SimpleQueue() for query in queries}
-    workers = dict.fromkeys(lines, 0)
     for query in queries:
         lines[query.prometheus].put(_Job(query))
-        workers[query.prometheus] += 1
-    for name, line in lines.items():
-        workers[name] = min(workers[name], sources[name].concurrency)
-        for _ in range(workers[name]):
-            spawn(f"prometheus-{name}", partial(_work, sources[name], line, arrived, call, clock))
+    workers = [name for name, line in lines.items() for _ in range(min(line.qsize(), sources[name].concurrency))]
+    arrived: Queue[_Sent] = Queue(len(workers))  # no more, for one answer may be a large part of the memory
+    for name in workers:
+        spawn(f"prometheus-{name}", partial(_work, sources[name], lines[name], arrived, call, clock))
     waiting = {id(query): query for query in queries}
     try:
         while waiting or cycle.searching:
@@ -92,19 +95,19 @@ def ask(
     except Empty:
         cycle.end(waiting.values(), clock.monotonic() - began)
     finally:
-        for name, line in lines.items():
-            for _ in range(workers[name]):
-                line.put(None)
+        for name in workers:
+            lines[name].put(None)
     return cycle.asked()
 
 
-def _work(source: Prometheus, line: _Line, arrived: SimpleQueue[_Sent], call: Call, clock: Clock) -> None:
+def _work(source: Prometheus, line: _Line, arrived: "Queue[_Sent]", call: Call, clock: Clock) -> None:
     """Ask one after the other. What a library's error keeps of this frame is none of the cycle's answers."""
-    while (job := line.get()) is not None:
-        if clock.monotonic() >= call.deadline:
-            return  # nobody waits any more, and what is left in the line is nobody's
-        asked = clock.monotonic()
-        arrived.put(_Sent(job, _answer(source, job.query, call), clock.monotonic() - asked))
+    with suppress(Full):  # at the deadline: nobody waits any more
+        while (job := line.get()) is not None and clock.monotonic() < call.deadline:
+            asked = clock.monotonic()
+            sent = _Sent(job, _answer(source, job.query, call), clock.monotonic() - asked)
+            arrived.put(sent, timeout=max(call.deadline - clock.monotonic(), 0))
+            del sent  # it may be large, and the next one takes its time
 
 
 def _answer(source: Prometheus, query: PlannedQuery, call: Call) -> QueryResult | MetricError:
@@ -119,45 +122,48 @@ def _answer(source: Prometheus, query: PlannedQuery, call: Call) -> QueryResult 
 class _Cycle:
     """What has come of a cycle's queries so far. One thread's."""
 
-    def __init__(self, meter: QueryMeter) -> None:
+    def __init__(self, meter: QueryMeter, settle: Settle) -> None:
         self._meter = meter
-        self._results: dict[Question, QueryResult | MetricError] = {}
+        self._settle = settle
         self._searches: list[Bisection] = []
         self._failed: list[tuple[PlannedQuery, Outcome]] = []
         self.searching: dict[int, MetricError] = {}
-        """Searches that go on, and what began each."""
+        """Searches that go on, and what the last one that was refused was refused with."""
 
     def take(self, sent: _Sent) -> _Job | None:
         """What came of one query; the next one of its search."""
-        job, query = sent.job, sent.job.query
-        outcome, error = self._settle(query, sent.answer)
+        job, query, answer = sent.job, sent.job.query, _parts(sent.job.query, sent.answer)
+        error = answer if isinstance(answer, MetricError) else None
+        outcome = Outcome.ANSWERED if error is None else outcome_of(error)
         self._meter.queried(query.prometheus, sent.seconds, error)
-        if job.search is None:
-            return self._begun(query, outcome, error)
-        return self._advanced(job.search, self._searches[job.search].after(outcome), error)
-
-    def _settle(self, query: PlannedQuery, answer: QueryResult | MetricError) -> tuple[Outcome, MetricError | None]:
-        """Give each question its part of an answer, or the error."""
         if not isinstance(answer, MetricError):
-            try:
-                self._results.update(split(query, answer).answers)
-            except MetricError as odd:  # what one member's own query is answered with is not held against it
-                answer = QueryError(f"prometheus {query.prometheus!r}: {odd}", Outcome.REFUSED)
-            except Exception as error:  # noqa: BLE001 - likewise
-                answer = QueryError(f"prometheus {query.prometheus!r}: {bug(error)}", Outcome.REFUSED)
-            else:
-                return Outcome.ANSWERED, None
-        self._results.update(dict.fromkeys(query.questions, answer))
-        return outcome_of(answer), answer
-
-    def _begun(self, query: PlannedQuery, outcome: Outcome, error: MetricError | None) -> _Job | None:
-        """Nothing, or the first query of a search."""
-        if outcome is Outcome.REFUSED and len(query.members) > 1 and error is not None:
+            self._settle(answer)
+        if job.search is not None:
+            if error is not None and outcome is Outcome.REFUSED and len(query.members) == 1:
+                self._fail(query, error)
+            return self._advanced(job.search, self._searches[job.search].after(outcome), error)
+        if error is None:
+            return None
+        if outcome is Outcome.REFUSED and len(query.members) > 1:
             self._searches.append(bisect(query))
             return self._advanced(len(self._searches) - 1, self._searches[-1], error)
+        self._fail(query, error)
         if outcome in (Outcome.REFUSED, Outcome.TOO_LARGE):
             self._failed.append((query, outcome))
         return None
+
+    def end(self, waiting: Iterable[PlannedQuery], seconds: float) -> None:
+        """The deadline has come. `waiting`: what no answer has come to, in so many seconds."""
+        for query in waiting:
+            late = MetricError(f"prometheus {query.prometheus!r} did not answer before the cycle's deadline")
+            self._meter.queried(query.prometheus, seconds, late)
+            self._fail(query, late)
+        for number in list(self.searching):
+            self._advanced(number, self._searches[number].stopped(), None)
+
+    def asked(self) -> Asked:
+        """All of it."""
+        return Asked(self._searches, self._failed)
 
     def _advanced(self, number: int, search: Bisection, error: MetricError | None) -> _Job | None:
         """The search's next query, or its end."""
@@ -167,22 +173,25 @@ class _Cycle:
         if search.next is not None:
             return _Job(search.next, number)
         error = self.searching.pop(number)
-        for lost in search.lost:
-            self._results.update(dict.fromkeys(lost.questions, _merged_with_a_culprit(error)))
+        for query in search.lost:
+            self._fail(query, _merged_with_a_culprit(error))
         return None
 
-    def end(self, waiting: Iterable[PlannedQuery], seconds: float) -> None:
-        """The deadline has come. `waiting`: what no answer has come to, in so many seconds."""
-        for query in waiting:
-            late = MetricError(f"prometheus {query.prometheus!r} did not answer before the cycle's deadline")
-            self._results.update(dict.fromkeys(query.questions, late))
-            self._meter.queried(query.prometheus, seconds, late)
-        for number in list(self.searching):
-            self._advanced(number, self._searches[number].stopped(), None)
+    def _fail(self, query: PlannedQuery, error: MetricError) -> None:
+        self._settle(dict.fromkeys(query.questions, error))
 
-    def asked(self) -> Asked:
-        """All of it."""
-        return Asked(self._results, self._searches, self._failed)
+
+def _parts(query: PlannedQuery, answer: QueryResult | MetricError) -> Mapping[Question, QueryResult] | MetricError:
+    """Each question's part of an answer. What cannot be split is one member's fault, until it is asked alone."""
+    if isinstance(answer, MetricError):
+        return answer
+    try:
+        return split(query, answer).answers
+    except MetricError as error:
+        odd = str(error)
+    except Exception as error:  # noqa: BLE001 - as above
+        odd = bug(error)
+    return QueryError(f"prometheus {query.prometheus!r}: {odd}", Outcome.REFUSED)
 
 
 def _merged_with_a_culprit(error: MetricError) -> MetricError:

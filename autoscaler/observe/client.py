@@ -5,9 +5,8 @@ a POST's parameters into the URL. This one sends by a bounded session and decode
 """
 
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from prometheus_api_client import PrometheusConnect
 from requests import Response
@@ -22,7 +21,7 @@ from autoscaler.observe.failure import QueryError, again
 from autoscaler.observe.freshness import check_fresh
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.result import QueryResult
-from autoscaler.target.http import HttpError, Late, Tls, TooLarge
+from autoscaler.target.http import HttpError, Late, Tls, TooLarge, on_this_machine
 from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
@@ -74,14 +73,10 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
 
 
 def compressed(source: PrometheusSource) -> bool:
-    """Whether answers are to be packed: on this machine that costs Prometheus more than all else, and saves nothing."""
+    """Whether answers are to be packed."""
     if source.compression is not Compression.AUTO:
         return source.compression is Compression.ON
-    host = urlsplit(source.url).hostname or ""
-    try:
-        return not ip_address(host).is_loopback
-    except ValueError:
-        return host != "localhost"
+    return not on_this_machine(source.url)
 
 
 def _metric_error(error: HttpError) -> MetricError:

@@ -1,10 +1,11 @@
 """The first stage of the cycle: one batch of targets and queries, one observation for each autoscaler."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
@@ -23,20 +24,23 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.observe import targets
-from autoscaler.observe.answers import Answers, Results
+from autoscaler.observe.answers import Answers
 from autoscaler.observe.ask import NoMeter, QueryMeter, ask
 from autoscaler.observe.gate import Gates
-from autoscaler.observe.plan import Question, questions
+from autoscaler.observe.gathering import Gathering
+from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.readiness import normalise
 from autoscaler.observe.readings import read
+from autoscaler.observe.shards import Shards
 from autoscaler.observe.targets import Connection, States
 from autoscaler.observe.victims import rank
 
 _SHARE: Final = 2 / 3
 """Of the time that a cycle has, what observing may take: one Prometheus that hangs must leave others time to scale."""
+T = TypeVar("T")
 _NOTHING_KNOWN: Final[Mapping[TargetRef, Sightings]] = MappingProxyType({})
 
 
@@ -78,31 +82,54 @@ class Observer:
         began = self._clock.monotonic()
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
-        answers = Answers(self._results(scalers, call))
-        states, changed = _completed(reading(), known, call.now)
-        return Observed(
-            {scaler.name: self._observation(scaler, states[scaler.target], answers, call) for scaler in scalers},
-            changed,
+        states = cache(lambda: _completed(reading(), known, call.now))
+        observations: dict[str, Observation] = {}
+
+        def complete(scaler: Autoscaler, answers: Answers) -> None:
+            observations[scaler.name] = self._observation(scaler, states()[0][scaler.target], answers, call)
+
+        shards = self._shards(scalers)
+        gathering = Gathering(shards.scalers, complete)
+        plan = self._plan(gathering.questions, shards, call)
+        ordered = gathering.in_order(plan.queries)
+        asked = ask(ordered, self._sources, call, self._clock, self._meter, gathering.settle)
+        gathering.complete()
+        self._or(
+            lambda: None,
+            "queries_not_learned_from",
+            lambda: self._queries.learn(asked, gathering.samples, shards, call.now),
         )
+        return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1])
 
     def close(self) -> None:
         """Let go of the connections to every Prometheus. No batch may be under way."""
         for source in self._sources.values():
             source.close()
 
-    def _results(self, scalers: Sequence[Autoscaler], call: Call) -> Results:
-        """What all questions of these came to."""
-        asked = ask(self._plan(questions(scalers), call).queries, self._sources, call, self._clock, self._meter)
-        self._queries.learn(asked, call.now)
-        return asked.results
+    def _shards(self, scalers: Sequence[Autoscaler]) -> Shards:
+        """What cannot be sharded is asked for as a whole."""
+        return self._or(
+            lambda: Shards(scalers),
+            "queries_not_sharded",
+            lambda: self._queries.prepare(scalers, self._settings),
+        )
 
-    def _plan(self, wanted: Sequence[Question], call: Call) -> Plan:
+    def _plan(self, wanted: Sequence[Question], shards: Shards, call: Call) -> Plan:
+        """What cannot be merged is asked as it is written."""
+        return self._or(
+            lambda: Plan(tuple([alone(question) for question in wanted])),
+            "queries_not_merged",
+            lambda: self._queries.plan(wanted, shards, self._settings, call.now),
+        )
+
+    def _or(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:
+        """What `work` returns. How questions are asked costs nobody the answer: a bug in it is only logged."""
         try:
-            return self._queries.plan(wanted, self._settings, call.now)
-        except Exception as error:  # noqa: BLE001 - what cannot be merged is asked as it is written
+            return work()
+        except Exception as error:  # noqa: BLE001 - as above
             reason = bug(error)
-        self._logger.error("queries_not_merged", error=reason)
-        return Plan(tuple([alone(question, reason) for question in wanted]))
+        self._logger.error(event, error=reason)
+        return otherwise()
 
     def _observation(
         self, scaler: Autoscaler, state: TargetState | TargetError, answers: Answers, call: Call

@@ -1,6 +1,7 @@
 """Which questions a batch of autoscalers asks, each once."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from autoscaler.model import Autoscaler, MetricSpec, Query, TargetType
@@ -28,8 +29,13 @@ def age_question(query: Query) -> Question:
 
 def questions(scalers: Sequence[Autoscaler]) -> Sequence[Question]:
     """Every distinct question, in the order in which the autoscalers first need it."""
+    return tuple(dict.fromkeys([asked for scaler in scalers for asked in questions_of(scaler)]))
+
+
+def questions_of(scaler: Autoscaler) -> Sequence[Question]:
+    """Every distinct question of one autoscaler."""
     found: dict[Question, None] = {}
-    for query in _queries(scalers):
+    for query in queries_of(scaler):
         found[question(query)] = None
         if query.max_age is not None:
             found[age_question(query)] = None
@@ -43,11 +49,23 @@ def request_query(metric: MetricSpec) -> Query | None:
     return None
 
 
-def _queries(scalers: Iterable[Autoscaler]) -> Iterator[Query]:
-    for scaler in scalers:
-        for metric in scaler.metrics:
-            yield metric.query
-            if request := request_query(metric):
-                yield request
-        if scaler.victims and scaler.victims.query:
-            yield scaler.victims.query
+def queries_of(scaler: Autoscaler) -> Iterator[Query]:
+    """All that it asks, in the order in which it is needed."""
+    for metric in scaler.metrics:
+        yield metric.query
+        if request := request_query(metric):
+            yield request
+    if scaler.victims and scaler.victims.query:
+        yield scaler.victims.query
+
+
+def with_queries(scaler: Autoscaler, change: Callable[[Query], Query]) -> Autoscaler:
+    """The same one, with other queries."""
+    metrics = []
+    for metric in scaler.metrics:
+        request = change(metric.request) if isinstance(metric.request, Query) else metric.request
+        metrics.append(replace(metric, query=change(metric.query), request=request))
+    victims = scaler.victims
+    if victims and victims.query:
+        victims = replace(victims, query=change(victims.query))
+    return replace(scaler, metrics=tuple(metrics), victims=victims)

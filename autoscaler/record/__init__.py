@@ -4,6 +4,7 @@ from autoscaler.record.archive import Archive
 from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.ledger import Ledger
+from autoscaler.record.slots import lane_of, slots_of
 from autoscaler.record.state import State
 from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, StateSize, Takeover
 
@@ -19,6 +20,8 @@ __all__ = [
     "State",
     "StateSize",
     "Takeover",
+    "lane_of",
     "make_folder",
+    "slots_of",
     "state_folder",
 ]

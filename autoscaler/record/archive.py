@@ -1,6 +1,6 @@
 """The read side: what was decided, when, and why. For the command line, the page and metrics."""
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Container, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -73,7 +73,7 @@ class Archive:
         found: MutableMapping[Key, Newest] = {} if self._published is None else self._published
         if not self._complete:
             with self._reading() as connection:
-                for newest in _newest_readable(connection):
+                for newest in _newest_readable(connection, frozenset(found)):
                     found.setdefault(key_of(newest.decision.name, newest.decision.target), newest)
             self._complete = self._published is not None
         in_order = sorted(found.values(), key=lambda each: each.recorded)
@@ -198,9 +198,10 @@ class Archive:
             yield connection
 
 
-def _newest_readable(connection: Connection) -> list[Newest]:
-    """The newest decision about each autoscaler and target, without those that cannot be read."""
-    return [found for found in newest_decisions(connection).values() if not isinstance(found, StateError)]
+def _newest_readable(connection: Connection, known: Container[Key]) -> list[Newest]:
+    """The newest decision about each autoscaler and target, without those that are known or cannot be read."""
+    newest = newest_decisions(connection, without=known)
+    return [found for found in newest.values() if not isinstance(found, StateError)]
 
 
 def _cuts(connection: Connection) -> Sequence[Cut]:

@@ -1,6 +1,6 @@
 """What one autoscaler remembers, in memory and in the state: equal after every commit."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
@@ -13,9 +13,9 @@ from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
-from autoscaler.record.evaluation import DECISION, Columns, decision_from
+from autoscaler.record.evaluation import DECISION, decision_from
 from autoscaler.record.journal import MISSING, Place, read_newest
-from autoscaler.record.rows import completed
+from autoscaler.record.rows import Marks, completed
 from autoscaler.record.times import from_micros, to_micros
 
 Key: TypeAlias = tuple[str, str]
@@ -87,8 +87,8 @@ class Entry:
     """That specification."""
     period: int = 0
     """Of its newest row, in microseconds."""
-    base: Columns | None = None
-    """Of the last whole row; None: the next row is whole."""
+    base: Marks | None = None
+    """Of the last whole row's columns; None: the next row is whole."""
     base_number: int = 0
     base_page: int = 0
     base_bytes: int = 0
@@ -155,9 +155,9 @@ class Newest(NamedTuple):
 
 
 def newest_decisions(
-    connection: Connection, of: ColumnElement[bool] | None = None
+    connection: Connection, of: ColumnElement[bool] | None = None, without: Container[Key] = ()
 ) -> Mapping[int, Newest | StateError]:
-    """Of each autoscaler, by id, or what is wrong with it; `of`: which autoscalers."""
+    """Of each autoscaler, by id, or what is wrong with it; `of`: which autoscalers; `without`: not of these."""
     owner, memory = schema.autoscaler, schema.memory
     query = select(
         owner.c.id,
@@ -170,7 +170,8 @@ def newest_decisions(
         owner.c.target,
         (memory.c.at - memory.c.lead).label("recorded"),
     ).join(memory, memory.c.autoscaler_id == owner.c.id)
-    found = connection.execute(query if of is None else query.where(of)).all()
+    all_of = connection.execute(query if of is None else query.where(of)).all()
+    found = [each for each in all_of if (each.name, each.target) not in without]
     rows = read_newest(connection, [Place(*each[:6]) for each in found])
     decisions = dict[int, Newest | StateError]()
     for each in found:
@@ -195,10 +196,17 @@ class Loaded(NamedTuple):
     """Of those whose memory cannot be read: what is wrong, and what to do."""
 
 
-def load_entries(connection: Connection, name: str, slots: Collection[int]) -> Loaded:
-    """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError."""
+def load_entries(
+    connection: Connection, name: str, slots: Collection[int], names: Collection[str] | None = None
+) -> Loaded:
+    """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError.
+
+    `names`: only those that are called so.
+    """
     owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
     of = (owner.c.connection == name) & owner.c.slot.in_(slots)
+    if names is not None:
+        of &= owner.c.name.in_(names)
     mine = select(owner.c.id).where(of).scalar_subquery()
 
     def by_owner(query: Select[Any]) -> Mapping[int, Row[Any]]:

@@ -5,6 +5,7 @@ commit's. Once an hour's pages are together they are turned into blocks, one for
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,12 +14,15 @@ from sqlalchemy import Connection, func, select
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
+from autoscaler.record.fair_lock import FairLock
 from autoscaler.record.rows import Row
 
 PAGES_A_BLOCK: Final = 240
 """An hour at the usual period of 15 s."""
 MOST_BYTES: Final = 2**24
 """Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
+_TURN_SECONDS: Final = 10.0
+"""How long a lane waits for its turn to write pages before its cycle gives up."""
 MISSING: Final = "its newest recorded cycle is missing; restore a backup of the state"
 """Of an autoscaler whose row in the journal is not where its memory says."""
 
@@ -136,6 +140,8 @@ def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int,
 class Pages(NamedTuple):
     """What there is of one chunk's pages."""
 
+    first: int
+    """Number of the oldest: what stood in an earlier one stands in another page now, or in a block."""
     last: int
     """Number of the newest; 0: there was none yet."""
     unpacked: int
@@ -153,6 +159,7 @@ def read_pages(connection: Connection, name: str) -> dict[tuple[int, int], Pages
         select(
             table.c.period,
             table.c.chunk,
+            func.min(table.c.number).label("first"),
             func.max(table.c.number).label("last"),
             func.count().label("pages"),
             func.sum(func.length(table.c.body)).label("bytes"),
@@ -160,4 +167,43 @@ def read_pages(connection: Connection, name: str) -> dict[tuple[int, int], Pages
         .where(table.c.connection == name)
         .group_by(table.c.period, table.c.chunk)
     )
-    return {(row.period, row.chunk): Pages(row.last, row.pages, row.bytes) for row in connection.execute(query)}
+    found = connection.execute(query)
+    return {(row.period, row.chunk): Pages(row.first, row.last, row.pages, row.bytes) for row in found}
+
+
+class Journal:
+    """One connection's pages. Its lanes write them in turn, for a chunk may have autoscalers of several."""
+
+    def __init__(self, connection: str) -> None:
+        self._connection = connection
+        self._turn = FairLock()
+        self._pages: dict[tuple[int, int], Pages] | None = None
+        """What is committed; None: not read yet, or in doubt since a transaction failed."""
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """For a commit that writes pages, up to `follow`. Raises StateError where it does not come soon."""
+        if not self._turn.acquire(_TURN_SECONDS):
+            raise StateError(
+                f"another lane of adapter {self._connection!r} has been recording for {_TURN_SECONDS:.0f} s; check the "
+                "state's database"
+            )
+        try:
+            yield
+        except BaseException:
+            self._pages = None
+            raise
+        finally:
+            self._turn.release()
+
+    def pages(self, connection: Connection) -> dict[tuple[int, int], Pages]:
+        """By period and chunk; a copy, for what is written counts only once it is committed."""
+        return read_pages(connection, self._connection) if self._pages is None else dict(self._pages)
+
+    def follow(self, pages: dict[tuple[int, int], Pages]) -> None:
+        """These are committed."""
+        self._pages = pages
+
+    def forget(self) -> None:
+        """Have them read again."""
+        self._pages = None

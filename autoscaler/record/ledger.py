@@ -9,14 +9,13 @@ have reached the disk) it is thrown away and read again. What was written to a t
 comes back as an unfinished intent, as it does after a kill -9.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
-from sqlalchemy import Connection, Engine, Row, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, insert, select
 
 from autoscaler.decide import intent_of
 from autoscaler.errors import StaleLedger, StateError
@@ -38,15 +37,15 @@ from autoscaler.record.entries import (
     target_text,
 )
 from autoscaler.record.housekeeping import Housekeeper
-from autoscaler.record.journal import Pages, read_pages
+from autoscaler.record.journal import Journal
 from autoscaler.record.recording import Recording, write
+from autoscaler.record.sighted import Sighted, by_target
 from autoscaler.record.slots import fence, slot_of
 from autoscaler.record.steering import SteeringCache
 from autoscaler.record.timeline import Timeline
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
-_T = TypeVar("_T")
 _NOTHING_ASKED: Final = Steering()
 _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
@@ -83,25 +82,25 @@ class _Histories(dict[str, History]):
 class Ledger:
     """Used by one lane's thread; `is_current` by any."""
 
-    def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int]) -> None:
+    def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int], journal: Journal) -> None:
         """Of the adapter `connection`; `epochs`: slot -> epoch, as `slots.next_epochs` gave them."""
         self.connection: Final = connection
         self._shared = shared
         self._epochs = epochs
+        self._journal = journal
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet, or in doubt since a transaction failed."""
         self._damaged: Mapping[Key, str] = {}
         """Autoscalers whose entry cannot be read: what is wrong, and what to do."""
-        self._sightings: dict[str, tuple[int, Sightings]] | None = None
-        """By target, each with the lead of its times; None: as above."""
         self._forgotten: dict[str, str] = {}
         """Targets of which something is damaged that begins anew by itself: what it is. Said in one cycle."""
+        self._sighted = Sighted(self._forgotten)
         self._lead = shared.timeline.lead
         """Of the times of the cycle under way."""
-        self._pages: dict[tuple[int, int], Pages] | None = None
-        """What there is of the journal, by period and chunk; None: as above."""
         self._followed: frozenset[Key] | None = None
         """This lane's autoscalers; None: not known yet, every one that the state remembers is held."""
+        self._unread: frozenset[Key] = frozenset()
+        """Of those, the ones that came since the others were read."""
         self._fresh: Mapping[Key, History] = {}
         """What the cycle under way decides from, of autoscalers that the state does not know yet."""
 
@@ -113,18 +112,19 @@ class Ledger:
     def follow(self, scalers: Collection[Autoscaler]) -> None:
         """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it).
 
-        What comes back is read again: the state may have forgotten it meanwhile.
+        What comes back is read again: the state may have forgotten it meanwhile. What stays is not: a reload that adds
+        a few of ten thousand costs the next cycle a few.
         """
         before, keys = self._followed, frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
         self._followed = keys
-        if before is None or not keys <= before:
-            self._entries = self._sightings = None
-            return
+        if before is None:
+            self._entries, new = None, frozenset[Key]()
+        else:
+            new = keys - before
+        self._unread = (self._unread & keys) | new
         if self._entries is not None:
             self._entries = {key: entry for key, entry in self._entries.items() if key in keys}
-        if self._sightings is not None:
-            targets = {target for _, target in keys}
-            self._sightings = {target: seen for target, seen in self._sightings.items() if target in targets}
+        self._sighted.follow(frozenset(target for _, target in keys), frozenset(target for _, target in new))
 
     def follow_clock(self, moment: Moment) -> None:
         """A cycle begins: where the wall clock was set, what is recalled from now on keeps its age. Raises StateError.
@@ -163,27 +163,7 @@ class Ledger:
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
         """What is known of the instances of these; one never seen is left out. Raises StateError."""
-        if self._sightings is None:
-            with self._reading() as connection:
-                rows = connection.execute(select(schema.sighting)).all()
-            followed = self._followed
-            mine = {row.target for row in rows} if followed is None else {target for _, target in followed}
-            what, rows = "since when its target's instances are known", [row for row in rows if row.target in mine]
-            leads = {row.target: row.lead for row in rows}
-            read = self._readable(rows, SIGHTINGS, what)
-            self._sightings = {target: (leads[target], seen) for target, seen in read.items()}
-        known, lead = self._sightings, self._lead
-        found = dict[TargetRef, Sightings]()
-        for target in targets:
-            text = target_text(target)
-            if text in known:
-                before, seen = known[text]
-                if before != lead:
-                    step = timedelta(microseconds=lead - before)
-                    seen = {name: sighting.moved(step) for name, sighting in seen.items()}
-                    known[text] = lead, seen
-                found[target] = seen
-        return found
+        return self._sighted.of(targets, self._lead, self._reading)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written.
@@ -220,19 +200,17 @@ class Ledger:
         observations = observed.observations
         prepared = each(decisions, lambda one: Recording.of(scalers[one.name], observations[one.name], one), broken)
         slots = {slot_of(one.decision.target) for one in prepared} | {slot_of(target) for target in observed.sightings}
+        sighted = [{"target": text, "body": SIGHTINGS.dump(known), "lead": self._lead} for text, known in seen.items()]
         gone: Sequence[Key] = ()
-        with self._commit(slots) as connection:
-            owners = self._owners(connection, [one.decision for one in prepared])
-            pages = self._pages_of_journal(connection)
-            recorded = write(connection, self.connection, pages, list(zip(owners, prepared, strict=True)), self._lead)
-            rows = [{"target": text, "body": SIGHTINGS.dump(known), "lead": self._lead} for text, known in seen.items()]
-            schema.upsert(connection, schema.sighting, rows)
-            if decisions:
-                gone = self._shared.housekeeper.tidy(connection, decisions[0].now, self._lead)
-        self._pages = pages
-        for entry in (self._entries or {}).values() if recorded.carried else ():
-            if entry.id in recorded.carried:
-                entry.base = None  # its whole row stands in another page now: the next one is whole again
+        with self._journal.turn():
+            with self._commit(slots) as connection:
+                owners = self._owners(connection, [one.decision for one in prepared])
+                pages, pairs = self._journal.pages(connection), list(zip(owners, prepared, strict=True))
+                recorded = write(connection, self.connection, pages, pairs, self._lead)
+                schema.upsert(connection, schema.sighting, sighted)
+                if decisions:
+                    gone = self._shared.housekeeper.tidy(connection, decisions[0].now, self._lead)
+            self._journal.follow(pages)
         for placed in recorded.placed:
             placed.apply()
             made = placed.recording.decision
@@ -240,27 +218,17 @@ class Ledger:
             self._shared.latest[key_of(made.name, made.target)] = newest
         for key in gone:
             self._shared.latest.pop(key, None)
-        if self._sightings is not None:
-            self._sightings.update({text: (self._lead, known) for text, known in seen.items()})
+        self._sighted.committed(seen, self._lead)
         return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
-        """What the adapter keeps, by target; without what is damaged. From any thread. Raises StateError."""
+        """What this lane's adapter keeps, by target; without what is damaged. From any thread. Raises StateError."""
         table = schema.adapter_memory
         with self._reading() as connection:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
-        found = self._readable(rows, _ADAPTER_VALUES, "what the adapter keeps of its target")
+        mine = [row for row in rows if slot_of(target_from(row.target)) in self._epochs]
+        found = by_target(mine, _ADAPTER_VALUES, "what the adapter keeps of its target", self._forgotten)
         return {target_from(target): values for target, values in found.items()}
-
-    def _readable(self, rows: Iterable[Row[Any]], kind: Binary[_T], what: str) -> dict[str, _T]:
-        """The values of these rows by their target; whose are damaged is said in the next cycle."""
-        found = dict[str, _T]()
-        for row in rows:
-            try:
-                found[row.target] = kind.load(row.body)
-            except StateError as error:
-                self._forgotten[row.target] = f"{what} cannot be read ({error}); the next cycle begins that anew"
-        return found
 
     def save_adapter_memory(self, target: TargetRef, values: AdapterValues | None) -> None:
         """Commit what the adapter keeps of a target from now on; None: nothing. From any thread. Raises StateError."""
@@ -282,7 +250,8 @@ class Ledger:
                 fence(connection, self.connection, {slot: self._epochs.get(slot, -1) for slot in slots})
                 yield connection
         except BaseException:
-            self._entries = self._sightings = self._pages = None
+            self._entries = None
+            self._sighted.forget()
             raise
 
     @contextmanager
@@ -296,11 +265,15 @@ class Ledger:
                 entries, self._damaged = load_entries(connection, self.connection, self._epochs)
             followed = self._followed
             self._entries = {key: entry for key, entry in entries.items() if followed is None or key in followed}
+        elif self._unread:
+            names = schema.few({name for name, _ in self._unread})
+            with self._reading() as connection:
+                entries, damaged = load_entries(connection, self.connection, self._epochs, names)
+            self._entries |= {key: entries[key] for key in self._unread & entries.keys()}
+            before = {key: problem for key, problem in self._damaged.items() if key not in self._unread}
+            self._damaged = {**damaged, **before}
+        self._unread = frozenset()
         return self._entries
-
-    def _pages_of_journal(self, connection: Connection) -> dict[tuple[int, int], Pages]:
-        """A copy: what is written counts only once it is committed."""
-        return read_pages(connection, self.connection) if self._pages is None else dict(self._pages)
 
     def _owners(self, connection: Connection, decisions: Sequence[Decision]) -> list[Entry]:
         """The entry of each decision's autoscaler, created where it has none yet."""

@@ -12,10 +12,10 @@ from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Autoscaler, Decision, History, Observation, Status, TargetRef
 from autoscaler.record import schema, version1
 from autoscaler.record.entries import SPEC, remembered_body, target_text
-from autoscaler.record.evaluation import Columns, columns_of
+from autoscaler.record.evaluation import columns_of
 from autoscaler.record.packing import block, points_of
 from autoscaler.record.recording import change_row
-from autoscaler.record.rows import Row, differing, pack_rows
+from autoscaler.record.rows import Marks, Row, differing, marks_of, pack_rows
 from autoscaler.record.series import pack_points
 from autoscaler.record.slots import slot_of
 from autoscaler.record.times import from_micros, micros_of
@@ -127,13 +127,13 @@ def taken_from(connection: Connection, old: OldAutoscaler, since: int) -> Taken:
 def _rows(old: OldAutoscaler, cycles: Sequence[_Cycle], specs: Mapping[int, _Spec], taken: Taken) -> list[Row]:
     """The cycles as rows, the first and the newest whole, and those in which something changed among the changes."""
     rows = list[Row]()
-    base: tuple[int, Columns] | None = None
+    base: tuple[int, Marks] | None = None
     before: Decision | None = None
     for cycle in cycles:
         number, spec, made = old.numbers[cycle.at], specs[cycle.spec_at].number, cycle.seen.decision
         columns = columns_of(cycle.seen.observation, made)
         if base is None or cycle is cycles[-1]:
-            base = number, columns
+            base = number, marks_of(columns)
         kept = columns if base[0] == number else differing(columns, base[1])
         rows.append(Row(number, cycle.at, spec, base[0], kept, None))
         if changed(before, made):

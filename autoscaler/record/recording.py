@@ -1,7 +1,7 @@
 """One cycle's decisions as the rows that keep them."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,7 +16,7 @@ from autoscaler.record.entries import HISTORY, SPEC, Entry, intent_row, remember
 from autoscaler.record.evaluation import DECISION, Columns, columns_of
 from autoscaler.record.journal import Pages, chunk_of, page_of
 from autoscaler.record.packing import pack_pages
-from autoscaler.record.rows import Row, differing
+from autoscaler.record.rows import Row, differing, marks_of
 from autoscaler.record.times import micros_of, to_micros
 
 Values: TypeAlias = dict[str, Any]
@@ -45,14 +45,16 @@ class Recording:
         """The costly part of recording it, for which no other lane needs to wait."""
         return cls(scaler, decision, columns_of(observation, decision), micros_of(scaler.sync_period))
 
-    def place(self, entry: Entry, page: int, lead: int, *, begins: bool) -> "Placed":
-        """Decide how it stands in a page of the journal; `begins`: in the first after the ones before were packed.
+    def place(self, entry: Entry, page: int, lead: int, first: int) -> "Placed":
+        """Decide how it stands in a page of the journal.
 
-        `lead`: of its times (`timeline`).
+        `first`: the oldest page there is then; a whole row of an earlier one is packed, by this lane or by another of
+        the connection. `lead`: of its times (`timeline`).
         """
         number = entry.number + 1
         spec = entry.spec if entry.scaler == self.scaler else number
-        whole = begins or entry.base is None or entry.given is not entry.chained or entry.period != self.period
+        packed = entry.base_page < first
+        whole = packed or entry.base is None or entry.given is not entry.chained or entry.period != self.period
         columns: tuple[bytes | None, ...] = self.columns
         if not whole and entry.base is not None:
             columns = differing(self.columns, entry.base)
@@ -111,10 +113,10 @@ class Placed(NamedTuple):
         """Let the memory follow, once the rows are committed."""
         entry, recording, row = self.entry, self.recording, self.row
         if row.whole:
-            entry.base, entry.base_number, entry.base_page = recording.columns, row.number, self.page
+            entry.base, entry.base_number, entry.base_page = marks_of(recording.columns), row.number, self.page
             entry.base_bytes = _bytes(recording.columns)
         entry.number, entry.spec, entry.scaler, entry.period = row.number, row.spec, recording.scaler, recording.period
-        entry.history = entry.chained = self.history
+        entry.history = entry.chained = entry.given = self.history  # what it was decided from may go
         entry.lead = self.lead
         entry.intent = self.history.unfinished
         entry.latest = recording.decision
@@ -130,8 +132,6 @@ class Recorded(NamedTuple):
     placed: Sequence[Placed]
     broken: Mapping[str, Exception]
     """Autoscaler's name -> why its decision cannot be put into rows; the others are."""
-    carried: Collection[int]
-    """Ids of autoscalers not among them whose newest row was carried to another page."""
 
 
 def write(
@@ -148,17 +148,17 @@ def write(
     chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
     for entry, recording in pairs:
         chunks.setdefault((recording.period, chunk_of(entry.id)), []).append((entry, recording))
-    carried = set[int]()
     placed = list[Placed]()
     broken = dict[str, Exception]()
     journal = list[Values]()
     for (period, chunk), members in chunks.items():
-        known = pages.get((period, chunk), Pages(0, 0, 0))
+        known = pages.get((period, chunk), Pages(first=1, last=0, unpacked=0, bytes=0))
         full, page = known.is_full(chunk), known.last + 1
+        first = page if full else known.first
         entries = {recording.name: entry for entry, recording in members}
         mine = each(
             [recording for _, recording in members],
-            lambda one: one.place(entries[one.name], page, lead, begins=full),  # noqa: B023 - called before the loop goes on
+            lambda one: one.place(entries[one.name], page, lead, first),  # noqa: B023 - called before the loop goes on
             broken,
         )
         if not mine:
@@ -168,20 +168,19 @@ def write(
         if full:
             others = pack_pages(connection, name, period, chunk, rows.keys())
             _move(connection, others, page)
-            carried |= others.keys()
             rows |= others
-            known = Pages(known.last, 0, 0)
+            known = Pages(first, known.last, 0, 0)
         body = page_of(rows)
         place = {"connection": name, "period": period, "chunk": chunk, "number": page}
         journal.append(place | {"lead": lead, "body": body})
-        pages[period, chunk] = Pages(page, known.unpacked + 1, known.bytes + len(body))
+        pages[period, chunk] = Pages(first, page, known.unpacked + 1, known.bytes + len(body))
     _insert(connection, schema.journal, journal)
     _insert(connection, schema.spec, [one.spec for one in placed if one.spec is not None])
     schema.upsert(connection, schema.memory, [one.memory for one in placed])
     _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
     _write_events(connection, placed)
     _write_intents(connection, placed, lead)
-    return Recorded(placed, broken, carried)
+    return Recorded(placed, broken)
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Values]) -> None:

@@ -5,7 +5,7 @@ Times are microseconds since 1970, UTC, by the wall clock; those named `recorded
 (`binary`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -223,6 +223,7 @@ owner = Table(
 )
 
 STEERING: Final = "steering"
+_FEW: Final = 500
 
 
 def create(connection: Connection) -> None:
@@ -257,6 +258,11 @@ def refuse_newer(found: int, place: str) -> None:
             f"{place} was written by a newer version (its schema is {found}, this version knows {VERSION}); "
             "install the newer version again, or give this one a state of its own (state.url)"
         )
+
+
+def few(values: Collection[str]) -> Sequence[str] | None:
+    """These as parameters of one statement, sorted; None: there are so many that reading everything is quicker."""
+    return sorted(values) if len(values) <= _FEW else None
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:

@@ -25,6 +25,16 @@ def slot_of(target: TargetRef) -> int:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[0]
 
 
+def lane_of(target: TargetRef, lanes: int) -> int:
+    """Which of this many lanes of its connection serves a target, from 0."""
+    return slot_of(target) % lanes
+
+
+def slots_of(lane: int, lanes: int) -> range:
+    """The slots that this one of so many lanes serves: all lanes' together are all, and none is in two."""
+    return range(lane, SLOTS, lanes)
+
+
 def next_epochs(connection: Connection, name: str, slots: Collection[int]) -> Mapping[int, int]:
     """Begin a new epoch of these slots of an adapter connection: slot -> epoch. Older ones can commit no more."""
     table = schema.slot

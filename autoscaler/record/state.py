@@ -1,6 +1,6 @@
 """The durable state of one daemon: opened once, one ledger for each lane, an archive for readers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from autoscaler.record.claim import Claim
 from autoscaler.record.database import Database, FileLock
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
+from autoscaler.record.journal import Journal
 from autoscaler.record.ledger import Ledger, Shared
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
@@ -41,6 +42,7 @@ class State:
         self._database = database
         self._hold = hold
         self._closing = closing
+        self._journals: dict[str, Journal] = {}
         self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), timeline, {}, latest)
         self.archive: Final = Archive(database.url, readers, latest)
         """For readers."""
@@ -81,15 +83,17 @@ class State:
                 timeline.follow(moment, database.writing)
             return cls(database, hold, retention, timeline, closing.pop_all(), taken)
 
-    def ledger(self, connection: str) -> Ledger:
-        """What the autoscalers of an adapter connection remember, in a new epoch: older ledgers of it are stale now.
+    def ledger(self, connection: str, slots: Collection[int] = range(SLOTS)) -> Ledger:
+        """What the autoscalers of these slots of an adapter connection remember, in a new epoch of them.
 
-        Raises StateError.
+        Older ledgers are stale now for what falls into these slots. Raises StateError.
         """
         with self._database.writing() as transaction:
-            epochs = next_epochs(transaction, connection, range(SLOTS))
+            epochs = next_epochs(transaction, connection, slots)
         self._shared.newest.update({(connection, slot): epoch for slot, epoch in epochs.items()})
-        return Ledger(self._shared, connection, epochs)
+        journal = self._journals.setdefault(connection, Journal(connection))
+        journal.forget()  # another daemon may have written pages since
+        return Ledger(self._shared, connection, epochs, journal)
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""
@@ -101,7 +105,11 @@ class State:
 
         Raises StateError.
         """
-        steer(self._database, name, steering)
+        self.steer_all({name: steering})
+
+    def steer_all(self, asked: Mapping[str, Steering]) -> None:
+        """The same of several, by name, in one transaction: all of it is kept or nothing. Raises StateError."""
+        steer(self._database, asked)
 
     def renew(self) -> None:
         """To be called every few seconds: keep other daemons off. Raises StateError, StaleLedger."""

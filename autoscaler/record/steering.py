@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.model import Steering
@@ -14,14 +14,15 @@ from autoscaler.record.database import Database
 STEERING: Final = Binary[Steering](Steering)
 
 
-def steer(database: Database, name: str, steering: Steering) -> None:
-    """Keep what operators ask of an autoscaler; an empty one is taken back. Raises StateError."""
+def steer(database: Database, asked: Mapping[str, Steering]) -> None:
+    """Keep what operators ask of autoscalers, all in one transaction; an empty one is taken back. Raises StateError."""
     table = schema.steering
+    kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != Steering()]
+    taken_back = [{"gone": name} for name, one in asked.items() if one == Steering()]
     with database.writing() as connection:
-        if steering == Steering():
-            connection.execute(delete(table).where(table.c.name == name))
-        else:
-            schema.upsert(connection, table, [{"name": name, "body": STEERING.dump(steering)}])
+        schema.upsert(connection, table, kept)
+        if taken_back:
+            connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
         connection.execute(
             update(schema.counter)
             .where(schema.counter.c.name == schema.STEERING)

@@ -7,8 +7,9 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports, reconcile
 from autoscaler.errors import AutoscalerError
-from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome
+from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome
 
+_NO_LANE: Final = LaneName("")
 _LATE_SECONDS: Final = 5.0
 """How long past its deadline an observation may come and still be decided on."""
 
@@ -27,7 +28,7 @@ class Batch:
     """Autoscaler's name -> what was raised for it: it has no decision."""
     unrecorded: Mapping[str, Outcome] = field(default_factory=dict)
     """Of those, what a write came to that is not recorded."""
-    lane: str = ""
+    lane: LaneName = _NO_LANE
     """Whose cycle it was."""
     late_seconds: float = 0.0
     """From when it was due to its beginning."""

@@ -1,4 +1,4 @@
-"""The cycles of one adapter connection, and how far they have got."""
+"""The cycles of one lane, and how far they have got."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
 from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, bug
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, Call, Written
+from autoscaler.model import Autoscaler, Call, LaneName, Written
 from autoscaler.schedule.batch import Batch, run
 
 LONGEST_CYCLE: Final = timedelta(seconds=30)
@@ -55,12 +55,10 @@ class Lane:
     """Runs its batches one at a time, on the one thread that the schedule gives it; the rest reads from any thread."""
 
     def __init__(
-        self, name: str, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
+        self, name: LaneName, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
     ) -> None:
-        """`name`: the connection's. `report` is called with every cycle that ended, on the lane's own thread."""
-        self.name = name
-        self.missed = 0
-        """Ticks that found the one before still running."""
+        """`report` is called with every cycle that ended, on the lane's own thread."""
+        self.name: Final = name
         self._clock = clock
         self._logger = logger
         self._report = report
@@ -130,7 +128,7 @@ class Lane:
         try:
             batch = run(scalers, call, ports, self._clock)
         except StaleLedger as error:
-            self._logger.warning("cycle_discarded", adapter=self.name, error=str(error))
+            self._logger.warning("cycle_discarded", **self.name.labels(), error=str(error))
             return None
         except AutoscalerError as error:
             return self._failed(scalers, error, str(error))
@@ -146,7 +144,7 @@ class Lane:
         return batch
 
     def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> Batch:
-        self._logger.error("cycle_failed", adapter=self.name, autoscalers=len(scalers), error=message)
+        self._logger.error("cycle_failed", **self.name.labels(), autoscalers=len(scalers), error=message)
         return Batch(broken={scaler.name: error for scaler in scalers})
 
     def tick_all(self) -> None:

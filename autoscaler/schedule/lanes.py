@@ -6,6 +6,7 @@ Source of the traps: APScheduler 3.11, `schedulers/base.py` and `executors/base.
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import UTC, timedelta
 from typing import Final
@@ -15,6 +16,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from autoscaler.clock import Clock
 from autoscaler.logger import Logger
+from autoscaler.model import LaneName
 from autoscaler.moment import STEP
 from autoscaler.schedule.beat import Beat
 from autoscaler.schedule.executor import LaneExecutor
@@ -32,8 +34,9 @@ class Lanes:
     def __init__(self, clock: Clock, logger: Logger) -> None:
         self._clock = clock
         self._logger = logger
-        self._lanes: dict[str, Lane] = {}
-        self._superseded: dict[str, int] = {}
+        self._lanes: dict[LaneName, Lane] = {}
+        self._missed_ticks: Counter[LaneName] = Counter()
+        self._superseded: Counter[LaneName] = Counter()
         self._booted = clock.moment().booted
         self._steps = 0
         self._scheduler = BackgroundScheduler(
@@ -105,21 +108,29 @@ class Lanes:
         """Whether cycles still end: True as long as one lane's do."""
         return not self._lanes or any(lane.alive() for lane in self._lanes.values())
 
-    def hung(self) -> tuple[str, ...]:
-        """Names of the lanes that are past their deadline, sorted."""
+    def hung(self) -> tuple[LaneName, ...]:
+        """The lanes that are past their deadline, sorted."""
         return tuple(sorted(name for name, lane in self._lanes.items() if lane.hung()))
 
     def missed(self) -> Mapping[str, int]:
-        """Lane's name -> ticks of it that found the one before still running."""
-        return {name: lane.missed for name, lane in self._lanes.copy().items()}
+        """Adapter -> ticks of its lanes that found the one before still running."""
+        return self._by_adapter(self._missed_ticks)
 
-    def count_superseded(self, name: str) -> None:
+    def count_superseded(self, name: LaneName) -> None:
         """This lane has taken the place of one that hung."""
-        self._superseded[name] = self._superseded.get(name, 0) + 1
+        self._superseded[name] += 1
 
     def superseded(self) -> Mapping[str, int]:
-        """Lane's name -> how often one of this name hung and another took its place."""
-        return {name: self._superseded.get(name, 0) for name in self._lanes.copy()}
+        """Adapter -> how often one of its lanes hung and another took its place."""
+        return self._by_adapter(self._superseded)
+
+    def _by_adapter(self, counts: Counter[LaneName]) -> Mapping[str, int]:
+        """Of every adapter that has lanes now; what its lanes of before counted stays in the sum."""
+        sums = dict.fromkeys([name.adapter for name in self._lanes.copy()], 0)
+        for name, count in counts.copy().items():
+            if name.adapter in sums:
+                sums[name.adapter] += count
+        return sums
 
     def follow_clock(self) -> None:
         """To be called every second or so: after a step of the wall clock, puts every job back on its tick.
@@ -143,12 +154,11 @@ class Lanes:
 
     def _missed(self, event: JobEvent) -> None:
         """APScheduler tells its listeners, and logs, that a tick found the one before still running."""
-        name = event.job_id.rpartition(" ")[0]
-        if (lane := self._lanes.get(name)) is not None:
-            lane.missed += 1
-            self._logger.warning(
-                "tick_missed", adapter=name, missed=lane.missed, error="the previous cycle is still running"
-            )
+        called = event.job_id.rpartition(" ")[0]
+        for name in [each for each in self._lanes.copy() if str(each) == called]:
+            self._missed_ticks[name] += 1
+            error = "the previous cycle is still running"
+            self._logger.warning("tick_missed", **name.labels(), missed=self._missed_ticks[name], error=error)
 
 
 def wait_for(lanes: Collection[Lane], stop: Stop | None = None) -> None:
@@ -168,6 +178,6 @@ def _job(lane: Lane, period: timedelta) -> str:
     return f"{lane.name} {period.total_seconds()}"
 
 
-def _phase(name: str, period: timedelta) -> float:
+def _phase(name: LaneName, period: timedelta) -> float:
     """Seconds, the same for a name at every start."""
-    return _SPREAD * period.total_seconds() * zlib.crc32(name.encode()) / 2**32
+    return _SPREAD * period.total_seconds() * zlib.crc32(str(name).encode()) / 2**32

@@ -47,6 +47,7 @@ from autoscaler.target.protocol import (
     Examines,
     ForgetfulMemory,
     concurrent_writes,
+    one_lane,
 )
 from autoscaler.target.registry import installed, load
 from autoscaler.text import plain
@@ -101,5 +102,6 @@ __all__ = [
     "concurrent_writes",
     "installed",
     "load",
+    "one_lane",
     "plain",
 ]

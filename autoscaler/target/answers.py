@@ -26,6 +26,7 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
+from autoscaler.model.target import NO_REQUESTS
 from autoscaler.quantity import MAX_MILLI
 from autoscaler.text import plain
 
@@ -46,14 +47,27 @@ class WrongAnswer(ValueError):
 
 
 class StateCheck:
-    """Checks the states of one connection. An instance that is as it was the last time is not checked again."""
+    """Checks the states of one connection.
+
+    A state that is the last time's very object is not checked again, nor is an instance that is as it was.
+    """
 
     def __init__(self) -> None:
+        self._states: dict[TargetRef, tuple[object, TargetState]] = {}
+        """Target -> its last answer as it came, and as it was let in."""
         self._known: dict[TargetRef, tuple[_Instances, _Instances]] = {}
         """Target -> its last instances as they came, and as they were let in."""
 
     def __call__(self, target: TargetRef, answer: object) -> TargetState:
         """The state, with its texts made plain and its times in UTC. Raises WrongAnswer."""
+        known = self._states.get(target)
+        if known is not None and known[0] is answer:
+            return known[1]
+        state = self._checked(target, answer)
+        self._states[target] = answer, state
+        return state
+
+    def _checked(self, target: TargetRef, answer: object) -> TargetState:
         if type(answer) is not TargetState:
             _refuse("the answer", answer, "a TargetState or a TargetError")
         revision, warnings = answer.revision, answer.warnings
@@ -72,9 +86,10 @@ class StateCheck:
         )
 
     def follow(self, targets: Collection[TargetRef]) -> None:
-        """Forget the instances of targets that are not among these."""
-        for target in [target for target in self._known if target not in targets]:
-            del self._known[target]
+        """Forget the targets that are not among these."""
+        for known in (self._states, self._known):
+            for target in [target for target in known if target not in targets]:
+                del known[target]
 
     def _instances(self, target: TargetRef, found: object) -> _Instances:
         """Checked ones, each with a name of its own; one that is equal to an earlier one is that earlier one."""
@@ -179,6 +194,8 @@ def _instance(one: Instance) -> Instance:
 
 
 def _requests(field: str, requests: object) -> Mapping[str, int]:
+    if requests is NO_REQUESTS:
+        return NO_REQUESTS
     if type(requests) is dict and not requests:
         return requests
     checked = {
@@ -189,6 +206,8 @@ def _requests(field: str, requests: object) -> Mapping[str, int]:
 
 
 def _container_requests(field: str, requests: object) -> Mapping[str, Mapping[str, int]]:
+    if requests is NO_REQUESTS:
+        return NO_REQUESTS
     if type(requests) is dict and not requests:
         return requests
     checked = {_text(field, name): _requests(f"{field}[{_shown(name)}]", own) for name, own in _items(field, requests)}

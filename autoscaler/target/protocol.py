@@ -71,7 +71,7 @@ class AdapterContext(Generic[SettingsT]):
     clock: Clock
     logger: Logger
     state_dir: Path
-    """A folder of this connection's own; it exists and survives restarts."""
+    """A folder of this connection's own, which its lanes share; it exists and survives restarts."""
     dry_run: bool
     """True: nothing outside `state_dir` may be started, stopped, changed or replaced."""
     dry_targets: frozenset[TargetRef] = frozenset()
@@ -86,13 +86,17 @@ class Adapter(Protocol):
     It says so by an attribute `concurrent_writes` greater than 1. Then `scale` is called from up to so many threads
     at a time, of one target by one alone, and each call has a deadline of its own. `observe` is still called by one
     thread at a time, and with no `scale` beside it but one that has not returned by its deadline.
+
+    A connection with `lanes: N` has an adapter for each lane, each asked about targets of its own alone, at the same
+    time as the others. They divide `concurrent_writes`, and share `state_dir`.
     """
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """The state of every target asked for, or the error that concerns it alone.
 
         Every target is a key of the answer. Read only: the same call twice changes nothing. Returns by
-        `call.deadline`. A TargetError that is raised concerns all targets of the call.
+        `call.deadline`. A TargetError that is raised concerns all targets of the call. A state of which nothing has
+        changed costs least as the very object of the last time.
         """
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -111,6 +115,14 @@ def concurrent_writes(adapter: object) -> int:
     """
     found: object = getattr(adapter, "concurrent_writes", 1)
     return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
+
+
+def one_lane(kind: object) -> bool:
+    """Whether a connection of this type has one adapter only, so that `lanes` is not for it: its attribute `one_lane`.
+
+    One that keeps something running by itself says so: several of them would each keep it.
+    """
+    return getattr(kind, "one_lane", False) is True
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 _CODE: Final = '''
+import threading
 from typing import ClassVar
 
 from autoscaler.target import AdapterSettings, Conflict, Instance, Phase, TargetState, Unchanged, Written
@@ -14,6 +15,8 @@ class Settings(AdapterSettings):
     """Of groups that are all equal."""
 
     initial_replicas: int = 1
+    hangs: str = ""
+    """A target that cannot be read: a call that is asked about it never returns."""
 
 
 class Fleet:
@@ -26,9 +29,12 @@ class Fleet:
 
     def __init__(self, context):
         self._initial = context.settings.initial_replicas
+        self._hangs = context.settings.hangs
         self._states = {}
 
     def observe(self, targets, call):
+        if self._hangs in [target.name for target in targets]:
+            threading.Event().wait()
         return {target: self._state(target, call) for target in targets}
 
     def _state(self, target, call):

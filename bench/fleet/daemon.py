@@ -65,12 +65,31 @@ class Daemon:
 
     def lines(self, event: str) -> list[dict[str, Any]]:
         """Of the log so far. Raises BenchError when the daemon has ended."""
-        if self.process.poll() is not None:
-            raise BenchError(f"the daemon ended:\n{self._log.read_text()[-2000:]}")
+        self._alive()
         marked = f'"{event}"'.encode()
         with self._log.open("rb") as log:
             lines = [json.loads(line) for line in log if marked in line and line.endswith(b"\n")]
         return [line for line in lines if line["event"] == event]
+
+    def trouble(self) -> list[str]:
+        """Lines of the log so far that are warnings or errors of its own work: a decision that failed is one."""
+        self._alive()
+        lines = self._log.read_text(errors="replace").splitlines()
+        troubled = [line for line in lines if '"level": "warning"' in line or '"level": "error"' in line]
+        return [line for line in troubled if '"target_warning"' not in line]  # what a back end says of a target
+
+    def calm(self, count: int) -> None:
+        """Wait until as many cycles have ended one after the other without any trouble. Raises BenchError."""
+        ended, troubled = 0, 0
+
+        def true() -> bool:
+            nonlocal ended, troubled
+            cycles, trouble = len(self.lines("cycle_ended")), len(self.trouble())
+            if trouble != troubled:
+                ended, troubled = cycles, trouble
+            return cycles >= ended + count + 1  # the first one may have begun before the trouble was over
+
+        self.until(true, f"{count} cycles without trouble")
 
     def until(self, true: Callable[[], bool], what: str) -> None:
         """Wait for it. Raises BenchError."""
@@ -100,6 +119,10 @@ class Daemon:
             cpu_seconds(self.process.pid) - cpu,
             resident_mebibytes(self.process.pid),
         )
+
+    def _alive(self) -> None:
+        if self.process.poll() is not None:
+            raise BenchError(f"the daemon ended:\n{self._log.read_text()[-2000:]}")
 
     def get(self, path: str) -> float:
         """Seconds until its whole answer is there."""

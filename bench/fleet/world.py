@@ -5,11 +5,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
+
+import requests
 
 from bench.fleet.series import INTERVAL_SECONDS, METRIC, group_name, pages_of
 from tests.servers.prometheus import PrometheusServer, running_prometheus
@@ -76,8 +78,10 @@ def _query(group: str, queries: Queries) -> dict[str, Any]:
 def running_fleet(groups: int, instances: int) -> Iterator[Fleet]:
     """Everything scraped at least once, and again every INTERVAL_SECONDS."""
     command = [sys.executable, "-m", "bench.fleet.series", str(groups), str(instances)]
-    with tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder:
-        source = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as source,
+    ):
         try:
             assert source.stdout is not None
             address = f"127.0.0.1:{int(source.stdout.readline())}"
@@ -92,11 +96,12 @@ def running_fleet(groups: int, instances: int) -> Iterator[Fleet]:
                 yield Fleet(groups, instances, prometheus)
         finally:
             source.kill()
-            source.wait()
 
 
 def _wait_for(prometheus: PrometheusServer, series: int) -> None:
-    end = time.monotonic() + _SCRAPED_WITHIN_SECONDS
-    while not (found := prometheus.query(f"count({METRIC})")) or int(found[0]["value"][1]) < series:
+    end, found = time.monotonic() + _SCRAPED_WITHIN_SECONDS, 0
+    while found < series:
         assert time.monotonic() < end, f"{found} of {series} series after {_SCRAPED_WITHIN_SECONDS} s"
         time.sleep(0.5)
+        with suppress(requests.Timeout):  # it is busy scraping them
+            found = sum(int(each["value"][1]) for each in prometheus.query(f"count({METRIC})"))

@@ -51,8 +51,8 @@ class Back:
 class Lane:
     """An actuator on the machine's clock."""
 
-    def __init__(self, back: Back, is_current: Callable[[TargetRef], bool] = lambda _: True) -> None:
-        self.actuator = Actuator({"fleet": back}, SystemClock(), RecordingLogger(), is_current)
+    def __init__(self, back: Back, is_current: Callable[[TargetRef], bool] = lambda _: True, lanes: int = 1) -> None:
+        self.actuator = Actuator({"fleet": back}, SystemClock(), RecordingLogger(), is_current, lanes)
 
     def act(self, *decisions: Decision, seconds: float = 30) -> Mapping[str, Outcome]:
         return self.actuator.act(decisions, Call(NOW, time.monotonic() + seconds))
@@ -80,6 +80,24 @@ def test_as_many_are_written_at_a_time_as_the_adapter_takes(back: Back) -> None:
     assert sorted(pair.written) == names
     assert list(Lane(back).act(*map(rescale, names))) == names
     assert back.most_at_once <= 2
+
+
+@pytest.mark.parametrize(("lanes", "share"), [(1, 8), (3, 2), (4, 2), (8, 1), (64, 1)])
+def test_the_lanes_of_a_connection_divide_what_its_back_end_takes(lanes: int, share: int) -> None:
+    """Together they ask no more of it than one lane does, and one whose writes hang uses up its own share alone."""
+    meeting = threading.Barrier(share, timeout=10)
+
+    class Meeting(Back):
+        concurrent_writes = 8
+
+        def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+            meeting.wait()
+            return super().scale(target, change, call)
+
+    back = Meeting()
+    outcomes = Lane(back, lanes=lanes).act(*[rescale(f"s{number}") for number in range(16)])
+    assert set(outcomes.values()) == {Written(5)}
+    assert back.most_at_once <= share
 
 
 def test_a_write_that_hangs_holds_no_other_beyond_the_deadline(back: Back) -> None:

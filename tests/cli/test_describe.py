@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.model import Direction, Override, Pause, Steering
@@ -103,3 +104,13 @@ def test_an_unknown_name_brings_the_nearest(online: ServedScene) -> None:
     """No page of usage."""
     said = online.run("describe", "wbe")
     assert (said.code, said.err) == (1, "there is no autoscaler 'wbe'; did you mean web?\n")
+
+
+def test_labels_stand_one_below_the_other(online: ServedScene) -> None:
+    """As kubectl shows them."""
+    web, *others = online.daemon.scalers
+    online.daemon.scalers = [replace(web, labels=(("example.org/zone", "a"), ("team", "shop"))), *others]
+    lines = online.run("describe", "web").lines
+    start = next(number for number, line in enumerate(lines) if line.startswith("Labels:"))
+    assert [line.split()[-1] for line in lines[start : start + 2]] == ["example.org/zone=a", "team=shop"]
+    assert "Labels:" not in online.run("describe", "jobs").out

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,38 @@ def test_it_starts_without_what_it_does_not_need(online: ServedScene) -> None:
     done = subprocess.run(words, check=True, capture_output=True, text=True, env=os.environ | online.env, timeout=60)
     assert done.stderr.strip() == ""
     assert "cpu: 60%/60%" in done.stdout
+
+
+def test_labels_select(online: ServedScene) -> None:
+    """As `kubectl get hpa -l`."""
+    web, *others = online.daemon.scalers
+    online.daemon.scalers = [replace(web, labels=(("team", "shop"),)), *others]
+    assert [line.split()[0] for line in online.run("get", "-l", "team=shop").lines] == ["NAME", "web"]
+    assert [line.split()[0] for line in online.run("get", "-l", "!team").lines] == ["NAME", "broken", "jobs"]
+    (found,) = json.loads(online.run("get", "-l", "team in (shop)", "-o", "json").out)["autoscalers"]
+    assert found["labels"] == {"team": "shop"}
+    nothing = online.run("get", "-l", "team=mail")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert nothing.err == "no autoscalers have labels that fit 'team=mail'\n"
+
+
+@pytest.mark.parametrize("words", [("web", "-l", "team"), ("-l", "team=shop,"), ("-l", "team>1")])
+def test_a_selector_that_makes_no_sense_is_2(online: ServedScene, words: tuple[str, ...]) -> None:
+    """Before anybody is asked."""
+    said = online.run("get", *words)
+    assert (said.code, said.out) == (2, "")
+
+
+def test_without_a_daemon_labels_are_the_configurations(offline: Scene) -> None:
+    """The state does not know them; to show all instead would be a lie."""
+    said = offline.run("get", "-l", "team=shop")
+    assert (said.code, said.out) == (1, "")
+    assert "labels are in the configuration alone" in said.err
+    config = offline.folder / "autoscaler.yaml"
+    config.write_text(
+        "adapters: {fleet: {type: memory, groups: {web: {}}}}\nautoscalers:\n- name: web\n  labels: {team: shop}\n"
+        "  scaleTargetRef: {adapter: fleet, name: web}\n  maxReplicas: 9\n  metrics:\n"
+        "  - {type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}\n"
+    )
+    said = offline.run("get", "-l", "team=shop", "--config.file", str(config))
+    assert [line.split()[0] for line in said.lines] == ["NAME", "web"]

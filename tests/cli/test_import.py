@@ -18,7 +18,7 @@ metadata: {name: web}
 ---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
-metadata: {name: web, namespace: shop}
+metadata: {name: web, namespace: shop, labels: {team: shop, app.kubernetes.io/name: "1"}}
 spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
   minReplicas: 2
@@ -79,6 +79,7 @@ def test_everything_is_taken_over_and_loads_once_queries_are_given(file: Path, t
     config.write_text(out.replace("expr: ''", "expr: up") + "adapters: {swarm: {type: docker-swarm}}\n")
     web, api = load(config).autoscalers
     assert (web.name, web.target.name, web.min_replicas, web.max_replicas) == ("web", "web", 2, 10)
+    assert web.labels == (("app.kubernetes.io/name", "1"), ("team", "shop"))
     assert [metric.type for metric in web.metrics] == list(MetricType)
     targets = [(metric.target.type, metric.target.value) for metric in web.metrics]
     assert targets == [

@@ -225,7 +225,7 @@ def test_any_manifest_gives_an_error_or_nothing_but_autoscalers(tmp_path: Path, 
     written = YamlDocument(out, "out").value
     assert list(written) == ["autoscalers"]
     for each in written["autoscalers"]:
-        assert each.keys() <= {"name", "scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"}
+        assert each.keys() <= {"name", "labels", "scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"}
     assert "touch" not in re.sub(r"#.*", "", out)
 
 

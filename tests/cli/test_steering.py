@@ -3,6 +3,7 @@
 import os
 import pwd
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -79,12 +80,45 @@ def test_bounds_that_leave_no_size_are_refused_in_the_daemons_words(online: Serv
         ("pause", "web", "--for", "10ms"),
         ("pause", "web", "--direction", "up"),
         ("pause",),
+        ("pause", "web", "--all"),
+        ("pause", "--all", "-l", "team=shop"),
+        ("resume", "web", "-l", "team=shop"),
+        ("pause", "-l", "team=shop,"),
+        ("pause", "-l", ""),
     ],
 )
 def test_wrong_arguments_are_2(online: ServedScene, words: tuple[str, ...]) -> None:
     """And ask nobody."""
     said = online.run(*words)
     assert (said.code, said.out) == (2, "")
+
+
+def labelled(online: ServedScene) -> None:
+    web, *others = online.daemon.scalers
+    online.daemon.scalers = [replace(web, labels=(("team", "shop"),)), *others]
+
+
+def test_the_whole_fleet_is_stopped_and_named(online: ServedScene) -> None:
+    """One request; whoever typed it sees whom it stopped."""
+    said = online.run("pause", "--all", "--reason", "wrong release")
+    until = "scaling is paused until it is resumed"
+    assert said.lines == [*(f"{name}: {until}" for name in ("broken", "jobs", "web")), f"3 autoscalers: {until}"]
+    assert steering(online, "jobs").pause.reason == "wrong release"
+    assert online.run("resume", "--all").lines[-1] == "3 autoscalers: taken back"
+    assert steering(online, "jobs") is None
+
+
+def test_those_whose_labels_fit_are_stopped(online: ServedScene) -> None:
+    """A team's own, and nobody else's."""
+    labelled(online)
+    assert online.run("pause", "-l", "team=shop", "--direction", "in").lines == [
+        "web: scaling in is paused until it is resumed",
+        "1 autoscaler: scaling in is paused until it is resumed",
+    ]
+    assert steering(online, "jobs") is None
+    said = online.run("pause", "-l", "team=mail")
+    assert (said.code, said.out) == (1, "")
+    assert "no autoscaler has labels that fit 'team=mail'" in said.err
 
 
 @pytest.mark.parametrize("span", ["1s", "90m", "1h30m15s", "20d", "3w"])
@@ -98,7 +132,9 @@ def test_an_unknown_name_brings_the_nearest(online: ServedScene) -> None:
     assert online.run("pause", "wep").err == "there is no autoscaler 'wep'; did you mean web?\n"
 
 
-@pytest.mark.parametrize("words", [("pause", "web"), ("resume", "web"), ("override", "web", "--min", "3")])
+@pytest.mark.parametrize(
+    "words", [("pause", "web"), ("pause", "--all"), ("resume", "web"), ("override", "web", "--min", "3")]
+)
 def test_without_a_daemon_nothing_is_changed(offline: Scene, words: tuple[str, ...]) -> None:
     """Nobody would heed it; the remedy is said."""
     said = offline.run(*words)

@@ -78,6 +78,13 @@ def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Lo
     assert (pool.grace_period, pool.initial_replicas) == (timedelta(seconds=10), 1)
 
 
+@pytest.mark.parametrize(("written", "lanes"), [("", 1), (", lanes: 1", 1), (", lanes: 64", 64), (", lanes: ", 1)])
+def test_lanes_are_the_houses_own_key(load_text: Load, written: str, lanes: int) -> None:
+    """The adapter, whose settings refuse what they do not know, never sees it."""
+    section = load_text(f"autoscalers: []\nadapters: {{a: {{type: groups{written}}}}}\n").adapters["a"]
+    assert section.lanes == lanes
+
+
 @pytest.mark.parametrize(
     ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )
@@ -329,3 +336,14 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
 def test_which_decisions_are_logged(load_text: Load, given: str, every: bool) -> None:
     """Only what changed, unless all are wanted."""
     assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings(every_decision=every)
+
+
+def test_labels_are_sorted_texts(load_text: Load) -> None:
+    """In Kubernetes' syntax, where a value may be empty."""
+    text = (
+        "adapters: {a: {type: groups}}\nautoscalers:\n- name: web\n  labels: {team: shop, example.org/zone: ''}\n"
+        "  scaleTargetRef: {adapter: a, name: job/web}\n  maxReplicas: 2\n  metrics:\n"
+        "  - {type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}\n"
+    )
+    (scaler,) = load_text(text).autoscalers
+    assert scaler.labels == (("example.org/zone", ""), ("team", "shop"))

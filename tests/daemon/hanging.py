@@ -23,6 +23,8 @@ class Settings(AdapterSettings):
     """The verb that hangs, or `build`; empty: none."""
     times: int = 1_000_000
     """How many of its calls do, in this process."""
+    target: str = ""
+    """Only calls about this target do."""
     seconds: float = 3600
     """How long such a call takes."""
     folder: str = ""
@@ -44,21 +46,24 @@ class Hanging:
     def __init__(self, context):
         self._settings = context.settings
         self.concurrent_writes = context.settings.writes_at_once
-        self._hang("build", context.clock.now())
+        self._hang("build", context.clock.now(), ())
         self._note("built", self._settings.label)
 
     def observe(self, targets, call):
-        self._hang("observe", call.now)
+        self._hang("observe", call.now, targets)
         return {target: TargetState(_SIZES.get(target.name, 1), _SIZES.get(target.name, 1), ()) for target in targets}
 
     def scale(self, target, change, call):
-        self._hang("scale", call.now)
+        self._hang("scale", call.now, (target,))
         _SIZES[target.name] = change.size
         self._note("writes", target.name, change.size, call.now.isoformat())
         return Written(change.size)
 
-    def _hang(self, verb, now):
-        if verb != self._settings.where or (number := next(_CALLS)) > self._settings.times:
+    def _hang(self, verb, now, targets):
+        wanted = self._settings.target
+        if verb != self._settings.where or (wanted and wanted not in [target.name for target in targets]):
+            return
+        if (number := next(_CALLS)) > self._settings.times:
             return
         self._note("hangs", number, now.isoformat())
         end = time.monotonic() + self._settings.seconds

@@ -3,7 +3,7 @@
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from autoscaler import runtime as module
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import AdapterError, StateError, TargetError
 from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, Call, MetricType, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
-from autoscaler.record import Ledger, Retention, State
+from autoscaler.record import Ledger, Retention, State, lane_of
 from autoscaler.record.entries import Entry
 from autoscaler.runtime import Runtime
 from autoscaler.target import AdapterContext, AdapterSettings
@@ -66,12 +65,14 @@ class House:
     state: Path
     opened: State
 
-    def follow(self, sections: Mapping[str, Section], scalers: Sequence[Autoscaler], url: str = "http://x") -> None:
+    def follow(
+        self, sections: Mapping[str, Section], scalers: Sequence[Autoscaler], url: str = "http://x", lanes: int = 1
+    ) -> None:
         self.runtime.follow(
             Settings(
                 path=Path("autoscaler.yaml"),
                 prometheus={"default": PrometheusSource(url)},
-                adapters={name: AdapterSection("fake", section) for name, section in sections.items()},
+                adapters={name: AdapterSection("fake", section, lanes) for name, section in sections.items()},
                 autoscalers=tuple(scalers),
             )
         )
@@ -88,7 +89,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 
         return build
 
-    monkeypatch.setattr(module, "load", load)
+    monkeypatch.setattr("autoscaler.runtime.building.load", load)
     state = State.open(None, tmp_path, Retention())
     log = RecordingLogger()
     runtime = Runtime(
@@ -201,13 +202,13 @@ def refuse(house: House, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable
     """Let the state begin no lane of this connection. Returns what lets it again."""
     begin, refused = house.opened.ledger, {name}
 
-    def ledger(connection: str) -> Ledger:
+    def ledger(connection: str, slots: Collection[int]) -> Ledger:
         if connection in refused:
             raise StateError("state /var/lib/autoscaler/state.db: the disk is full; free some space")
-        return begin(connection)
+        return begin(connection, slots)
 
     monkeypatch.setattr(house.opened, "ledger", ledger)
-    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("autoscaler.runtime.runtime._RETRY_SECONDS", 0.0)
     return refused.clear
 
 
@@ -263,3 +264,79 @@ def test_a_lane_holds_in_memory_what_is_configured_and_no_more(house: House) -> 
         assert house.runtime.lanes.once()
     names = sorted(each.scaler.name for each in entries_in_memory() if id(each) not in theirs and each.scaler)
     assert names == sorted(f"web-4-{number}" for number in range(20))
+
+
+SPREAD = [f"s{number}" for number in range(8)]
+"""Names of targets that fall into three of four lanes."""
+
+
+def lane_names(house: House) -> list[str]:
+    """Of those that run."""
+    return sorted(str(name) for name in house.runtime._connected)
+
+
+def served(house: House, name: str) -> frozenset[str]:
+    """Names of the targets of a lane."""
+    (have,) = [have for each, have in house.runtime._connected.items() if str(each) == name]
+    return frozenset(scaler.target.name for scaler in have.wanted.scalers)
+
+
+def test_each_lane_of_a_connection_has_an_adapter_and_targets_of_its_own(house: House) -> None:
+    """A call that hangs may hold the others up nowhere, so they cannot share an adapter."""
+    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], lanes=4)
+    assert house.runtime.adapters == ["a"]
+    assert len(house.built) == len(lane_names(house))
+    assert {adapter.context.name for adapter in house.built} == {"a"}
+    everywhere = [served(house, name) for name in lane_names(house)]
+    assert sorted(target for lane in everywhere for target in lane) == SPREAD
+    assert all(everywhere)
+
+
+def test_a_lane_without_targets_is_not_built(house: House) -> None:
+    """One target is in one lane, however many there may be."""
+    house.follow({"a": Section()}, [on("a", "web")], lanes=64)
+    assert len(lane_names(house)) == len(house.built) == 1
+    house.follow({"a": Section()}, [on("a", "web"), on("a", "api")], lanes=64)
+    assert len(lane_names(house)) == len(house.built) == 2
+    assert [adapter.closed for adapter in house.built] == [0, 0]
+
+
+def test_the_only_lane_of_a_connection_is_called_as_the_connection(house: House) -> None:
+    """Who never heard of lanes reads of adapters."""
+    house.follow({"a": Section()}, [on("a")])
+    assert lane_names(house) == ["a"]
+    house.follow({"a": Section()}, [on("a")], lanes=4)
+    assert lane_names(house) == [f"a/{1 + lane_of(TargetRef('a', 'web'), 4)}"]
+
+
+def test_a_reload_with_other_autoscalers_keeps_every_adapter_ledger_and_connection(house: House) -> None:
+    """Ten changed of ten thousand must disturb no cycle, and nobody's sessions."""
+    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], lanes=4)
+    assert house.runtime.lanes.once()
+    before = {name: (have._ledger, have._observer) for name, have in house.runtime._connected.items()}
+    changed = [replace(on("a", name), max_replicas=7) for name in SPREAD[:2]]
+    house.follow({"a": Section()}, [*changed, *(on("a", name) for name in SPREAD[2:])], lanes=4)
+    assert house.runtime.lanes.once()
+    assert {name: (have._ledger, have._observer) for name, have in house.runtime._connected.items()} == before
+    assert {adapter.closed for adapter in house.built} == {0}
+
+
+def test_a_dry_run_of_one_target_concerns_its_own_lane_alone(house: House) -> None:
+    """Its adapter has to be told; the other lanes' need not."""
+    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], lanes=4)
+    count = len(house.built)
+    house.follow({"a": Section()}, [on("a", name, dry_run=name == "s0") for name in SPREAD], lanes=4)
+    assert sum(adapter.closed for adapter in house.built) == 1
+    assert len(house.built) == count + 1
+    assert house.built[-1].context.dry_targets == {TargetRef("a", "s0")}
+
+
+def test_another_number_of_lanes_lets_all_of_the_connection_go_and_no_other(house: House) -> None:
+    """Its targets change hands; another connection's are none of its business."""
+    sections = {"a": Section()}
+    house.follow(sections, [on("a", name) for name in SPREAD], lanes=4)
+    old = list(house.built)
+    house.follow(sections, [on("a", name) for name in SPREAD], lanes=2)
+    assert all(adapter.closed == 1 for adapter in old)
+    assert lane_names(house) == ["a/1", "a/2"]
+    assert served(house, "a/1") | served(house, "a/2") == set(SPREAD)

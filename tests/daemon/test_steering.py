@@ -1,5 +1,7 @@
 """What operators ask for reaches every lane, whoever wrote it into the state."""
 
+import signal
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from autoscaler.model import Direction, Pause, Steering
 from autoscaler.record.database import Database, locate
 from autoscaler.record.steering import steer
 from tests.daemon.hanging import ThirdParty
-from tests.daemon.running import autoscaler, running_daemon, write_config
+from tests.daemon.running import autoscaler, external, finished, running_daemon, write_config
 from tests.daemon.state import records
 
 pytestmark = pytest.mark.slow
@@ -33,7 +35,7 @@ def test_a_pause_that_another_process_writes_reaches_every_lane_in_its_next_cycl
         with closing(Database(locate(None, folder / "state"))) as database:
             for name in ("a", "web"):
                 now = records(folder, name)[-1].decision.now
-                steer(database, name, Steering(Pause(Direction.BOTH, "elsewhere", "", now, None)))
+                steer(database, {name: Steering(Pause(Direction.BOTH, "elsewhere", "", now, None))})
         paused = {name: len(daemon.events("decision", autoscaler=name)) for name in ("a", "web")}
         for name, count in paused.items():
             daemon.wait_for("decision", autoscaler=name, count=count + 2)
@@ -43,3 +45,42 @@ def test_a_pause_that_another_process_writes_reaches_every_lane_in_its_next_cycl
         assert by[0] is None
         assert all(pause is not None and pause.by == "elsewhere" for pause in by[count + 1 :])
         assert len(by) > count + 1
+
+
+def test_a_team_stops_its_own_and_then_everybody_the_fleet(folder: Path, prometheus: str) -> None:
+    """One command each; while it is stopped nothing is written, and the neighbour of the first stop goes on."""
+    fleet = [
+        autoscaler("web", "vector(1)", adapter="fleet", labels={"team": "shop"}),
+        autoscaler("job", "vector(1)", adapter="fleet", labels={"team": "mail"}),
+    ]
+    adapters = {"fleet": {"type": "memory", "groups": {"web": {}, "job": {}}}}
+
+    def ask_for(size: int) -> Path:
+        metrics = [external(f"vector({size})")]
+        asking = [each | {"metrics": metrics} for each in fleet]
+        return write_config(folder, prometheus, asking, adapters, log={"decisions": "changed"})
+
+    with running_daemon(ask_for(1)) as daemon:
+        env = {"AUTOSCALER_SERVER": daemon.wait_for("listening")["url"]}
+
+        def run(*words: str) -> list[str]:
+            done = finished([sys.executable, "-m", "autoscaler", *words], folder / "state", env)
+            assert done.returncode == 0, done.stderr
+            return done.stdout.splitlines()
+
+        daemon.wait_for("decision", autoscaler="web", current=1)
+        assert run("pause", "-l", "team=shop")[-1].startswith("1 autoscaler: scaling is paused")
+        ask_for(3)
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", autoscaler="job", written=3)
+        daemon.wait_for("decision", autoscaler="web", reason="Paused", desired=3, written=None)
+        assert run("get", "-l", "team=shop,!owner", "-o", "wide")[1].split()[0] == "web"
+        assert run("pause", "--all", "--reason", "wrong release")[-1].startswith("2 autoscalers: scaling is paused")
+        ask_for(4)
+        daemon.send(signal.SIGHUP)
+        for name in ("web", "job"):
+            daemon.wait_for("decision", autoscaler=name, reason="Paused", desired=4, written=None)
+        assert run("resume", "--all")[-1] == "2 autoscalers: taken back"
+        for name in ("web", "job"):
+            daemon.wait_for("decision", autoscaler=name, written=4)
+        assert daemon.stop() == 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -13,6 +13,7 @@ from autoscaler.model import (
     ConditionType,
     Decision,
     Direction,
+    LaneName,
     Override,
     Pause,
     Steering,
@@ -23,6 +24,8 @@ from autoscaler.record import Cut, StateSize
 from tests.decisions import NOW, condition, cpu, decision, rescale
 from tests.schedule.clock import FakeClock
 
+FLEET: Final = LaneName("fleet")
+
 
 @dataclass(frozen=True)
 class FakeCycle:
@@ -30,7 +33,7 @@ class FakeCycle:
 
     decisions: Sequence[Decision] = ()
     broken: Mapping[str, Exception] = field(default_factory=dict)
-    lane: str = "fleet"
+    lane: LaneName = FLEET
     late_seconds: float = 0.5
     observing_seconds: float = 0.1
     seconds: float = 0.2
@@ -40,8 +43,8 @@ class FakeLanes:
     def missed(self) -> Mapping[str, int]:
         return {"fleet": 3, "swarm": 0}
 
-    def hung(self) -> tuple[str, ...]:
-        return ("fleet",)
+    def hung(self) -> tuple[LaneName, ...]:
+        return (LaneName("fleet", 2, 4),)
 
     def clock_steps(self) -> int:
         return 0
@@ -83,7 +86,7 @@ class Shown:
 def everything() -> Shown:
     """Every metric there is has a series, and each that counts has counted."""
     shown = Shown("web", "api", "batch")
-    shown.configure(scaler("web"), scaler("api"), scaler("batch", dry_run=True))
+    shown.configure(scaler("web", labels=(("team", "shop"),)), scaler("api"), scaler("batch", dry_run=True))
     watch_lanes(shown.registry, FakeLanes())
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     ProcessCollector(registry=shown.registry)

@@ -184,3 +184,13 @@ def test_a_decision_that_cannot_be_shown_takes_no_others_series(odd: dict[str, A
     for name in ("first", "last"):
         assert shown.value("current_replicas", autoscaler=name) == 3
         assert shown.value("condition", autoscaler=name, condition="AbleToScale", reason="ReadyForNewScale") == 1
+
+
+def test_labels_are_one_series_of_those_that_have_any() -> None:
+    """To route alerts by: `… * on (autoscaler) group_left (label_team) autoscaler_labels`."""
+    shown = Shown()
+    labels = (("a.b", "1"), ("a_b", "2"), ("example.org/team", "shop"))
+    shown.configure(replace(scaler("web"), labels=labels), scaler("job"))
+    assert shown.series("labels") == [
+        {"autoscaler": "web", "label_a_b": "1", "label_a_b_conflict1": "2", "label_example_org_team": "shop"}
+    ]

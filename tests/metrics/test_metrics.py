@@ -17,6 +17,7 @@ from autoscaler.model import (
     Decision,
     Held,
     HoldReason,
+    LaneName,
     MetricType,
     Proposed,
     TargetRef,
@@ -100,6 +101,20 @@ def test_a_cycle_is_timed_by_its_adapter() -> None:
     assert shown.value("tick_duration_seconds_sum", adapter="fleet") == 0.2
     assert shown.value("tick_lateness_seconds_sum", adapter="fleet") == 0.5
     assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == shown.clock.now().timestamp()
+
+
+def test_of_several_lanes_the_one_that_has_ended_no_cycle_for_longest_is_shown() -> None:
+    """One that hangs must not hide behind the others of its connection; one of before a reload counts no more."""
+    shown = Shown()
+    lanes, began = [LaneName("fleet", number, 3) for number in (1, 2, 3)], shown.clock.now().timestamp()
+    for seconds, lane in [(0, lanes[0]), (1, lanes[1]), (2, lanes[2]), (3, lanes[2]), (4, lanes[0])]:
+        shown.clock.advance(began + seconds - shown.clock.now().timestamp())
+        shown.ended(lane=lane)
+    assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == began + 1
+    assert shown.value("tick_duration_seconds_count", adapter="fleet") == 5
+    shown.configure()
+    shown.ended(lane=lanes[0])
+    assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == began + 4
 
 
 def test_queries_are_timed_and_their_failures_counted_by_source() -> None:
@@ -201,6 +216,6 @@ def test_a_state_that_cannot_be_read_costs_its_own_series_alone() -> None:
 def test_an_unknown_adapter_is_not_invented() -> None:
     """A decision of a target that was removed meanwhile still counts, without an adapter of its own."""
     shown = Shown()
-    shown.ended(decision("old", target=TargetRef("gone", "old")), lane="gone")
+    shown.ended(decision("old", target=TargetRef("gone", "old")), lane=LaneName("gone"))
     assert shown.series("tick_duration_seconds_count") == []
     assert shown.value("reconciliations_total", action="none", error="none") == 1

@@ -2,14 +2,18 @@
 
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
+from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
+from autoscaler.model import Call
+from autoscaler.observe.answers import Results
 from autoscaler.observe.ask import NoMeter, ask
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import alone
+from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from tests.observe.build import CLOCK, call
@@ -17,6 +21,18 @@ from tests.observe.test_faults import ONE, Request, answering
 
 QUESTIONS = (Question("main", "a"), Question("main", "b"), Question("main", "c"))
 EACH = [alone(question) for question in QUESTIONS]
+
+
+def answers_to(queries: Sequence[PlannedQuery], sources: Mapping[str, Prometheus], call: Call, clock: Clock) -> Results:
+    """Each question is settled once."""
+    results: dict[Question, QueryResult | MetricError] = {}
+
+    def settle(some: Results) -> None:
+        assert not results.keys() & some.keys()
+        results.update(some)
+
+    ask(queries, sources, call, clock, NoMeter(), settle)
+    return results
 
 
 def trickle_headers(request: Request) -> None:
@@ -41,7 +57,7 @@ def test_two_questions_are_under_way_at_a_time() -> None:
     with answering(answer) as fake:
         source = Prometheus("main", PrometheusSource(fake.url, timeout=timedelta(seconds=60)), CLOCK)
         four = (*QUESTIONS, Question("main", "d"))
-        answers = ask([alone(each) for each in four], {"main": source}, call(60), CLOCK, NoMeter()).results
+        answers = answers_to([alone(each) for each in four], {"main": source}, call(60), CLOCK)
         source.close()
     assert [type(answer) for answer in answers.values()] == [QueryResult] * 4
     assert under_way == [0, 2]
@@ -59,7 +75,7 @@ def test_what_cannot_be_interrupted_is_abandoned() -> None:
             return QueryResult(ResultType.VECTOR, ())
 
     began = time.monotonic()
-    answers = ask(EACH, {"main": cast("Prometheus", Stuck())}, call(0.3), CLOCK, NoMeter()).results
+    answers = answers_to(EACH, {"main": cast("Prometheus", Stuck())}, call(0.3), CLOCK)
     assert time.monotonic() - began < 10
     end.set()
     assert {str(answers[question]) for question in QUESTIONS} == {
@@ -71,7 +87,7 @@ def test_headers_that_never_end_cost_no_thread_beyond_the_deadline() -> None:
     """They keep http.client reading for as long as they come; a thread each cycle would be lost."""
     with answering(trickle_headers) as fake:
         source = Prometheus("main", PrometheusSource(fake.url), CLOCK)
-        answers = ask(EACH, {"main": source}, call(0.3), CLOCK, NoMeter()).results
+        answers = answers_to(EACH, {"main": source}, call(0.3), CLOCK)
         assert {type(answer) for answer in answers.values()} == {MetricError}
         end = time.monotonic() + 10
         while any(thread.name == "prometheus-main" for thread in threading.enumerate()):
@@ -91,7 +107,7 @@ def test_an_unforeseen_failure_is_that_questions_alone() -> None:
                 raise RuntimeError("hunter2")
             return fine
 
-    answers = ask(EACH, {"main": cast("Prometheus", Broken())}, call(), CLOCK, NoMeter()).results
+    answers = answers_to(EACH, {"main": cast("Prometheus", Broken())}, call(), CLOCK)
     said = str(answers[QUESTIONS[0]])
     assert said.startswith("prometheus 'main' could not be asked: RuntimeError at /")
     assert said.endswith("; this is a bug, please report it")

@@ -188,12 +188,23 @@ def test_the_deadline_ends_a_search_and_what_was_answered_counts() -> None:
     assert all("who is to blame was not found in time" in str(values[f"g{number}"]) for number in range(4, 8))
 
 
-def test_a_bug_in_the_planner_leaves_queries_as_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Queries, "plan", lambda *_: 1 // 0)
+@pytest.mark.parametrize(
+    ("method", "event", "queries"),
+    [
+        ("prepare", "queries_not_sharded", 1),
+        ("plan", "queries_not_merged", 5),
+        ("learn", "queries_not_learned_from", 1),
+    ],
+)
+def test_a_bug_in_how_questions_are_asked_costs_nobody_an_answer(
+    monkeypatch: pytest.MonkeyPatch, method: str, event: str, queries: int
+) -> None:
+    """They are asked as they are written, and the log says so."""
+    monkeypatch.setattr(Queries, method, lambda *_: 1 // 0)
     with scripted() as server:
         lane = Lane(server, fleet(5))
         assert lane.values() == well(5)
-        assert len(server.taken()) == 5
-    ((level, event, keys),) = lane.log.lines
-    assert (level, event) == ("error", "queries_not_merged")
+        assert len(server.taken()) == queries
+    ((level, said, keys),) = lane.log.lines
+    assert (level, said) == ("error", event)
     assert "ZeroDivisionError" in keys["error"]

@@ -89,9 +89,9 @@ def decision(
     )
 
 
-def rising(seconds: float = 0, size: int = 8, name: str = "web") -> Decision:
+def rising(seconds: float = 0, size: int = 8, name: str = "web", target: str = "web-asg") -> Decision:
     """One that wants to write a larger size."""
-    plain = decision(seconds, name, size=size)
+    plain = decision(seconds, name, target, size=size)
     change = ScaleChange(f"{plain.name}-{seconds}", size, 5, None, "cpu above target")
     return replace(plain, change=change, scale_ups=(ScaleEvent(size - 5, plain.now),))
 

@@ -3,13 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import event, func, select
 
 from autoscaler.decide import remember
-from autoscaler.model import History
-from autoscaler.record import State
+from autoscaler.model import History, Sighting
+from autoscaler.record import Ledger, State, schema
 from tests.record.conftest import Opener
-from tests.record.samples import keep, rising, save, scaler, written
+from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
 LANES, CYCLES = 4, 15
 
@@ -40,11 +40,8 @@ def test_lanes_share_one_state(opener: Opener) -> None:
     assert [row.count for row in opener.archive().events()] == [CYCLES] * LANES
 
 
-def test_histories_are_loaded_and_recorded_with_a_handful_of_statements(opener: Opener) -> None:
-    """Ten thousand autoscalers start as fast as one; a statement each for 64 of them is what there may be."""
-    count = 300
-    keep(opener.ledger(), *(rising(name=f"s{k}") for k in range(count)))
-    ledger = opener.restart()
+def noted(ledger: Ledger) -> list[str]:
+    """The statements of its state from now on."""
     statements: list[str] = []
 
     def note(*call: Any) -> None:
@@ -52,6 +49,15 @@ def test_histories_are_loaded_and_recorded_with_a_handful_of_statements(opener: 
 
     for engine in (ledger._shared.readers, ledger._shared.database._engine):
         event.listen(engine, "before_cursor_execute", note)
+    return statements
+
+
+def test_histories_are_loaded_and_recorded_with_a_handful_of_statements(opener: Opener) -> None:
+    """Ten thousand autoscalers start as fast as one; a statement each for 64 of them is what there may be."""
+    count = 300
+    keep(opener.ledger(), *(rising(name=f"s{k}") for k in range(count)))
+    ledger = opener.restart()
+    statements = noted(ledger)
     scalers = [scaler(f"s{k}") for k in range(count)]
     assert len(ledger.recall(scalers)) == count
     chunks = count // 64 + 1
@@ -62,3 +68,39 @@ def test_histories_are_loaded_and_recorded_with_a_handful_of_statements(opener: 
     ledger.intend([rising(2, name=one.name) for one in scalers])
     save(ledger, *(written(rising(2, name=one.name)) for one in scalers))
     assert len(statements) < 20
+
+
+def test_autoscalers_that_a_reload_adds_are_read_alone(opener: Opener) -> None:
+    """Else a few among ten thousand would cost the next cycle everybody's memory, and a whole row of each."""
+    count = 300
+    scalers = [scaler(f"s{k}") for k in range(count)]
+    keep(opener.ledger(), *(rising(name=one.name) for one in scalers))
+    ledger = opener.restart()
+    ledger.follow(scalers[1:])
+    for cycle in (1, 2):
+        keep(ledger, *(rising(cycle, name=one.name) for one in scalers[1:]))
+    statements = noted(ledger)
+    ledger.follow(scalers)
+    expected = dict(ledger.recall(scalers))
+    assert expected["s0"].at == at(0)
+    chunks = count // 64 + 1
+    assert len([one for one in statements if "FROM journal" in one]) < chunks
+    save(ledger, *(rising(3, name=one.name) for one in scalers))
+    with ledger._shared.readers.begin() as connection:
+        sizes = select(func.sum(func.length(schema.journal.c.body))).group_by(schema.journal.c.number)
+        *_, whole, changes, now = connection.execute(sizes.order_by(schema.journal.c.number)).scalars()
+    assert now < (whole + changes) / 2
+
+
+def test_an_autoscaler_that_comes_back_is_read_again(opener: Opener) -> None:
+    """It left the configuration, and the state may have forgotten it meanwhile; its target's sightings as well."""
+    ledger = opener.ledger()
+    web, api = scaler("web", "web-asg"), scaler("api", "api-asg")
+    ledger.follow([web, api])
+    ledger.recall([web, api])
+    save(ledger, decision(0, "web", "web-asg"), sightings={"i-0": Sighting(at(0), True, at(0))})
+    ledger.follow([api])
+    assert ledger.sightings([web.target, api.target]) == {}
+    ledger.follow([web, api])
+    assert ledger.sightings([web.target]) == {web.target: {"i-0": Sighting(at(0), True, at(0))}}
+    assert ledger.recall([web])["web"].at == at(0)

@@ -11,7 +11,7 @@ from autoscaler.model import TargetType
 from autoscaler.record.binary import differences, running_sums
 from autoscaler.record.evaluation import COLUMNS
 from autoscaler.record.journal import page_of, rows_from
-from autoscaler.record.rows import Row, completed, differing, pack_rows, runs, unpack_rows
+from autoscaler.record.rows import Row, completed, differing, marks_of, pack_rows, runs, unpack_rows
 from autoscaler.record.series import Point, pack_points, unpack_points
 from tests.record.conftest import Opener
 from tests.record.samples import decision, keep, observation
@@ -74,7 +74,7 @@ def test_points_come_out_of_a_series_as_they_went_in(points: list[Point]) -> Non
 @quick
 def test_a_row_is_completed_by_its_whole_one(columns: tuple[bytes, ...], base: tuple[bytes, ...]) -> None:
     whole = Row(1, 0, 1, 1, base, b"")
-    assert completed(Row(2, 0, 1, 1, differing(columns, base), None), whole) == columns
+    assert completed(Row(2, 0, 1, 1, differing(columns, marks_of(base)), None), whole) == columns
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), max_size=6))

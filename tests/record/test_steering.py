@@ -50,7 +50,7 @@ def test_what_another_process_writes_reaches_the_next_cycle(opener: Opener) -> N
     other = Database(database.locate(opener.url, opener.folder))
     try:
         for asked in (PAUSED, WIDENED, Steering()):
-            steer(other, "web", asked)
+            steer(other, {"web": asked})
             assert ledger.recall([scaler()])["web"].steering == asked
     finally:
         other.close()

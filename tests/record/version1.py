@@ -61,6 +61,8 @@ def _as_today(value: Any) -> Any:
         *named, last = found["unmatched"] or [""]
         more = re.fullmatch(r"and (\d+) more", last)
         found |= {"unmatched": named, "more_unmatched": int(more[1])} if more else {"more_unmatched": 0}
+    if found.get("is") == "Autoscaler":
+        found["labels"] = []
     if found.get("is") == "Intent":
         found["scaled_to_zero"] = None
     if found.get("is") == "History":

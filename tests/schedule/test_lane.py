@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from autoscaler.errors import StateError
+from autoscaler.model import LaneName
 from autoscaler.schedule import Batch, Lane
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.schedule.clock import FakeClock
@@ -18,7 +19,7 @@ class Bench:
         self.clock, self.log, self.ports = FakeClock(), RecordingLogger(), FakePorts()
         self.reported: list[Batch] = []
         self.scalers = [scaler(f"every-{period:g}", period) for period in periods or (15,)]
-        self.lane = Lane("fleet", self.clock, self.log, self.reported.append)
+        self.lane = Lane(LaneName("fleet"), self.clock, self.log, self.reported.append)
         self.lane.assign(self.ports.work(self.scalers))
 
     def tick(self, index: int = 0) -> None:
@@ -169,7 +170,7 @@ def test_a_cycle_tells_whose_it_was_how_late_it_began_and_how_long_it_took() -> 
     bench.clock.advance(0.5)
     bench.tick()
     (batch,) = bench.reported
-    assert (batch.lane, batch.late_seconds, batch.observing_seconds, batch.seconds) == ("fleet", 0.5, 2, 2)
+    assert (batch.lane, batch.late_seconds, batch.observing_seconds, batch.seconds) == (LaneName("fleet"), 0.5, 2, 2)
 
 
 def test_a_cycle_that_fails_is_timed_too() -> None:
@@ -179,7 +180,7 @@ def test_a_cycle_that_fails_is_timed_too() -> None:
     bench.ports.fails["recall"] = StateError("no")
     bench.tick()
     (batch,) = bench.reported
-    assert (batch.lane, batch.seconds) == ("fleet", 2)
+    assert (batch.lane, batch.seconds) == (LaneName("fleet"), 2)
 
 
 @pytest.mark.parametrize("step", [-3600, 3600, 86400])

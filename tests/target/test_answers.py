@@ -10,6 +10,7 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetForbidden
 from autoscaler.model import MAX_SIZE, Hold, HoldReason, Instance, Limits, Phase, TargetRef, TargetState
+from autoscaler.model.target import NO_REQUESTS
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
 
 WEB = TargetRef("fleet", "web")
@@ -150,6 +151,18 @@ def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> Non
     assert checks(WEB, replace(STATE, instances=(odd, replace(other)))).instances == first.instances
 
 
+def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
+    """A thousand targets of which nothing moved are checked for nothing."""
+    checks = StateCheck()
+    state = replace(STATE, instances=(replace(MEMBER, detail="new\n"),))
+    first = checks(WEB, state)
+    assert checks(WEB, state) is first
+    checks.follow(set())
+    again = checks(WEB, state)
+    assert again is not first
+    assert again == first
+
+
 def test_a_wrong_state_does_not_spoil_what_was_known() -> None:
     checks = StateCheck()
     checks(WEB, STATE)
@@ -182,3 +195,15 @@ def test_what_is_held_of_a_target_that_left_goes() -> None:
     assert kept() is not None
     check.follow({TargetRef("fleet", "web-2")})
     assert kept() is None
+
+
+def test_instances_without_requests_share_one_empty_mapping_that_nobody_can_fill() -> None:
+    """Two of its own take a third of what an instance takes, and an adapter that filled it would fill everybody's."""
+    other = replace(MEMBER, name="b", requests=NO_REQUESTS)
+    assert all(each is NO_REQUESTS for each in (other.requests, MEMBER.requests, MEMBER.container_requests))
+    assert check(STATE).instances[0] is MEMBER
+    with pytest.raises(TypeError, match="a mapping of its own"):
+        NO_REQUESTS["cpu"] = 1
+    with pytest.raises(TypeError, match="a mapping of its own"):
+        NO_REQUESTS.update(cpu=1)
+    assert other.requests == {}

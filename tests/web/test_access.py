@@ -326,8 +326,8 @@ def test_a_user_may_be_a_reader(daemon: Daemon, config: Path) -> None:
         served.server.follow(read_only(config, "scraper"))
         served.session.auth = ("scraper", PASSWORD)
         assert [served.get(path).status_code for path in ("/metrics", "/api/v1/autoscalers/web")] == [200, 200]
-        for path in (PAUSE, "/-/reload"):
-            answer = served.post(path)
+        for path in (PAUSE, "/-/reload", "/api/v1/pause", "/api/v1/resume"):
+            answer = served.post(path, {"all": True} if path.startswith("/api/v1/pause") else None)
             assert answer.status_code == 403
             assert "may only read, as web.readOnlyUsers says" in answer.json()["error"]
         assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 200

@@ -1,5 +1,6 @@
 """What the API answers."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def test_what_does_not_exist_is_not_found(served: Served, path: str, told: str) 
         ("limit=0", "limit"),
         ("limit=many", "limit"),
         ("offset=-1", "offset"),
-        ("limt=5", "known: limit, name, offset"),
+        ("limt=5", "known: labelSelector, limit, name, offset"),
         ("limit=5&limit=6", "more than once"),
     ],
 )
@@ -144,3 +145,17 @@ def test_a_pause_that_is_past_is_not_shown(served: Served) -> None:
     pause = Pause(Direction.BOTH, "ann", "", now - timedelta(hours=2), now - timedelta(hours=1))
     served.daemon.state.steer("web", Steering(pause))
     assert served.data(WEB)["summary"]["steering"] == {"pause": None, "override": None}
+
+
+def test_the_list_is_selected_by_labels(served: Served) -> None:
+    """As kubectl does; what is remembered without a configuration has none."""
+    web, jobs = served.daemon.scalers
+    served.daemon.scalers = (replace(web, labels=(("team", "shop"),)), jobs)
+    listed = served.data("/api/v1/autoscalers?labelSelector=team%20in%20(shop,mail)&limit=1")
+    assert [(each["name"], each["labels"]) for each in listed["autoscalers"]] == [("web", {"team": "shop"})]
+    assert listed["total"] == 1
+    assert [each["name"] for each in served.data("/api/v1/autoscalers?labelSelector=!team")["autoscalers"]] == ["jobs"]
+    assert served.data(WEB)["summary"]["labels"] == {"team": "shop"}
+    refused = served.get("/api/v1/autoscalers?labelSelector=team>3")
+    assert refused.status_code == 400
+    assert "labelSelector: 'team>3' is not a valid label selector; expected terms" in refused.json()["error"]

@@ -39,6 +39,8 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     summary = detail.summary
     yield "Name:", summary.name
     yield "Reference:", summary.reference or UNKNOWN
+    for position, (key, value) in enumerate(sorted(summary.labels.items())):
+        yield "" if position else "Labels:", f"{key}={value}"
     yield "State:", summary.state.value + (" (dry run)" if summary.dry_run else "")
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"

@@ -8,6 +8,7 @@ for query in plan.queries:            # query.expr is sent
 from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, bisect, refused
 from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
+from autoscaler.observe.planner.narrowing import Narrowing, can_be_written, narrowing
 from autoscaler.observe.planner.planner import APART, Planner
 from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
 from autoscaler.observe.planner.refusals import Refusals
@@ -18,6 +19,7 @@ __all__ = [
     "BUDGET",
     "Bisection",
     "Limits",
+    "Narrowing",
     "Outcome",
     "Plan",
     "PlannedQuery",
@@ -26,7 +28,9 @@ __all__ = [
     "Split",
     "alone",
     "bisect",
+    "can_be_written",
     "lines",
+    "narrowing",
     "refused",
     "split",
 ]

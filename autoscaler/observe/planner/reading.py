@@ -16,7 +16,7 @@ _MATCHER: Final = re.compile(
 """Comments and other strings are matched so that nothing inside of them is taken for a matcher. Outside of braces a
 name, `=` and a string never follow one another."""
 _ESCAPE: Final = re.compile(r"\\(.)")
-_UNPRINTED: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
+UNPRINTED: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
 """Not written into a query of ours: control characters, half a surrogate, and what Go reads as invalid UTF-8."""
 
 UNMATCHED: Final = "it has no equality matcher"
@@ -77,7 +77,7 @@ def read(prometheus: str, expr: str) -> Reading | str:
 
 def _unquoted(text: str) -> str | None:
     quote, value = text[0], text[1:-1]
-    if _UNPRINTED.search(value):
+    if UNPRINTED.search(value):
         return None
     if "\\" not in value or quote == "`":
         return value

@@ -20,7 +20,7 @@ from autoscaler.observe.planner.tokens import Place, places
 
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 """Go's regexp.QuoteMeta escapes these. Prometheus looks values up in its index only where no others are escaped."""
-_LONGEST: Final = 2000
+LONGEST: Final = 2000
 """What looking into an expression costs grows with the square of its length: 0.2 s for this."""
 
 Slot: TypeAlias = int
@@ -86,8 +86,8 @@ def rewrite(expr: str, reading: Reading, variables: frozenset[int]) -> Rewriting
 
     Raises Unproven.
     """
-    if sum(map(len, reading.shape.pieces)) > _LONGEST:
-        raise Unproven(f"it has more than {_LONGEST} characters outside of its matchers")
+    if sum(map(len, reading.shape.pieces)) > LONGEST:
+        raise Unproven(f"it has more than {LONGEST} characters outside of its matchers")
     try:
         return _rewrite(expr, reading, variables)
     except RecursionError:

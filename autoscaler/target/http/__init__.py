@@ -6,7 +6,7 @@ second; this module does not, so that a module that `autoscaler check` loads may
 """
 
 from autoscaler.target.http.errors import HttpError, Interrupted, Late, Malformed, TlsFailed, TooLarge, Unreachable
-from autoscaler.target.http.limits import LARGEST_ANSWER, Tls, in_mib
+from autoscaler.target.http.limits import LARGEST_ANSWER, Tls, in_mib, on_this_machine
 
 __all__ = [
     "LARGEST_ANSWER",
@@ -19,4 +19,5 @@ __all__ = [
     "TooLarge",
     "Unreachable",
     "in_mib",
+    "on_this_machine",
 ]

@@ -1,8 +1,10 @@
 """How large an answer may be, and how TLS is spoken to a peer."""
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 LARGEST_ANSWER: Final = 64 * 2**20
 """Bytes, decompressed: a list of 13,000 entries of 5 KiB.
@@ -32,3 +34,12 @@ class Tls:
 def in_mib(size: int) -> str:
     """A number of bytes, as `64 MiB`."""
     return f"{size / 2**20:.3g} MiB"
+
+
+def on_this_machine(url: str) -> bool:
+    """Whether its host is: there packing answers costs the server more than all else, and saves nothing."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

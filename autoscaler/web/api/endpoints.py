@@ -15,7 +15,7 @@ from autoscaler.documents.detail import Detail
 from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
-from autoscaler.documents.summary import AutoscalerList, SteeringDocument
+from autoscaler.documents.summary import AutoscalerList, SteeredList, SteeringDocument
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
@@ -26,10 +26,13 @@ from autoscaler.web.api.parameters import (
     ExplainParameters,
     HistoryParameters,
     ListParameters,
+    ManyBody,
     Nothing,
     OverrideBody,
     PauseBody,
+    PauseManyBody,
     ResumeBody,
+    ResumeManyBody,
 )
 from autoscaler.web.api.steering import SteeringChanges
 from autoscaler.web.sources import Sources
@@ -81,7 +84,8 @@ class Endpoint:
     def errors(self) -> Sequence[ErrorType]:
         """What it may answer beside success."""
         found = [ErrorType.BAD_DATA, ErrorType.UNAUTHORIZED, ErrorType.FORBIDDEN]
-        if "{name}" in self.path or self.query is AllEventParameters:
+        several = self.body is not None and issubclass(self.body, ManyBody)
+        if "{name}" in self.path or self.query is AllEventParameters or several:
             found.append(ErrorType.NOT_FOUND)
         if self.body is not None:
             found += [ErrorType.CONFLICT, ErrorType.UNSUPPORTED]
@@ -166,6 +170,24 @@ class Api:
                 self._override,
                 body=OverrideBody,
             ),
+            Endpoint(
+                "POST",
+                "/pause",
+                "pauseAutoscalers",
+                "Write no size in a direction, for all autoscalers or those that fit.",
+                SteeredList,
+                self._pause_many,
+                body=PauseManyBody,
+            ),
+            Endpoint(
+                "POST",
+                "/resume",
+                "resumeAutoscalers",
+                "Take back the pauses and overrides of all autoscalers or those that fit.",
+                SteeredList,
+                self._resume_many,
+                body=ResumeManyBody,
+            ),
             Endpoint("GET", "/events", "listEvents", "Events, counted.", EventList, self._events, AllEventParameters),
             Endpoint("GET", "/status/buildinfo", "getBuildInfo", "Which program answers.", BuildInfo, self._build_info),
         )  # fmt: skip - a table
@@ -173,7 +195,7 @@ class Api:
     def _list(self, request: EndpointRequest) -> Document:
         query: ListParameters = request.query
         now = self._sources.clock.now()
-        return self._sources.library().page(now, query.offset, query.limit, query.name)
+        return self._sources.library().page(now, query.offset, query.limit, query.name, query.label_selector)
 
     def _detail(self, request: EndpointRequest) -> Document:
         return self._sources.library().autoscaler(request.name, self._sources.clock.now())
@@ -201,6 +223,12 @@ class Api:
 
     def _resume(self, request: EndpointRequest) -> Document:
         return self._steering.resume(request.name, request.body, _who(request))
+
+    def _pause_many(self, request: EndpointRequest) -> Document:
+        return self._steering.pause_many(request.body, _who(request))
+
+    def _resume_many(self, request: EndpointRequest) -> Document:
+        return self._steering.resume_many(request.body, _who(request))
 
     def _override(self, request: EndpointRequest) -> Document:
         return self._steering.override(request.name, request.body, _who(request))

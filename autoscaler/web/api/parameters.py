@@ -4,9 +4,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from autoscaler.labels import LONGEST_SELECTOR, PATTERN, Selector
 from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
 
@@ -53,6 +54,19 @@ Minimum: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=_INT32), BeforeV
 Maximum: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=_INT32), BeforeValidator(_whole)]
 
 
+def _selector(text: Any) -> Selector:
+    if not isinstance(text, str):
+        raise ValueError("expected a text such as team=shop")
+    return Selector.parse(text)
+
+
+LabelSelector: TypeAlias = Annotated[
+    Selector,
+    PlainValidator(_selector),
+    WithJsonSchema({"type": "string", "maxLength": LONGEST_SELECTOR, "pattern": PATTERN}),
+]
+
+
 class Parameters(BaseModel):
     """Base of both: unknown ones are refused."""
 
@@ -72,6 +86,8 @@ class ListParameters(Parameters):
     """After so many."""
     name: Annotated[str, Field(max_length=253)] = ""
     """Only names that contain this text."""
+    label_selector: LabelSelector | None = None
+    """Only those whose labels fit, such as `team=shop,tier in (web, api),!old`, as kubectl takes it."""
 
 
 class ExplainParameters(Parameters):
@@ -154,6 +170,23 @@ class ResumeBody(ChangeBody):
     """Whether a pause ends."""
     override: Annotated[bool, Field(strict=True)] = True
     """Whether an override ends."""
+
+
+class ManyBody(ChangeBody):
+    """Of several autoscalers at once: one of the two is to be given."""
+
+    label_selector: LabelSelector | None = None
+    """Those whose labels fit."""
+    all: Annotated[bool, Field(strict=True)] = False
+    """Every one that is configured."""
+
+
+class PauseManyBody(ManyBody, PauseBody):
+    """Write no size in a direction, for all that are configured now or whose labels fit now."""
+
+
+class ResumeManyBody(ManyBody, ResumeBody):
+    """Back to what is configured, for all of them or those whose labels fit."""
 
 
 DEFAULT_HISTORY: Final = timedelta(hours=1)

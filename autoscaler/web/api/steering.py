@@ -3,13 +3,24 @@
 import threading
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
-from autoscaler.documents.summary import SteeringDocument, steering_document
+from autoscaler.documents.summary import SteeredList, SteeringDocument, steering_document
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, MetricType, Override, Pause, Steering
 from autoscaler.web.api.answers import ErrorType, RequestError
-from autoscaler.web.api.parameters import OverrideBody, PauseBody, ResumeBody, TemporaryChangeBody
+from autoscaler.web.api.parameters import (
+    ManyBody,
+    OverrideBody,
+    PauseBody,
+    PauseManyBody,
+    ResumeBody,
+    ResumeManyBody,
+    TemporaryChangeBody,
+)
 from autoscaler.web.sources import Sources
+
+_NOTHING: Final = Steering()
 
 
 class SteeringChanges:
@@ -28,15 +39,22 @@ class SteeringChanges:
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
         with self._lock:
             kept = self._keep(name, replace(self._in_force(name, now), pause=pause))
-        self._logger.info(
-            "paused",
-            autoscaler=name,
-            direction=pause.direction.value,
-            by=by,
-            reason=body.reason,
-            until=_text(pause.until),
-        )
+        self._logger.info("paused", autoscaler=name, **_told(pause))
         return kept
+
+    def pause_many(self, body: PauseManyBody, by: str) -> SteeredList:
+        """The same of several, in one transaction."""
+        names, which = self._chosen(body)
+        now = self._sources.clock.now()
+        pause = Pause(body.direction, by, body.reason, now, _end(body, now))
+        with self._lock:
+            known = self._sources.state.archive.steering()
+            self._sources.state.steer_all(
+                {name: replace(known.get(name, _NOTHING).at(now), pause=pause) for name in names}
+            )
+        self._logger.info("paused", autoscalers=len(names), which=which, names=names, **_told(pause))
+        document = steering_document(Steering(pause)).pause
+        return SteeredList(autoscalers=names, total=len(names), pause=document)
 
     def override(self, name: str, body: OverrideBody, by: str) -> SteeringDocument:
         """Other bounds for a time; replaces an earlier override."""
@@ -61,18 +79,54 @@ class SteeringChanges:
         self._configured(name)
         now = self._sources.clock.now()
         with self._lock:
-            steering = self._in_force(name, now)
-            kept = self._keep(
-                name,
-                Steering(
-                    None if body.pause else steering.pause,
-                    None if body.override else steering.override,
-                ),
-            )
+            kept = self._keep(name, _resumed(self._in_force(name, now), body))
         self._logger.info(
             "resumed", autoscaler=name, pause=body.pause, override=body.override, by=by, reason=body.reason
         )
         return kept
+
+    def resume_many(self, body: ResumeManyBody, by: str) -> SteeredList:
+        """The same of several, in one transaction.
+
+        All of them are also those that left the configuration: who comes back is not to be found paused.
+        """
+        names, which = self._chosen(body)
+        now = self._sources.clock.now()
+        with self._lock:
+            known = self._sources.state.archive.steering()
+            before = {name: known[name].at(now) for name in sorted(known.keys() if body.all else known.keys() & names)}
+            after = {name: _resumed(steering, body) for name, steering in before.items()}
+            changed = {name: steering for name, steering in after.items() if steering != before[name]}
+            if changed:
+                self._sources.state.steer_all(changed)
+        self._logger.info(
+            "resumed",
+            autoscalers=len(changed),
+            which=which,
+            names=list(changed),
+            pause=body.pause,
+            override=body.override,
+            by=by,
+            reason=body.reason,
+        )
+        return SteeredList(autoscalers=tuple(changed), total=len(changed), pause=None)
+
+    def _chosen(self, body: ManyBody) -> tuple[tuple[str, ...], str]:
+        """The names, sorted, and which they are in words."""
+        selector, scalers = body.label_selector, self._sources.settings().autoscalers
+        if body.all is (selector is not None and bool(selector.requirements)):
+            raise RequestError(
+                ErrorType.CONFLICT, "give either all (true), or a labelSelector with a term such as team=shop"
+            )
+        names = [one.name for one in scalers if selector is None or selector.matches(dict(one.labels))]
+        if not names:
+            raise RequestError(
+                ErrorType.NOT_FOUND,
+                "no autoscaler is configured"
+                if selector is None
+                else f"no autoscaler has labels that fit {selector.text[:200]!r}; `autoscaler get -o json` shows them",
+            )
+        return tuple(sorted(names)), "all" if selector is None else selector.text
 
     def _configured(self, name: str) -> Autoscaler:
         for scaler in self._sources.settings().autoscalers:
@@ -83,11 +137,25 @@ class SteeringChanges:
         )
 
     def _in_force(self, name: str, now: datetime) -> Steering:
-        return self._sources.state.archive.steering().get(name, Steering()).at(now)
+        return self._sources.state.archive.steering().get(name, _NOTHING).at(now)
 
     def _keep(self, name: str, steering: Steering) -> SteeringDocument:
         self._sources.state.steer(name, steering)
         return steering_document(steering)
+
+
+def _resumed(steering: Steering, body: ResumeBody) -> Steering:
+    return Steering(None if body.pause else steering.pause, None if body.override else steering.override)
+
+
+def _told(pause: Pause) -> dict[str, str | None]:
+    """For the log."""
+    return {
+        "direction": pause.direction.value,
+        "by": pause.by,
+        "reason": pause.reason,
+        "until": _text(pause.until),
+    }
 
 
 def _end(body: TemporaryChangeBody, now: datetime) -> datetime | None:

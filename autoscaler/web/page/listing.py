@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 
 from autoscaler.documents.summary import AutoscalerState
 from autoscaler.documents.summary import state as state_of
+from autoscaler.errors import SelectorError
+from autoscaler.labels import LONGEST_SELECTOR, Selector
 from autoscaler.model import Autoscaler, Decision, Steering
 
 PAGE_ROWS: Final = 100
@@ -44,6 +46,8 @@ class ListQuery:
 
     text: str = ""
     """Part of a name or a target."""
+    labels: str = ""
+    """A label selector, as it was typed."""
     state: AutoscalerState | None = None
     adapter: str = ""
     order: Order = Order.NAME
@@ -55,6 +59,7 @@ class ListQuery:
         page = query.get("page", "")
         return cls(
             text=query.get("q", "").strip()[:253],
+            labels=query.get("labels", "").strip()[: LONGEST_SELECTOR + 1],
             state=_one(AutoscalerState, query.get("state"), None),
             adapter=query.get("adapter", "")[:253],
             order=_one(Order, query.get("sort"), Order.NAME),
@@ -66,6 +71,7 @@ class ListQuery:
         new = replace(self, **{"page": 1} | changes)
         given = {
             "q": new.text,
+            "labels": new.labels,
             "state": new.state or "",
             "adapter": new.adapter,
             "sort": "" if new.order is Order.NAME else new.order.value,
@@ -91,6 +97,11 @@ class Entry:
     decision: Decision | None
     steering: Steering
     state: AutoscalerState
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The configuration's."""
+        return {} if self.scaler is None else dict(self.scaler.labels)
 
     @property
     def target(self) -> str:
@@ -132,6 +143,10 @@ class Listing:
     states: Mapping[AutoscalerState, int]
     """How many are in each state, the most urgent state first."""
     adapters: Sequence[str]
+    labelled: bool
+    """Whether any autoscaler has labels."""
+    problem: str
+    """What is wrong with the label selector, which then selects nothing; empty: it is right."""
 
     @property
     def first(self) -> int:
@@ -161,7 +176,9 @@ def entries(
 def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
     """The page that is asked for, or the last one there is."""
     counted = Counter(entry.state for entry in known)
-    found = sorted((entry for entry in known if _fits(entry, wanted)), key=_KEYS[wanted.order])
+    selector, problem = _selector(wanted.labels)
+    fitting = [] if problem else [entry for entry in known if _fits(entry, wanted, selector)]
+    found = sorted(fitting, key=_KEYS[wanted.order])
     pages = max(1, -(-len(found) // PAGE_ROWS))
     page = min(wanted.page, pages)
     return Listing(
@@ -172,13 +189,24 @@ def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
         pages=pages,
         states={state: counted[state] for state in URGENCY if counted[state]},
         adapters=sorted({entry.adapter for entry in known}),
+        labelled=any(entry.scaler is not None and entry.scaler.labels for entry in known),
+        problem=problem,
     )
 
 
-def _fits(entry: Entry, wanted: ListQuery) -> bool:
+def _selector(text: str) -> tuple[Selector | None, str]:
+    """What is typed, if anything, and what is wrong with it."""
+    try:
+        return (Selector.parse(text) if text else None), ""
+    except SelectorError as error:
+        return None, str(error)
+
+
+def _fits(entry: Entry, wanted: ListQuery, selector: Selector | None) -> bool:
     text = wanted.text.lower()
     return (
         (wanted.state is None or entry.state is wanted.state)
         and (not wanted.adapter or entry.adapter == wanted.adapter)
         and (not text or text in entry.name.lower() or text in entry.target.lower())
+        and (selector is None or selector.matches(entry.labels))
     )

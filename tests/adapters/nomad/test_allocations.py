@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import msgspec
+
 from adapters.nomad.allocations import parse_details, to_instance
-from autoscaler.model import Phase
+from adapters.nomad.entries import AllocationEntry, LongAllocation
+from autoscaler.model import Instance, Phase
 
 _ALLOCATION: dict[str, Any] = {
+    "Namespace": "default",
+    "JobID": "web",
+    "TaskGroup": "work",
     "ID": "5218764b-2bea-2cbc-f063-d6ae197f9454",
     "Name": "web.work[0]",
     "NodeName": "node-1",
@@ -20,17 +26,22 @@ _ALLOCATION: dict[str, Any] = {
 }
 
 
+def _instance(raw: dict[str, Any]) -> Instance:
+    details = parse_details(msgspec.convert(raw, LongAllocation))
+    return to_instance(msgspec.convert(raw, AllocationEntry), details, None)
+
+
 def test_an_allocation_on_a_disconnected_node_is_not_ready() -> None:
     """Nomad calls it unknown: it may run, and nobody can tell."""
     raw = {**_ALLOCATION, "ClientStatus": "unknown"}
-    instance = to_instance(raw, parse_details(raw), None)
+    instance = _instance(raw)
     assert (instance.phase, instance.ready, instance.deleting) == (Phase.RUNNING, False, False)
     assert "disconnected" in instance.detail
 
 
 def test_an_ipv6_address_with_a_port_is_in_brackets() -> None:
     """As Prometheus writes it; a port that has no host address has none to be known by."""
-    instance = to_instance(_ALLOCATION, parse_details(_ALLOCATION), None)
+    instance = _instance(_ALLOCATION)
     assert instance.identities >= {"fd00::7", "[fd00::7]:20001"}
     assert not any(identity.endswith(":1") for identity in instance.identities)
 
@@ -38,5 +49,5 @@ def test_an_ipv6_address_with_a_port_is_in_brackets() -> None:
 def test_an_allocation_whose_tasks_are_not_set_up_yet_has_no_start() -> None:
     """Unknown, not now: the daemon then keeps when it first saw it."""
     raw = {**_ALLOCATION, "ClientStatus": "pending", "TaskStates": None, "AllocatedResources": None}
-    instance = to_instance(raw, parse_details(raw), None)
+    instance = _instance(raw)
     assert (instance.phase, instance.started_at, instance.requests) == (Phase.PENDING, None, {})

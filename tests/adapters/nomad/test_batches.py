@@ -46,14 +46,14 @@ def test_a_thousand_quiet_groups_cost_at_most_five_requests(
 def test_an_allocation_is_read_in_full_once_and_when_it_changes(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
-    """What the list lacks is kept: three requests when nothing moved."""
+    """What the list lacks is kept: three requests when nothing moved, and the state is the very object."""
     nomad.register(service("kept", count=2))
     proxied.wait_for("kept/work", lambda seen: [str(i.phase) for i in seen.instances] == ["Running"] * 2, "up")
     nomad.wait(lambda: all(one["DeploymentStatus"] is None for one in nomad.allocations("kept")), "rest")
     before = proxied.state("kept/work")
     proxy.requests.clear()
-    assert proxied.state("kept/work") == before
-    assert proxy.count() == 3
+    assert proxied.state("kept/work") is before
+    assert proxy.count("per_page=1$") == proxy.count() == 3
     nomad.scale("kept", "work", 3)
     proxied.wait_for("kept/work", lambda seen: [str(i.phase) for i in seen.instances] == ["Running"] * 3, "up")
     assert proxy.count("/v1/allocation/") >= 1

@@ -45,7 +45,7 @@ def unavailable(script: Script, *, write: bool) -> str:
         agent = client.NomadClient(resolve(NomadSettings(address=server.url), {}), clock)
         call = Call(clock.now(), clock.monotonic() + 0.5)
         with pytest.raises(TargetUnavailable) as caught:
-            agent.post("/v1/jobs", {}, {"Count": 1}, call) if write else agent.get("/v1/jobs", {}, call)
+            agent.post("/v1/jobs", {}, {"Count": 1}, call) if write else agent.get("/v1/jobs", {}, call, list)
         agent.close()
     message = str(caught.value)
     assert message.startswith(f"{'POST' if write else 'GET'} {server.url}/v1/jobs: ")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from autoscaler.documents.summary import AutoscalerState
 from autoscaler.model import Decision, Steering
 from autoscaler.web.page.listing import PAGE_ROWS, Entry, ListQuery, Order, entries, listing
+from tests.decide.build import CPU_60, scaler
 from tests.decisions import cpu, decision
 
 
@@ -86,3 +87,35 @@ def test_what_is_configured_and_never_decided_about_is_listed() -> None:
 
 def _loaded(name: str, ratio: float) -> Decision:
     return decision(name, metrics=(replace(cpu(), ratio=ratio),))
+
+
+def labelled(name: str, **labels: str) -> Entry:
+    made = decision(name)
+    return Entry(name, replace(scaler(CPU_60), labels=tuple(labels.items())), made, Steering(), AutoscalerState.STEADY)
+
+
+def test_labels_select_as_in_kubectl() -> None:
+    """Beside every other filter, and in every link of the list."""
+    fleet = [labelled("a", team="shop"), labelled("b", team="mail"), *known(decision("c"))]
+    wanted = ListQuery.of({"labels": "team in (shop, mail),team!=mail"})
+    found = listing(fleet, wanted)
+
+    assert names(found.entries) == ["a"]
+    assert ListQuery.of({"labels": "!team"}) != wanted
+    assert names(listing(fleet, ListQuery.of({"labels": "!team"})).entries) == ["c"]
+    assert "labels=team+in+%28shop" in wanted.address(page=2)
+
+
+def test_a_selector_that_is_half_typed_shows_what_is_wrong_and_nothing_else() -> None:
+    """All of them would look like those that it selects."""
+    found = listing([labelled("a", team="shop")], ListQuery.of({"labels": "team in (sh"}))
+
+    assert (found.entries, found.total) == ([], 1)
+    assert "is not a valid label selector" in found.problem
+    assert listing([labelled("a", team="shop")], ListQuery()).problem == ""
+
+
+def test_the_filter_is_offered_where_there_are_labels() -> None:
+    """Elsewhere it would only be in the way."""
+    assert listing([labelled("a", team="shop")], ListQuery()).labelled
+    assert not listing(known(decision("a")), ListQuery()).labelled

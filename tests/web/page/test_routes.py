@@ -36,7 +36,8 @@ class Site:
 
 def hostile() -> Autoscaler:
     """One whose target is named by somebody who means harm."""
-    return replace(scaler(CPU_60), target=TargetRef("fleet", EVIL))
+    labels = (("example.org/zone", "a"), ("team", "shop"), ("x", "1"), ("y", "2"), ("z", "3"))
+    return replace(scaler(CPU_60), target=TargetRef("fleet", EVIL), labels=labels)
 
 
 @pytest.fixture
@@ -160,3 +161,16 @@ def test_a_state_that_was_cut_short_is_said(site: Site, tier: str, said: str) ->
         assert said in text
         assert '<time datetime="2026-01-01T11:30:00' in text
         assert "gone: the state had grown to state.maxSize." in text
+
+
+def test_labels_are_shown_and_lead_to_all_that_have_them(site: Site) -> None:
+    """In the list a few, on an autoscaler's own page all."""
+    link = '<a class="tag" href="/?labels=example.org%2Fzone%3Da" title="All with this label">example.org/zone=a</a>'
+    listed, own = site.get("/").text, site.get("/autoscalers/web").text
+    assert link in listed
+    assert "and 1 more labels" in listed
+    assert link in own
+    assert "z=3" in own
+    assert 'id="row-web"' in site.get("/?labels=team%3Dshop").text
+    assert 'id="row-web"' not in site.get("/?labels=team%21%3Dshop").text
+    assert "is not a valid label selector" in site.get("/?labels=team%3Dshop,").text

@@ -1,0 +1,89 @@
+"""The entries of Nomad's lists, with the fields that are used: all else is skipped while it is decoded."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+
+class Entry(Protocol):
+    """Of any list here."""
+
+    @property
+    def namespace(self) -> str:
+        """The job's."""
+
+    @property
+    def job(self) -> str:
+        """Its id."""
+
+
+class GroupSummary(Struct, frozen=True, gc=False):
+    """Of one group's allocations, by what became of them."""
+
+    queued: int = field(name="Queued", default=0)
+
+
+class JobSummary(Struct, frozen=True):
+    """Of one job, by group."""
+
+    groups: Mapping[str, GroupSummary] | None = field(name="Summary", default=None)
+
+
+class JobEntry(Struct, frozen=True):
+    """Of GET /v1/jobs."""
+
+    namespace: str = field(name="Namespace")
+    job: str = field(name="ID")
+    job_modify_index: int = field(name="JobModifyIndex")
+    summary: JobSummary | None = field(name="JobSummary", default=None)
+
+
+class DeploymentEntry(Struct, frozen=True, gc=False):
+    """Of GET /v1/deployments."""
+
+    namespace: str = field(name="Namespace")
+    job: str = field(name="JobID")
+    id: str = field(name="ID")
+    create_index: int = field(name="CreateIndex")
+    job_create_index: int = field(name="JobCreateIndex")
+    job_version: int = field(name="JobVersion")
+    status: str = field(name="Status")
+    description: str | None = field(name="StatusDescription", default=None)
+
+
+class Health(Struct, frozen=True, gc=False):
+    """What a deployment found of an allocation."""
+
+    healthy: bool | None = field(name="Healthy", default=None)
+    timestamp: str | None = field(name="Timestamp", default=None)
+    """None: not judged yet."""
+    canary: bool = field(name="Canary", default=False)
+
+
+class AllocationEntry(Struct, frozen=True):
+    """Of GET /v1/allocations."""
+
+    namespace: str = field(name="Namespace")
+    job: str = field(name="JobID")
+    id: str = field(name="ID")
+    name: str = field(name="Name")
+    group: str = field(name="TaskGroup")
+    client_status: str = field(name="ClientStatus")
+    desired_status: str = field(name="DesiredStatus")
+    create_index: int = field(name="CreateIndex")
+    modify_index: int = field(name="ModifyIndex")
+    node: str | None = field(name="NodeName", default=None)
+    client_description: str | None = field(name="ClientDescription", default=None)
+    health: Health | None = field(name="DeploymentStatus", default=None)
+
+
+class LongAllocation(Struct, frozen=True):
+    """Of GET /v1/allocations with resources and task states, and of GET /v1/allocation/:id."""
+
+    namespace: str = field(name="Namespace")
+    job: str = field(name="JobID")
+    id: str = field(name="ID")
+    modify_index: int = field(name="ModifyIndex")
+    resources: Mapping[str, Any] | None = field(name="AllocatedResources", default=None)
+    task_states: Mapping[str, Any] | None = field(name="TaskStates", default=None)

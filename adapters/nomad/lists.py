@@ -1,0 +1,107 @@
+"""A list of Nomad's, read whole only when the table behind it has moved.
+
+Every answer carries X-Nomad-Index: of the table's last change, taken from the same snapshot as the entries
+(Nomad's nomad/rpc.go, blockingRPC). So one entry, asked for without a filter, proves for next to nothing that all the
+others are as they were. Nomad's own "blocking queries" send the whole list again when nothing has changed.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from adapters.nomad.client import NomadClient
+from adapters.nomad.entries import Entry
+from adapters.nomad.jobs import JobKey
+from autoscaler.target import Call
+
+_NAMED_IN_FILTER: Final = 20
+"""Up to so many jobs a list is narrowed to them; beyond, evaluating the filter costs Nomad more than it saves."""
+_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./: ")
+"""Characters that need no quoting in a filter, which knows no escapes."""
+_KEPT_SECONDS: Final = 300.0
+"""How long a list is kept at most: what the token may see can change without any table's moving."""
+_Entry = TypeVar("_Entry", bound=Entry)
+
+
+@dataclass(slots=True)
+class _Known(Generic[_Entry]):
+    """A list as it was."""
+
+    entries: Mapping[JobKey, Sequence[_Entry]]
+    index: str
+    until: float
+    first: bytes | None = None
+    """The answer of one entry that first had the index. A cluster built anew has the same indexes, not the same ids."""
+
+
+class Listing(Generic[_Entry]):
+    """One list of one region, for any number of batches of jobs."""
+
+    def __init__(
+        self,
+        client: NomadClient,
+        path: str,
+        entry: type[_Entry],
+        *,
+        id_field: str,
+        only: str = "",
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """`id_field` has the job's id; `only`: a filter besides the jobs; `options`: further parameters."""
+        self._client = client
+        self._path = path
+        self._entry = entry
+        self._id_field = id_field
+        self._only = only
+        self._options = options or {}
+        self._known: dict[frozenset[JobKey], _Known[_Entry]] = {}
+
+    def read(
+        self, keys: frozenset[JobKey], query: Mapping[str, str | None], call: Call
+    ) -> Mapping[JobKey, Sequence[_Entry]]:
+        """The entries that belong to `keys`, by job: the same object for as long as the list has not moved.
+
+        `query`: region and namespace. Raises NomadRefusal, TargetUnavailable or TargetForbidden.
+        """
+        known = self._known.get(keys)
+        now = self._client.monotonic()
+        if known is not None and now < known.until and self._unmoved(known, query, call):
+            return known.entries
+        entries, index = self.read_whole(keys, query, call)
+        self._known = {batch: one for batch, one in self._known.items() if now < one.until and batch != keys}
+        if index is not None:
+            self._known[keys] = _Known(entries, index, now + _KEPT_SECONDS)
+        return entries
+
+    def read_whole(
+        self, keys: frozenset[JobKey], query: Mapping[str, str | None], call: Call
+    ) -> tuple[Mapping[JobKey, Sequence[_Entry]], str | None]:
+        """The entries as they are now, and the index that they have at least; None: the answer has none."""
+        conditions = " and ".join(f"({part})" for part in (self._only, _named(self._id_field, keys)) if part)
+        found: dict[JobKey, list[_Entry]] = defaultdict(list)
+        index: str | None = None
+        parameters = {**query, **self._options, "filter": conditions or None}
+        for number, page in enumerate(self._client.pages(self._path, parameters, list[self._entry], call)):  # type: ignore[name-defined]  # a class is a value here
+            if not number:
+                index = page.table_index  # a later page may be of a later moment
+            for entry in page.entries:
+                key = JobKey(entry.namespace, entry.job)
+                if key in keys:
+                    found[key].append(entry)
+        return dict(found), index
+
+    def _unmoved(self, known: _Known[_Entry], query: Mapping[str, str | None], call: Call) -> bool:
+        index, body = self._client.first_entry(self._path, {**query, **self._options}, call)
+        if index != known.index or known.first not in (None, body):
+            return False
+        known.first = body
+        return True
+
+
+def _named(field: str, keys: frozenset[JobKey]) -> str:
+    """A filter that keeps the jobs asked for; empty: take all and choose ourselves."""
+    ids = sorted({key.id for key in keys})
+    if len(ids) > _NAMED_IN_FILTER or not all(_PLAIN.issuperset(one) for one in ids):
+        return ""
+    return " or ".join(f'{field} == "{one}"' for one in ids)

@@ -1,0 +1,131 @@
+"""Kubernetes' labels, and selectors over them.
+
+Sources: apimachinery's util/validation (IsQualifiedName, IsValidLabelValue) for what a label may be, and pkg/labels
+(Parse, Requirement.Matches) for selectors; without the operators `>` and `<`, which labels are rarely written for.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from autoscaler.errors import SelectorError
+
+LONGEST_SELECTOR: Final = 4096
+"""Characters; it may stand in a URL."""
+_WORD: Final = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
+_DOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+_SPACES: Final = " \t\r\n"
+_FORM: Final = "expected terms such as team=shop, env!=test, tier in (web, api), tier notin (db), team or !team"
+
+
+def _term(key: str, value: str, values: str) -> str:
+    """A regular expression of one term, from those of its parts; `values`: between the parentheses.
+
+    No spaces may be matched in two ways: many of them would take for ever.
+    """
+    some = rf"[{_SPACES}]"
+    return (
+        rf"{some}*(?:!{some}*(?P<absent>{key})|(?P<key>{key})(?:{some}*(?P<sign>==?|!=)(?:{some}*(?P<value>{value}))?"
+        rf"|{some}+(?P<word>in|notin){some}*\((?P<list>{values})\))?){some}*"
+    )
+
+
+_NAME: Final = rf"[^{_SPACES}=!,()<>]+"
+_NEXT: Final = re.compile(rf"{_term(_NAME, _NAME, '[^()]*')}(?P<end>,|$)")
+"""One term, its names not looked at yet."""
+
+
+def _pattern() -> str:
+    word = rf"[{_SPACES}]*{_WORD}"
+    more = rf"[{_SPACES}]*,(?:{word})?"
+    values = rf"(?:{word}(?:{more})*|(?:{more})+)[{_SPACES}]*"
+    term = re.sub(r"\?P<\w+>", "?:", _term(rf"(?:{_DOMAIN}/)?{_WORD}", _WORD, values))
+    return rf"^(?:[{_SPACES}]*|{term}(?:,{term})*)$".replace("\t\r\n", r"\t\r\n")
+
+
+PATTERN: Final = _pattern()
+"""What every selector is like, as a regular expression of JSON Schema."""
+
+
+def check_key(key: str) -> str:
+    """The label's key. Raises ValueError for one that Kubernetes would not take."""
+    prefix, slash, word = key.rpartition("/")
+    prefixed = len(prefix) <= 253 and re.fullmatch(_DOMAIN, prefix)
+    if (slash and not prefixed) or not re.fullmatch(_WORD, word):
+        raise ValueError(
+            f"{key[:64]!r} is not a valid key; Kubernetes takes at most 63 letters, digits, `-`, `_`, `.`, after a "
+            "domain and `/` or without"
+        )
+    return key
+
+
+def check_value(value: str) -> str:
+    """The label's value, which may be empty. Raises ValueError for one that Kubernetes would not take."""
+    if value and not re.fullmatch(_WORD, value):
+        raise ValueError(
+            f"{value[:64]!r} is not a valid label value; Kubernetes takes at most 63 letters, digits, `-`, `_`, `.`"
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One term of a selector."""
+
+    key: str
+    values: frozenset[str] | None
+    """None: any value."""
+    wanted: bool = True
+    """Whether the label must have one of the values, or must not: then it may also be absent."""
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an autoscaler with these labels fits."""
+        value = labels.get(self.key)
+        return (value is not None if self.values is None else value in self.values) is self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which autoscalers are meant: those that fit every term; all of them without a term."""
+
+    requirements: tuple[Requirement, ...]
+    text: str
+    """As it was written."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Selector":
+        """`team=shop,env!=test,tier in (web,api),!old`. Raises SelectorError."""
+        if len(text) > LONGEST_SELECTOR:
+            raise SelectorError(f"a label selector may have {LONGEST_SELECTOR} characters, not {len(text)}; shorten it")
+        requirements = list[Requirement]()
+        position, end = 0, "," if text.strip(_SPACES) else ""
+        while end == ",":
+            term = _NEXT.match(text, position)
+            if term is None:
+                raise SelectorError(f"{text[position:][:64]!r} is not a valid label selector; {_FORM}")
+            try:
+                requirements.append(_requirement(term))
+            except ValueError as error:
+                raise SelectorError(str(error)) from None
+            position, end = term.end(), term["end"]
+        return cls(tuple(requirements), text.strip(_SPACES))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an autoscaler with these labels is meant."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+def _requirement(term: re.Match[str]) -> Requirement:
+    """Raises ValueError."""
+    if term["absent"] is not None:
+        return Requirement(check_key(term["absent"]), None, wanted=False)
+    key = check_key(term["key"])
+    if term["sign"] is not None:
+        return Requirement(key, frozenset({check_value(term["value"] or "")}), wanted=term["sign"] != "!=")
+    if term["word"] is None:
+        return Requirement(key, None)
+    if not term["list"].strip(_SPACES):
+        raise ValueError(f"{term[0].strip()[:64]!r} names no value; write some, as in tier in (web, api)")
+    values = frozenset([check_value(value.strip(_SPACES)) for value in term["list"].split(",")])
+    return Requirement(key, values, wanted=term["word"] == "in")

@@ -1,0 +1,78 @@
+"""Each autoscaler's observation as soon as all its answers are there, so that not all answers are in memory at once."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from autoscaler.errors import MetricError
+from autoscaler.model import Autoscaler
+from autoscaler.observe.answers import Answers, Results
+from autoscaler.observe.plan import Question, questions_of
+from autoscaler.observe.planner import PlannedQuery
+from autoscaler.observe.result import QueryResult
+
+_MOST_HELD: Final = 100_000
+"""Samples that wait for an observation to be made of them. Below, all answers are waited for first: until then the
+adapter has its time to answer, too.
+"""
+
+Complete: TypeAlias = Callable[[Autoscaler, Answers], object]
+"""Makes one autoscaler's observation of these answers."""
+
+
+class Gathering:
+    """The answers of one batch. One thread's."""
+
+    def __init__(self, scalers: Sequence[Autoscaler], complete: Complete) -> None:
+        """`complete` is called once for each autoscaler."""
+        self.samples: Final[dict[Question, int]] = {}
+        """How many each question that was answered had."""
+        self._scalers = scalers
+        self._complete = complete
+        self._results: dict[Question, QueryResult | MetricError] = {}
+        self._answers = Answers(self._results)
+        self._asked = [questions_of(scaler) for scaler in scalers]
+        self._missing = [len(asked) for asked in self._asked]
+        self._ready = [number for number, missing in enumerate(self._missing) if not missing]
+        self._users: dict[Question, list[int]] = {}
+        """Autoscalers' numbers."""
+        self._held = 0
+        for number, asked in enumerate(self._asked):
+            for question in asked:
+                self._users.setdefault(question, []).append(number)
+        self._needed = {question: len(users) for question, users in self._users.items()}
+        """By how many that are not complete."""
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """All of them, each once, in the order in which they are first needed."""
+        return tuple(self._users)
+
+    def in_order(self, queries: Iterable[PlannedQuery]) -> Sequence[PlannedQuery]:
+        """Those first that the first autoscalers need, so that these are complete early."""
+        return sorted(queries, key=lambda query: min(self._users[question][0] for question in query.questions))
+
+    def settle(self, results: Results) -> None:
+        """Some answers, or why there are none."""
+        self._results.update(results)
+        for question, result in results.items():
+            if isinstance(result, QueryResult):
+                self.samples[question] = len(result.points)
+                self._held += len(result.points)
+            for number in self._users[question]:
+                self._missing[number] -= 1
+                if not self._missing[number]:
+                    self._ready.append(number)
+        if self._held >= _MOST_HELD:
+            self.complete()
+
+    def complete(self) -> None:
+        """Observe those that have all their answers, and let go of the answers that nobody else needs."""
+        for number in self._ready:
+            self._complete(self._scalers[number], self._answers)
+            for question in self._asked[number]:
+                self._needed[question] -= 1
+                if not self._needed[question]:
+                    self._held -= self.samples.get(question, 0)
+                    del self._results[question]
+                    self._answers.forget(question)
+        self._ready.clear()

@@ -1,0 +1,90 @@
+"""When the instances of one lane's targets were first seen: in memory what the state holds."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import Any, TypeAlias, TypeVar
+
+from sqlalchemy import Connection, Row, select
+
+from autoscaler.errors import StateError
+from autoscaler.model import Sightings, TargetRef
+from autoscaler.record import schema
+from autoscaler.record.binary import Binary
+from autoscaler.record.entries import SIGHTINGS, target_text
+
+_T = TypeVar("_T")
+Reading: TypeAlias = Callable[[], AbstractContextManager[Connection]]
+
+
+def by_target(rows: Iterable[Row[Any]], kind: Binary[_T], what: str, forgotten: dict[str, str]) -> dict[str, _T]:
+    """The values of these rows by their target; what is damaged is left out, and said in `forgotten`."""
+    found = dict[str, _T]()
+    for row in rows:
+        try:
+            found[row.target] = kind.load(row.body)
+        except StateError as error:
+            forgotten[row.target] = f"{what} cannot be read ({error}); the next cycle begins that anew"
+    return found
+
+
+class Sighted:
+    """Used by one lane's thread."""
+
+    def __init__(self, forgotten: dict[str, str]) -> None:
+        """`forgotten`: where it is said of which targets they are damaged, and begin anew by themselves."""
+        self._forgotten = forgotten
+        self._held: dict[str, tuple[int, Sightings]] | None = None
+        """By target, each with the lead of its times; None: not read yet, or in doubt since a transaction failed."""
+        self._followed: frozenset[str] | None = None
+        """The lane's targets; None: not known yet, every one that the state remembers is held."""
+        self._unread: frozenset[str] = frozenset()
+        """Of those, the ones that came since the others were read."""
+
+    def follow(self, targets: frozenset[str], new: frozenset[str]) -> None:
+        """These are the lane's from now on; `new`: those among them that are read again."""
+        if self._followed is None:
+            self._held = None
+        self._followed, self._unread = targets, (self._unread & targets) | new
+        if self._held is not None:
+            stay = targets - new
+            self._held = {target: seen for target, seen in self._held.items() if target in stay}
+
+    def forget(self) -> None:
+        """Have them read again."""
+        self._held = None
+
+    def of(self, targets: Collection[TargetRef], lead: int, reading: Reading) -> Mapping[TargetRef, Sightings]:
+        """Those of these targets, with their times under this lead; one never seen is left out. Raises StateError."""
+        known = self._read(reading)
+        found = dict[TargetRef, Sightings]()
+        for target in targets:
+            text = target_text(target)
+            if text in known:
+                before, seen = known[text]
+                if before != lead:
+                    step = timedelta(microseconds=lead - before)
+                    seen = {name: sighting.moved(step) for name, sighting in seen.items()}
+                    known[text] = lead, seen
+                found[target] = seen
+        return found
+
+    def committed(self, seen: Mapping[str, Sightings], lead: int) -> None:
+        """These are in the state now."""
+        if self._held is not None:
+            self._held.update({text: (lead, known) for text, known in seen.items()})
+
+    def _read(self, reading: Reading) -> dict[str, tuple[int, Sightings]]:
+        if self._held is not None and not self._unread:
+            return self._held
+        wanted = self._followed if self._held is None else self._unread
+        query = select(schema.sighting)
+        if wanted is not None and (few := schema.few(wanted)) is not None:
+            query = query.where(schema.sighting.c.target.in_(few))
+        with reading() as connection:
+            rows = [row for row in connection.execute(query) if wanted is None or row.target in wanted]
+        leads = {row.target: row.lead for row in rows}
+        found = by_target(rows, SIGHTINGS, "since when its target's instances are known", self._forgotten)
+        self._held = (self._held or {}) | {target: (leads[target], seen) for target, seen in found.items()}
+        self._unread = frozenset()
+        return self._held

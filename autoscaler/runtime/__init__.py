@@ -1,0 +1,5 @@
+"""Everything that a configuration asks for, built; and made to follow the next configuration."""
+
+from autoscaler.runtime.runtime import Runtime
+
+__all__ = ["Runtime"]

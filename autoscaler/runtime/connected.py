@@ -1,0 +1,161 @@
+"""One lane that runs: its adapter, its ledger, and what its cycles work with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from autoscaler.act import Actuator
+from autoscaler.clock import Clock
+from autoscaler.logger import Logger
+from autoscaler.metrics import Metrics, metered
+from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome
+from autoscaler.observe import Connection, Gates, Observer, Queries
+from autoscaler.record import Ledger, slots_of
+from autoscaler.runtime.building import Built
+from autoscaler.runtime.wanted import Wanted
+from autoscaler.schedule import Lane, Work
+
+_HANGS_AFTER_PERIODS: Final = 3
+"""How far past its deadline a lane is superseded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """`cycle.Ports` of one lane."""
+
+    observer: Observer
+    ledger: Ledger
+    actuator: Actuator
+
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
+        """With what is known of the targets' instances, as old as it is by now."""
+        if call.moment is not None:
+            self.ledger.follow_clock(call.moment)
+        known = self.ledger.sightings({scaler.target for scaler in scalers})
+        return self.observer.observe(scalers, call, known)
+
+    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
+        """From the ledger."""
+        return self.ledger.recall(scalers)
+
+    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        """Into the ledger."""
+        return self.ledger.intend(decisions)
+
+    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+        """Through the adapter."""
+        return self.actuator.act(decisions, call)
+
+    def record(
+        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+    ) -> Mapping[str, Exception]:
+        """Into the ledger."""
+        return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
+
+    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
+        """Through the adapter."""
+        self.actuator.announce(decisions, call)
+
+
+class Connected:
+    """A lane in the one epoch of its ledger. Used from the main thread; the lane's own works with `Work` alone."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        built: Built,
+        ledger: Ledger,
+        lane: Lane,
+        clock: Clock,
+        logger: Logger,
+        metrics: Metrics,
+        gates: Gates,
+    ) -> None:
+        """`lane` has no work yet, and is given its first. `gates`: the sources', of the whole daemon."""
+        name = lane.name.adapter
+        adapter = metered(name, built.adapter, metrics, clock)
+        built.memory.ledger = ledger
+        self.adapter: Final = built.adapter
+        self.lane: Final = lane
+        self.wanted = wanted
+        self._clock = clock
+        self._logger = logger
+        self._metrics = metrics
+        self._gates = gates
+        self._queries = Queries()
+        self._ledger = ledger
+        self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
+        self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, lane.name.of)
+        self._observer = self._observing()
+        lane.assign(self._work())
+
+    @property
+    def name(self) -> LaneName:
+        """The lane's."""
+        return self.lane.name
+
+    @property
+    def slots(self) -> Sequence[int]:
+        """What of its connection it serves."""
+        return slots_of(self.name.number - 1, self.name.of)
+
+    def follow(self, wanted: Wanted) -> bool:
+        """From its next cycle on it serves these, with the adapter that it has. Returns whether they are others.
+
+        The cycle that is running goes on with what it has; what has not changed is kept: the ledger, and where the
+        sources are the same, the connections to them.
+        """
+        if (wanted.scalers, wanted.sources) == (self.wanted.scalers, self.wanted.sources):
+            return False
+        moved, self.wanted = wanted.sources != self.wanted.sources, wanted
+        if moved:
+            self._observer = self._observing()
+        self.lane.assign(self._work())
+        return True
+
+    def stuck(self) -> bool:
+        """Whether its lane, or its adapter in a thread of its own, hangs too long to be waited for."""
+        shortest = min(self.lane.periods, default=None)
+        calls = max(self._connection.overdue_seconds(), self._actuator.overdue_seconds())
+        overdue = 0.0 if shortest is None else calls / shortest.total_seconds()
+        return max(self.lane.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
+
+    def overdue_seconds(self) -> float:
+        """How far past its deadline is what hangs longest; 0: nothing does."""
+        return max(self.lane.overdue_seconds(), self._connection.overdue_seconds(), self._actuator.overdue_seconds())
+
+    def ended(self) -> bool:
+        """Whether no thread is in it any more."""
+        return not (self.lane.running() or self._connection.calling() or self._actuator.writing())
+
+    def end(self) -> None:
+        """Let go of what its cycles worked with. For whoever retired the lane, when it has ended."""
+        self.lane.end()
+        self._observer.close()
+
+    def _observing(self) -> Observer:
+        connections = {self.name.adapter: self._connection}
+        return Observer(
+            self.wanted.sources,
+            connections,
+            self._clock,
+            self._logger,
+            self._metrics,
+            queries=self._queries,
+            gates=self._gates,
+        )
+
+    def _work(self) -> Work:
+        scalers, observer = self.wanted.scalers, self._observer
+        ports = Ports(observer, self._ledger, self._actuator)
+        return Work.of(scalers, ports, partial(self._begin, tuple(scalers)), partial(self._close_replaced, observer))
+
+    def _begin(self, scalers: Sequence[Autoscaler]) -> None:
+        """These are the lane's from now on. On its own thread."""
+        self._ledger.follow(scalers)
+        self._connection.follow({scaler.target for scaler in scalers})
+
+    def _close_replaced(self, observer: Observer) -> None:
+        if observer is not self._observer:
+            observer.close()

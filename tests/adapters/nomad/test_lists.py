@@ -1,0 +1,139 @@
+"""Lists that are read again only when their table has moved, by a server that answers as nomad/rpc.go does."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from adapters.nomad.client import NomadClient
+from adapters.nomad.entries import JobEntry
+from adapters.nomad.jobs import JobKey
+from adapters.nomad.lists import Listing
+from adapters.nomad.settings import NomadSettings, resolve
+from autoscaler.clock import SystemClock
+from autoscaler.target import Call
+from tests.servers.web import serving
+
+_KEYS = frozenset({JobKey("default", "web"), JobKey("default", "api")})
+
+
+class _Clock(SystemClock):
+    """Later by as much as it is told."""
+
+    later_seconds = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.later_seconds
+
+
+@dataclass
+class Table:
+    """The server, and the list that asks it."""
+
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    index: int | None = 10
+    whole: int = 0
+    """How often all entries were asked for."""
+    encodings: set[str | None] = field(default_factory=set)
+    """What answers were asked to be packed in."""
+    clock: _Clock = field(default_factory=_Clock)
+    listing: Listing[JobEntry] = field(init=False)
+
+    def read(self, keys: frozenset[JobKey] = _KEYS) -> Any:
+        call = Call(self.clock.now(), self.clock.monotonic() + 5)
+        return self.listing.read(keys, {"namespace": "default"}, call)
+
+    def versions(self) -> list[int]:
+        """JobModifyIndex of each job found."""
+        return [entry.job_modify_index for entries in self.read().values() for entry in entries]
+
+
+@pytest.fixture
+def table() -> Iterator[Table]:
+    table = Table([_job("web", 3)])
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            one = parse_qs(urlsplit(self.path).query)["per_page"] == ["1"]
+            table.whole += not one
+            table.encodings.add(self.headers["Accept-Encoding"])
+            body = json.dumps(table.jobs[:1] if one else table.jobs).encode()
+            self.send_response(200)
+            if table.index is not None:
+                self.send_header("X-Nomad-Index", str(table.index))
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing: pytest shows what matters."""
+
+    with serving(Handler) as url:
+        client = NomadClient(resolve(NomadSettings(address=url), {}), table.clock)
+        table.listing = Listing(client, "/v1/jobs", JobEntry, id_field="ID")
+        yield table
+        client.close()
+
+
+def _job(name: str, version: int) -> dict[str, Any]:
+    return {"Namespace": "default", "ID": name, "JobModifyIndex": version}
+
+
+def test_a_list_that_has_not_moved_is_not_read_again(table: Table) -> None:
+    """And is the very object, so that who uses it need not look at it again either."""
+    first = table.read()
+    assert all(table.read() is first for _ in range(3))
+    assert table.whole == 1
+
+
+def test_a_list_that_moved_is_read_as_it_is_now(table: Table) -> None:
+    assert table.versions() == [3]
+    table.jobs, table.index = [_job("web", 3), _job("api", 11)], 11
+    assert table.versions() == [3, 11]
+
+
+def test_a_cluster_built_anew_does_not_pass_for_the_old_one(table: Table) -> None:
+    """Its table may be at the index that was known; its first entry is another."""
+    assert table.versions() == table.versions() == [3]
+    table.jobs = [_job("web", 9)]
+    assert table.versions() == [9]
+
+
+def test_an_answer_without_an_index_is_never_kept(table: Table) -> None:
+    """Something between us and Nomad drops headers."""
+    table.index = None
+    assert table.versions() == [3]
+    table.jobs = [_job("web", 4)]
+    assert table.versions() == [4]
+
+
+def test_a_list_is_read_again_after_a_while_although_it_has_not_moved(table: Table) -> None:
+    """What a token may see changes without any job's changing."""
+    table.jobs = [_job("web", 3), _job("api", 5)]
+    assert table.versions() == table.versions() == [3, 5]
+    table.jobs = [_job("web", 3)]
+    assert table.versions() == [3, 5]
+    table.clock.later_seconds = 301
+    assert table.versions() == [3]
+
+
+def test_batches_of_other_jobs_are_kept_apart(table: Table) -> None:
+    """Lanes of one connection take turns; a job of the one is none of the other's."""
+    alone = frozenset({JobKey("default", "api")})
+    first = table.read()
+    assert list(table.read(alone)) == []
+    assert table.read() is first
+    assert table.whole == 2
+
+
+def test_an_agent_on_this_machine_is_asked_for_plain_answers(table: Table) -> None:
+    """Packing would cost it more than the answer, and save nothing."""
+    table.read()
+    table.read()
+    assert table.encodings == {"identity"}

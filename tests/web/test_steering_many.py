@@ -1,0 +1,113 @@
+"""Pause and resume of several autoscalers in one request."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+
+from autoscaler.documents.summary import AutoscalerState
+from autoscaler.errors import StateError
+from autoscaler.model import Direction, Override, Pause, Steering
+from autoscaler.record import schema
+from tests.documents.lives import named
+from tests.web.serving import Served
+
+PAUSE, RESUME = "/api/v1/pause", "/api/v1/resume"
+
+
+@pytest.fixture
+def fleet(served: Served) -> Served:
+    """`web` and `mail` of the team shop, `jobs` of nobody."""
+    web, jobs = served.daemon.scalers
+    labelled = replace(web, labels=(("team", "shop"), ("tier", "web")))
+    mail = replace(named(labelled, "mail"), labels=(("team", "shop"),))
+    served.daemon.scalers = (labelled, jobs, mail)
+    return served
+
+
+def kept(served: Served) -> dict[str, Steering]:
+    return dict(served.daemon.state.archive.steering())
+
+
+def test_the_whole_fleet_is_stopped_by_one_request_that_says_whom_it_stopped(fleet: Served) -> None:
+    answer = fleet.post(PAUSE, {"all": True, "for": "2h", "reason": "wrong release", "by": "ann"})
+    assert answer.status_code == 200, answer.text
+    data = answer.json()["data"]
+    assert (data["autoscalers"], data["total"]) == (["jobs", "mail", "web"], 3)
+    assert (data["pause"]["reason"], data["pause"]["direction"]) == ("wrong release", "both")
+    assert {steering.pause.by for steering in kept(fleet).values() if steering.pause} == {"ann"}
+    listed = fleet.data("/api/v1/autoscalers")["autoscalers"]
+    assert {each["state"] for each in listed if each["name"] != "mail"} == {AutoscalerState.PAUSED}
+    (line,) = fleet.log.named("paused")
+    assert (line["autoscalers"], line["which"], line["by"]) == (3, "all", "ann")
+    assert line["names"] == ("jobs", "mail", "web")
+
+
+def test_those_that_fit_are_paused_and_what_else_is_in_force_stays(fleet: Served) -> None:
+    now = fleet.daemon.clock.now()
+    override = Override(5, None, "bob", "", now, None)
+    fleet.daemon.state.steer("web", Steering(None, override))
+    answer = fleet.post(PAUSE, {"labelSelector": "team=shop", "direction": "in"})
+    assert answer.json()["data"]["autoscalers"] == ["mail", "web"]
+    pause = Pause(Direction.IN, "unknown", "", now, None)
+    assert kept(fleet) == {"web": Steering(pause, override), "mail": Steering(pause)}
+
+
+def test_a_resume_says_of_whom_something_was_taken_back(fleet: Served) -> None:
+    fleet.post(PAUSE, {"labelSelector": "tier"})
+    fleet.post("/api/v1/autoscalers/jobs/override", {"maximum": 4})
+    answer = fleet.post(RESUME, {"labelSelector": "team=shop"})
+    assert answer.json()["data"] == {"autoscalers": ["web"], "total": 1, "pause": None}
+    assert list(kept(fleet)) == ["jobs"]
+    assert fleet.post(RESUME, {"all": True, "override": False}).json()["data"]["total"] == 0
+    assert fleet.post(RESUME, {"all": True}).json()["data"]["autoscalers"] == ["jobs"]
+    assert kept(fleet) == {}
+
+
+def test_a_resume_of_all_forgets_those_that_left_the_configuration_too(fleet: Served) -> None:
+    """Whoever comes back weeks later must not be found paused by a stop that is over."""
+    fleet.post(PAUSE, {"all": True})
+    fleet.daemon.scalers = fleet.daemon.scalers[:1]
+    assert fleet.post(RESUME, {"all": True}).json()["data"]["autoscalers"] == ["jobs", "mail", "web"]
+
+
+@pytest.mark.parametrize("path", [PAUSE, RESUME])
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({}, 409, "give either all (true), or a labelSelector"),
+        ({"labelSelector": ""}, 409, "give either all (true), or a labelSelector"),
+        ({"all": True, "labelSelector": "team=shop"}, 409, "give either all (true), or a labelSelector"),
+        ({"all": "yes"}, 400, "all"),
+        ({"labelSelector": "team=shop,"}, 400, "is not a valid label selector"),
+        ({"labelSelector": ["team"]}, 400, "expected a text such as team=shop"),
+        ({"labelSelector": "team=shpo"}, 404, "no autoscaler has labels that fit 'team=shpo'"),
+        ({"selector": "team=shop"}, 400, "known: all, by,"),
+    ],
+)
+def test_whom_it_is_about_must_be_said(fleet: Served, path: str, body: dict[str, Any], status: int, told: str) -> None:
+    """A slip stops nobody, or is seen."""
+    answer = fleet.post(path, body)
+    assert (answer.status_code, kept(fleet)) == (status, {})
+    assert told in answer.json()["error"]
+
+
+def test_it_is_done_for_all_or_for_none(fleet: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state that fails in the middle leaves no half of a fleet stopped without a word."""
+    upsert = schema.upsert
+
+    def full(connection: Connection, *rest: Any) -> None:
+        upsert(connection, *rest)
+        raise StateError("the disk is full")
+
+    monkeypatch.setattr(schema, "upsert", full)
+    assert fleet.post(PAUSE, {"all": True}).status_code == 503
+    assert kept(fleet) == {}
+
+
+def test_a_stop_needs_what_every_change_needs(fleet: Served) -> None:
+    """Another site's page, or somebody behind a proxy, cannot stop the fleet."""
+    for headers in ({"Origin": "http://evil.example"}, {"X-Forwarded-For": "10.0.0.1"}):
+        assert fleet.post(PAUSE, {"all": True}, headers=headers).status_code == 403
+    assert kept(fleet) == {}
