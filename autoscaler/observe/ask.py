@@ -81,12 +81,19 @@ def ask(
     lines: dict[str, _Line] = {query.prometheus: SimpleQueue() for query in queries}
     for query in queries:
         lines[query.prometheus].put(_Job(query))
-    workers = [name for name, line in lines.items() for _ in range(min(line.qsize(), sources[name].concurrency))]
-    arrived: Queue[_Sent] = Queue(len(workers))  # no more, for one answer may be a large part of the memory
-    for name in workers:
-        spawn(f"prometheus-{name}", partial(_work, sources[name], lines[name], arrived, call, clock))
+    wanted = [name for name, line in lines.items() for _ in range(min(line.qsize(), sources[name].concurrency))]
+    arrived: Queue[_Sent] = Queue(len(wanted))  # no more, for one answer may be a large part of the memory
+    workers: list[str] = []
     waiting = {id(query): query for query in queries}
     try:
+        with suppress(RuntimeError):  # the process may have no more threads: those that there are do the work
+            for name in wanted:
+                spawn(f"prometheus-{name}", partial(_work, sources[name], lines[name], arrived, call, clock))
+                workers.append(name)
+        for query in queries:
+            if query.prometheus not in workers:
+                del waiting[id(query)]
+                cycle.take(_Sent(_Job(query), _no_thread(query), 0.0))
         while waiting or cycle.searching:
             sent = arrived.get(timeout=max(call.deadline - clock.monotonic(), 0))
             waiting.pop(id(sent.job.query), None)
@@ -108,6 +115,13 @@ def _work(source: Prometheus, line: _Line, arrived: "Queue[_Sent]", call: Call, 
             sent = _Sent(job, _answer(source, job.query, call), clock.monotonic() - asked)
             arrived.put(sent, timeout=max(call.deadline - clock.monotonic(), 0))
             del sent  # it may be large, and the next one takes its time
+
+
+def _no_thread(query: PlannedQuery) -> MetricError:
+    return MetricError(
+        f"prometheus {query.prometheus!r} was not asked: no thread could be started; raise the limit of tasks "
+        "(TasksMax) of the daemon"
+    )
 
 
 def _answer(source: Prometheus, query: PlannedQuery, call: Call) -> QueryResult | MetricError:

@@ -49,7 +49,15 @@ class Connection:
     def begin(self, targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
         """Start reading. What it returns waits for the answer, at most until the deadline."""
         future: Future[States] = Future()
-        spawn(f"adapter-{self._name}", partial(settle, future, partial(self._observe, targets, call)))
+        try:
+            spawn(f"adapter-{self._name}", partial(settle, future, partial(self._observe, targets, call)))
+        except RuntimeError:  # the process may have no more threads
+            future.set_exception(
+                TargetUnavailable(
+                    f"adapter {self._name!r} was not asked: no thread could be started; raise the limit of tasks "
+                    "(TasksMax) of the daemon"
+                )
+            )
         return partial(self._end, future, targets, call)
 
     def _observe(self, targets: Sequence[TargetRef], call: Call) -> States:

@@ -2,9 +2,11 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import cast
+
+import pytest
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
@@ -114,3 +116,33 @@ def test_an_unforeseen_failure_is_that_questions_alone() -> None:
     assert "hunter2" not in said
     assert isinstance(answers[QUESTIONS[0]], MetricError)
     assert [answers[each] for each in QUESTIONS[1:]] == [fine, fine]
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_moment_without_threads_costs_what_could_not_be_asked(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """A process at its limit of tasks: those that there are do the work, and none is left behind."""
+    started: list[threading.Thread] = []
+
+    def spawn(name: str, work: Callable[[], object]) -> None:
+        if len(started) == threads:
+            raise RuntimeError("can't start new thread")
+        started.append(threading.Thread(target=work, name=name, daemon=True))
+        started[-1].start()
+
+    monkeypatch.setattr("autoscaler.observe.ask.spawn", spawn)
+
+    class Fine:
+        concurrency = 2
+
+        def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
+            return QueryResult(ResultType.VECTOR, ())
+
+    answers = answers_to(EACH, {"main": cast("Prometheus", Fine())}, call(60), CLOCK)
+    if threads:
+        assert set(map(type, answers.values())) == {QueryResult}
+    else:
+        (said,) = set(map(str, answers.values()))
+        assert said.startswith("prometheus 'main' was not asked: no thread could be started; raise the limit of tasks")
+    for thread in started:
+        thread.join(10)
+        assert not thread.is_alive()

@@ -123,6 +123,18 @@ def test_a_value_that_breaks_when_it_is_looked_at_is_an_error(answer: Any) -> No
     assert "hunter2" not in str(found)
 
 
+def test_a_moment_without_threads_is_an_error_of_these_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process at its limit of tasks."""
+
+    def spawn(name: str, work: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("autoscaler.observe.targets.spawn", spawn)
+    (error,) = states({"fleet": Doing(dict)}, TARGET).values()
+    assert isinstance(error, TargetUnavailable)
+    assert "no thread could be started; raise the limit of tasks" in str(error)
+
+
 def test_an_adapter_that_hangs_is_given_up_at_the_deadline_and_not_called_again() -> None:
     """Adapters are called by one thread at a time, and a cycle cannot wait for one that never comes back."""
     go_on = threading.Event()
