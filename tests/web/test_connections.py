@@ -3,10 +3,9 @@
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -16,84 +15,23 @@ from autoscaler.model import Decision
 from autoscaler.web import connections, server
 from autoscaler.web.addresses import client_of
 from tests.servers.certificates import Authority
+from tests.web.clients import (
+    GET,
+    LARGE,
+    PATIENCE_SECONDS,
+    answer,
+    client,
+    everything,
+    is_open,
+    look,
+    seen,
+    send_for_ever,
+    wait_until,
+)
 from tests.web.serving import Daemon, Served, serving
 from tests.web.test_access import tls
 
 pytestmark = pytest.mark.slow  # each waits for the server to look, twice a second
-
-PATIENCE_SECONDS = 20.0
-LARGE = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-GET = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
-
-
-@contextmanager
-def client(served: Served, source: str = "127.0.0.1", receive_bytes: int = 0) -> Iterator[socket.socket]:
-    place = urlsplit(served.server.url)
-    with socket.socket() as opened:
-        if receive_bytes:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        opened.settimeout(PATIENCE_SECONDS)
-        opened.bind((source, 0))
-        opened.connect((place.hostname, place.port))
-        yield opened
-
-
-def everything(opened: socket.socket) -> bytes:
-    """What it is sent until it is thrown out."""
-    found = b""
-    try:
-        while part := opened.recv(1 << 20):
-            found += part
-    except ConnectionError:
-        pass
-    return found
-
-
-def answer(opened: socket.socket, request: bytes = GET) -> bytes:
-    """The first part of what it is answered; nothing when it is thrown out."""
-    try:
-        opened.sendall(request)
-        return opened.recv(4096)
-    except ConnectionError:
-        return b""
-
-
-def send_for_ever(opened: socket.socket, part: bytes) -> None:
-    """Or until a GiB was taken."""
-    for _ in range(2**30 // len(part)):
-        opened.sendall(part)
-
-
-def is_open(opened: socket.socket) -> bool:
-    opened.settimeout(0)
-    try:
-        return opened.recv(1) != b""
-    except BlockingIOError:
-        return True
-    except ConnectionError:
-        return False
-    finally:
-        opened.settimeout(PATIENCE_SECONDS)
-
-
-def seen(served: Served, number: int = 1) -> None:
-    """Wait until the server has looked at so many connections: from then on their time runs."""
-    table = served.server._server._connections
-    pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS * 50)):
-        if len(table._open) >= number and all(each._seen == (each.phase, each._requests) for each in [*table._open]):
-            return
-        pause.wait(0.02)
-    pytest.fail("the server has not looked")
-
-
-def look(served: Served) -> None:
-    """Have the server look at its connections now."""
-    looked = threading.Event()
-    loop, table = served.server._loop, served.server._server._connections
-    loop.call_soon_threadsafe(table.look)
-    loop.call_soon_threadsafe(looked.set)
-    assert looked.wait(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -276,15 +214,6 @@ def test_with_tls_answers_that_are_not_taken_are_bounded_together(
         wait_until(lambda: bool(served.log.named("connection_flood_began")))
         assert served.log.named("connection_flood_began")[0]["cause"] == "answers that are not taken"
         wait_until(lambda: len(served.server._server._connections._open) == 1)
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS * 50)):
-        if true():
-            return
-        pause.wait(0.02)
-    pytest.fail("it did not come")
 
 
 def test_the_newcomer_is_answered_and_who_does_nothing_gives_way(small: Served) -> None:
