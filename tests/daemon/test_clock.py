@@ -95,7 +95,8 @@ def test_a_clock_that_is_set_ends_no_window_and_delays_no_cycle(scene: Scene) ->
             scene.clock.set(offset)
             assert daemon.wait_for("clock_stepped", count)["seconds"] == pytest.approx(step, abs=1)
             scene.stands(daemon)
-        assert not daemon.events("tick_missed")
+        # a busy machine may leave out a few; a schedule that followed the clock would an hour's, or a day's
+        assert len(daemon.events("tick_missed")) < 10
 
 
 def test_what_is_newest_stays_newest_after_a_step_back(scene: Scene) -> None:
