@@ -58,6 +58,7 @@ def _large(fleet: Fleet, small: Measured) -> None:
         least = bare.seconds(fleet.prometheus.url, METRIC)
         found = f"{shared.cycle:.2f} / {least:.3f} s = {shared.cycle / least:.1f}"
         report(f"cycle / bare, shared, {size}", found, "at most 3")
+        report("of which reading targets and samples", f"{shared.observing:.2f} s", "none")
         report("the same beside a tenth of the autoscalers", f"{shared.cycle / small.cycle:.1f} times", "at most 11")
         report("evaluations a CPU second of the daemon", f"{shared.evaluations_a_second:,.0f}", "at least 6,000")
         report(f"resident at {size}", f"{shared.mebibytes:.0f} MiB", "at most 300 MiB")

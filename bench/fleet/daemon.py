@@ -35,6 +35,8 @@ class Measured:
 
     seconds: Sequence[float]
     """Each one's, from its beginning until it was recorded."""
+    observing_seconds: Sequence[float]
+    """Of them, until everything had been read."""
     late_seconds: Sequence[float]
     evaluations: int
     cpu_seconds: float
@@ -46,6 +48,11 @@ class Measured:
     def cycle(self) -> float:
         """Median of the cycles' seconds."""
         return median(self.seconds)
+
+    @property
+    def observing(self) -> float:
+        """Median of the seconds until everything had been read."""
+        return median(self.observing_seconds)
 
     @property
     def evaluations_a_second(self) -> float:
@@ -114,6 +121,7 @@ class Daemon:
         ended = self.cycles(first + count)[first : first + count]
         return Measured(
             [line["seconds"] for line in ended],
+            [line["observing_seconds"] for line in ended],
             [line["late_seconds"] for line in ended],
             sum(line["autoscalers"] for line in ended),
             cpu_seconds(self.process.pid) - cpu,
