@@ -38,6 +38,8 @@ def main() -> None:
         if not arguments.section or section.lower() in map(str.lower, arguments.section)
         if not arguments.case or any(word.lower() in case.name.lower() for word in arguments.case)
     ]
+    if not chosen:
+        parser.error(f"no case is named so; the sections are {', '.join(SECTIONS)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # workers and folder go, as with Ctrl-C
     print(table.head(), flush=True)
     began, rows = time.monotonic(), list[Row]()
