@@ -77,9 +77,10 @@ class World:
     def end(self) -> None:
         """Stop everything that was begun, workers included."""
         self._stack.close()
-        for pid in workers(self.folder):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for folder in (self.folder, *self.folder.iterdir()):  # a case may have had a daemon of its own
+            for pid in workers(folder):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def endure(self, section: str, case: Case) -> Row:
         """One bad day, measured, and the healing after it."""
