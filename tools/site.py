@@ -20,7 +20,6 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 _PAGES: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Documents outside of docs/ -> their pages."""
 COMING: Final = (
-    "docs/coming-from.md",
     "docs/install.md",
     "docs/quickstart-aws.md",
     "docs/quickstart-docker-swarm.md",
