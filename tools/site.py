@@ -29,6 +29,8 @@ COMING: Final = (
 """Documents that are linked to and not written yet; an empty page stands in for each until it is there."""
 _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 """The path in a Markdown link, without its anchor; not an address."""
+_NAMED: Final = re.compile(r"\[[\w/-]+\.md\](?=\(([^)#\s]+))")
+"""A link whose text is a document's name."""
 _PICTURE: Final = re.compile(r'(?<=src=")docs/|(?<=srcset=")docs/')
 _HIDDEN: Final = ("__pycache__", "__init__.py")
 _LANGUAGES: Final = {".conf": "ini", ".json": "json", ".py": "python", ".service": "ini", ".yaml": "yaml"}
@@ -48,12 +50,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - mkdocs passes them by name
-    """The same with links to pages of the site in place of links to files of the repository."""
+    """The same with links to pages of the site, and their titles, in place of links to files of the repository."""
     here = page.file.src_uri
     document = _document_of(here)
     if document is None:
         return markdown
     markdown = _PICTURE.sub("", markdown)
+    markdown = _NAMED.sub(lambda link: f"[{_title(_repository_path(document, link[1]))}]", markdown)
     return _LINK.sub(lambda link: _relative(_page_of(_repository_path(document, link[1])), here), markdown)
 
 
@@ -87,6 +90,13 @@ def _page_of(path: str) -> str:
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return f"source/{path}/index.md" if (ROOT / path).is_dir() else f"source/{path}.md"
+
+
+def _title(document: str) -> str:
+    """What a document's heading says before any colon; the name of one that is not there yet."""
+    file = ROOT / document
+    heading = file.read_text().partition("\n")[0] if file.exists() else file.name
+    return heading.removeprefix("# ").partition(":")[0]
 
 
 def _within(path: str) -> Iterator[str]:
