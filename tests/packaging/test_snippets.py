@@ -33,7 +33,8 @@ def snippets() -> Iterator[Any]:
 
 def complete(text: str) -> dict[str, Any] | None:
     """The snippet as a configuration, its connections named; None for a part of one, or another program's file."""
-    content = yaml.safe_load(text) or {}
+    contents = list(yaml.safe_load_all(text))
+    content = contents[0] if len(contents) == 1 and isinstance(contents[0], dict) else {}
     autoscalers = content.get("autoscalers", [])
     if not autoscalers or any(each.get("metrics") in (None, ["…"]) for each in autoscalers):
         return None
