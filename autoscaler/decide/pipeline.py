@@ -1,15 +1,15 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.decide.conditions import MESSAGES, Conditions
-from autoscaler.decide.proposals import FAILURE_REASONS, propose, tolerances_of
+from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
+from autoscaler.decide.proposals import FAILURE_REASONS, WAKING_METRICS, describe, propose, tolerances_of
 from autoscaler.decide.remember import with_events
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.stabilization import stabilize, stabilize_down
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     ConditionType,
@@ -19,10 +19,9 @@ from autoscaler.model import (
     EventType,
     History,
     HoldReason,
+    MetricFailure,
     MetricOutcome,
-    MetricType,
     Observation,
-    Reading,
     Reason,
     Recommendation,
     ScaleChange,
@@ -30,14 +29,12 @@ from autoscaler.model import (
     Status,
     Step,
     TargetState,
-    TargetType,
 )
 
 _ABLE: Final = ConditionType.ABLE_TO_SCALE
 _ACTIVE: Final = ConditionType.SCALING_ACTIVE
 _LIMITED: Final = ConditionType.SCALING_LIMITED
-_WAKING_METRICS: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
-"""The types that have a value while nothing runs."""
+_FALLBACK: Final = ConditionType.METRIC_FALLBACK_ACTIVE
 
 
 def decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
@@ -46,6 +43,7 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36, to which tests/conformance holds it.
     """
     draft = _Draft(scaler, history, now)
+    draft.follow_failures(observed)
     state = observed.target
     if isinstance(state, TargetError):
         return draft.unreadable(state)
@@ -60,39 +58,29 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}")
     if current < bounds.minimum:
         return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}")
-    winner = draft.measure(observed.readings, state)
+    winner = draft.measure(observed, state)
     if winner is None or winner.proposal is None:
         return draft.unmeasured(current)
     desired = draft.normalize(winner.proposal, current, bounds)
     if desired == current:
         return draft.keep(current)
-    reason = f"{describe(winner)} above target" if winner.proposal > current else "All metrics below target"
+    if winner.on_fallback:
+        reason = f"{_winner_name(winner)} asks for {winner.proposal}"
+    else:
+        reason = f"{describe(winner)} above target" if winner.proposal > current else "All metrics below target"
     return draft.finish(observed, state, desired, reason)
 
 
-_WORDS: Final = {
-    MetricType.RESOURCE: "resource",
-    MetricType.CONTAINER_RESOURCE: "container resource",
-    MetricType.PODS: "pods metric",
-    MetricType.OBJECT: "object metric",
-    MetricType.EXTERNAL: "external metric",
-}
-
-
-def describe(metric: MetricOutcome) -> str:
-    """A metric as messages name it: `cpu resource utilization (percentage of request)`, `pods metric inflight`."""
-    words = _WORDS[metric.type]
-    if metric.target.type is TargetType.UTILIZATION:
-        return f"{metric.name} {words} utilization (percentage of request)"
-    return f"{words} {metric.name}"
+def _winner_name(winner: MetricOutcome) -> str:
+    return f"the fallback of {describe(winner)}" if winner.on_fallback else describe(winner)
 
 
 class _Draft:
     """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
 
     __slots__ = (
-        "bounds", "conditions", "error", "events", "history", "metrics", "now", "recommendations", "scale_downs",
-        "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
+        "bounds", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now",
+        "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -109,6 +97,15 @@ class _Draft:
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
         self.steering = history.steering.at(now)
+        self.has_fallback = has_fallback(scaler)
+        self.failing: tuple[MetricFailure, ...] = ()
+
+    def follow_failures(self, observed: Observation) -> None:
+        """Which metrics with a fallback have no value, by their readings; where metrics are computed, these tell."""
+        if self.has_fallback:
+            self.failing = failing_by_readings(self.scaler, observed, self.history.failing, self.now)
+        else:
+            self.conditions.forget(_FALLBACK)  # its last one left the configuration
 
     def begin(self, state: TargetState) -> None:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
@@ -143,36 +140,45 @@ class _Draft:
         )
 
     def _has_waking_metric(self) -> bool:
-        return any(metric.type in _WAKING_METRICS for metric in self.scaler.metrics)
+        return any(metric.type in WAKING_METRICS for metric in self.scaler.metrics)
 
-    def measure(self, readings: Sequence[Reading | MetricError], state: TargetState) -> MetricOutcome | None:
+    def measure(self, observed: Observation, state: TargetState) -> MetricOutcome | None:
         """The metric that asks for most, or None when the metrics that failed decide."""
         scaler, tolerances = self.scaler, tolerances_of(self.scaler)
         self.metrics = tuple(
             [
                 propose(metric, reading, state, scaler.options, tolerances, self.now)
-                for metric, reading in zip(scaler.metrics, readings, strict=True)
+                for metric, reading in zip(scaler.metrics, observed.readings, strict=True)
             ]
         )
+        if self.has_fallback:
+            self.metrics, self.failing = with_fallbacks(
+                scaler, observed, state, self.metrics, self.history.failing, self.now
+            )
         winner: MetricOutcome | None = None
         first_failed: MetricOutcome | None = None
+        without_proposal: MetricOutcome | None = None  # the first that failed and has no fallback in force
         failed = 0
         for outcome in self.metrics:
-            if outcome.proposal is None:
+            if outcome.error is not None:
                 failed += 1
                 first_failed = first_failed or outcome
                 self._warn(FAILURE_REASONS[outcome.type], f"{describe(outcome)}: {outcome.error}")
+            if outcome.proposal is None:
+                without_proposal = without_proposal or outcome
             elif winner is None or winner.proposal is None or outcome.proposal > winner.proposal:
                 winner = outcome
         if first_failed is not None:
             self.error = (
                 f"{failed} of {len(self.metrics)} metrics failed, first {describe(first_failed)}: {first_failed.error}"
             )
-            if winner is None or winner.proposal is None or winner.proposal < state.replicas:
-                self.conditions.set(_ACTIVE, False, FAILURE_REASONS[first_failed.type], self.error)
+            if without_proposal is not None and (
+                winner is None or winner.proposal is None or winner.proposal < state.replicas
+            ):
+                self.conditions.set(_ACTIVE, False, FAILURE_REASONS[without_proposal.type], self.error)
                 return None
         if winner is not None and winner.proposal is not None:
-            name = describe(winner)
+            name = _winner_name(winner)
             self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {name}")
             self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, name))
         return winner
@@ -276,6 +282,9 @@ class _Draft:
         self, current: int | None, desired: int | None, status: Status, change: ScaleChange | None = None
     ) -> Decision:
         scaler = self.scaler
+        if self.has_fallback:
+            self.conditions.set(_FALLBACK, *condition_of(scaler, self.failing))
+            self.events += events_of(scaler, self.history.failing, self.failing)
         scaled_to_zero = None
         if change is not None and scaler.options.scale_to_zero:
             scaled_to_zero = (
@@ -304,4 +313,5 @@ class _Draft:
             minimum=None if self.bounds is None else self.bounds.minimum,
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
+            failing=self.failing,
         )

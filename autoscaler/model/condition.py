@@ -1,4 +1,4 @@
-"""An autoscaler's conditions: HPA's own, true or false, each with why."""
+"""An autoscaler's conditions: HPA's own, and one of KEP-5679, true or false, each with why."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,12 +6,13 @@ from enum import StrEnum
 
 
 class ConditionType(StrEnum):
-    """HPA's conditions."""
+    """HPA's conditions; the last one only where a metric has a fallback."""
 
     ABLE_TO_SCALE = "AbleToScale"
     SCALING_ACTIVE = "ScalingActive"
     SCALING_LIMITED = "ScalingLimited"
     SCALED_TO_ZERO = "ScaledToZero"
+    METRIC_FALLBACK_ACTIVE = "MetricFallbackActive"
 
 
 @dataclass(frozen=True, slots=True)

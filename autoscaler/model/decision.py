@@ -8,7 +8,7 @@ from typing import TypeAlias
 from autoscaler.errors import TargetError
 from autoscaler.model.condition import Condition
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
-from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 
@@ -93,6 +93,8 @@ class Decision:
     maximum: int | None = None
     steering: Steering = Steering()
     """What operators have asked for, as far as it was in force."""
+    failing: tuple[MetricFailure, ...] = ()
+    """To remember: the metrics with a fallback that have no value."""
 
     @property
     def written(self) -> int | None:

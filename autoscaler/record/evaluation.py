@@ -20,6 +20,7 @@ from autoscaler.model import (
     Held,
     HoldReason,
     InstanceReading,
+    MetricFailure,
     MetricOutcome,
     MetricTarget,
     Observation,
@@ -73,6 +74,8 @@ class _Samples(msgspec.Struct, array_like=True):
 class _Readings(msgspec.Struct, array_like=True):
     samples: tuple[_Samples, ...]
     victims: tuple[str, ...]
+    fallbacks: tuple[_Samples | None, ...] = ()
+    """Of the fallbacks' queries; their values follow those of the metrics."""
 
 
 class _Values(msgspec.Struct, array_like=True):
@@ -92,6 +95,7 @@ class _Circumstances(msgspec.Struct, array_like=True):
     minimum: int | None
     maximum: int | None
     dry_run: bool
+    failing: tuple[MetricFailure, ...] = ()
 
 
 class _Course(msgspec.Struct, array_like=True):
@@ -136,10 +140,16 @@ def columns_of(observation: Observation, decision: Decision) -> Columns:
     target = observation.target
     now = decision.now
     readings = [_taken_apart(reading, now) for reading in observation.readings]
+    values = [values for _, values in readings]
+    fallbacks = list[_Samples | None]()
+    for reading in observation.fallbacks:
+        samples, more = (None, None) if reading is None else _taken_apart(reading, now)
+        fallbacks.append(samples)
+        values += () if more is None else (more,)
     return (
         _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target))),
-        _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims)),
-        _VALUES.dump(tuple([values for _, values in readings])),
+        _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims, tuple(fallbacks))),
+        _VALUES.dump(tuple(values)),
         *decision_columns(decision),
     )
 
@@ -154,6 +164,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.minimum,
         decision.maximum,
         decision.dry_run,
+        decision.failing,
     )
     course = _Course(
         decision.current,
@@ -183,8 +194,12 @@ def observation_from(columns: Columns, at: int) -> Observation:
     if state is None:
         state = _target_error(*target.error) if target.error else TargetError("")
     now = from_micros(at)
-    parts = zip(readings.samples, values, strict=True)
-    return Observation(state, tuple([_put_together(samples, each, now) for samples, each in parts]), readings.victims)
+    asked = [samples for samples in readings.fallbacks if samples is not None]
+    parts = zip((*readings.samples, *asked), values, strict=True)
+    found = [_put_together(samples, each, now) for samples, each in parts]
+    own, others = found[: len(readings.samples)], iter(found[len(readings.samples) :])
+    fallbacks = [None if samples is None else next(others) for samples in readings.fallbacks]
+    return Observation(state, tuple(own), readings.victims, tuple(fallbacks))
 
 
 def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> Decision:
@@ -221,6 +236,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         minimum=circumstances.minimum,
         maximum=circumstances.maximum,
         steering=circumstances.steering,
+        failing=circumstances.failing,
     )
 
 

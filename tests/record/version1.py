@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def _as_today(value: Any) -> Any:
-    """Where today's model says more or otherwise: numbers of their own, and recommendations in order of time."""
+    """Where today's model says more or otherwise: numbers of their own, fallbacks, recommendations in order of time."""
     if isinstance(value, list):
         return [_as_today(item) for item in value]
     if not isinstance(value, dict):
@@ -63,6 +63,12 @@ def _as_today(value: Any) -> Any:
         found |= {"unmatched": named, "more_unmatched": int(more[1])} if more else {"more_unmatched": 0}
     if found.get("is") == "Autoscaler":
         found["labels"] = []
+    if found.get("is") == "MetricSpec":
+        found["fallback"] = None
+    if found.get("is") in ("Decision", "History"):
+        found["failing"] = []
+    if found.get("is") == "Observation":
+        found["fallbacks"] = []
     if found.get("is") == "Intent":
         found["scaled_to_zero"] = None
     if found.get("is") == "History":
