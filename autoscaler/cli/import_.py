@@ -104,9 +104,11 @@ def _metric(metric: manifest.HpaMetric, target: Mapping[str, Any], kind: str | N
             shown = {"describedObject": {"kind": about.kind, "name": about.name}}
             hint = f"exactly one sample; perhaps sum({_series(body.metric)})"
             return MetricBlock(metric.type, shown | _named(body.metric), target, UsualQuery(""), hint)
-        case manifest.Total():
+        case manifest.External():
             hint = f"its samples are summed; perhaps {_series(body.metric)}"
-            return MetricBlock(metric.type, _named(body.metric), target, UsualQuery(""), hint)
+            given = body.fallback
+            fallback = None if given is None else given.model_dump(by_alias=True, exclude_none=True)
+            return MetricBlock(metric.type, _named(body.metric), target, UsualQuery(""), hint, fallback)
     raise AssertionError("a metric without its body is a problem of the manifest")
 
 

@@ -7,6 +7,7 @@ from autoscaler.documents.base import Document, Seconds
 from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
+    Fallback,
     MetricSpec,
     MetricType,
     PolicyType,
@@ -61,6 +62,16 @@ class QueryDocument(Document):
     match: dict[str, str]
 
 
+class FallbackDocument(Document):
+    """What stands in for a metric that has had no value for long."""
+
+    failure_duration_seconds: Seconds
+    replicas: int | None
+    """null: a query gives the value."""
+    query: QueryDocument | None
+    allow_scale_in: bool
+
+
 class MetricSpecDocument(Document):
     """A metric as it is configured."""
 
@@ -73,6 +84,8 @@ class MetricSpecDocument(Document):
     """Capacity per instance; null: the instance's own reservation, or none is needed."""
     container: str | None
     described_object: str | None
+    fallback: FallbackDocument | None
+    """null: without a value the metric asks for nothing."""
 
 
 class SpecDocument(Document):
@@ -142,6 +155,16 @@ def _metric(metric: MetricSpec) -> MetricSpecDocument:
         else format_quantity(request),
         container=metric.container,
         described_object=metric.described_object,
+        fallback=None if metric.fallback is None else _fallback(metric.fallback),
+    )
+
+
+def _fallback(fallback: Fallback) -> FallbackDocument:
+    return FallbackDocument(
+        failure_duration_seconds=fallback.failure_duration,
+        replicas=fallback.replicas,
+        query=None if fallback.query is None else _query(fallback.query),
+        allow_scale_in=fallback.allow_scale_in,
     )
 
 

@@ -53,6 +53,9 @@ def _metric(metric: ExplainedMetric) -> str:
     if metric.proposal is None:
         return f"{metric.name} has no value: {metric.error}."
     wins = "; it asks for most and wins" if metric.wins else ""
+    if metric.on_fallback:
+        asks = f"its fallback asks for {metric.proposal} ({metric.detail})"
+        return f"{metric.name} has no value: {metric.error}; {asks}{wins}."
     ratio = "" if metric.ratio is None else f", ratio {metric.ratio:.3f}"
     current = current_decimal(metric)
     read = "" if current is None else f"{f'{average_words(metric.target_type)} {current}'.strip()}, "

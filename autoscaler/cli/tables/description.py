@@ -81,7 +81,8 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
     specs = detail.spec.metrics if detail.spec is not None else ()
     yield _METRICS, "( current / target )" if metrics else NONE
     for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
-        yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}"
+        fallback = " (on its fallback)" if metric.on_fallback else ""
+        yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}{fallback}"
 
 
 def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:
@@ -151,8 +152,8 @@ def _conditions(conditions: Sequence[ConditionDocument], screen: Screen) -> list
     lines = ["Conditions:", table.header(), table.rule()]
     for each, row in zip(conditions, rows, strict=True):
         wrong = {"AbleToScale": not each.status, "ScalingActive": not each.status}.get(each.type.value, False)
-        limited = each.type.value == "ScalingLimited" and each.status
-        lines += table.row(row, ("", RED if wrong else YELLOW if limited else "", "", ""))
+        notable = each.type.value in ("ScalingLimited", "MetricFallbackActive") and each.status
+        lines += table.row(row, ("", RED if wrong else YELLOW if notable else "", "", ""))
     return lines
 
 

@@ -102,7 +102,10 @@ def bearing(condition: ConditionDocument) -> str:
     """Whether a condition is `good`, `bad`, or `neutral`."""
     if condition.type is ConditionType.SCALED_TO_ZERO:
         return "neutral"
-    return "good" if condition.status is not (condition.type is ConditionType.SCALING_LIMITED) else "bad"
+    return "bad" if condition.status is (condition.type in _BAD_IF_TRUE) else "good"
+
+
+_BAD_IF_TRUE: Final = (ConditionType.SCALING_LIMITED, ConditionType.METRIC_FALLBACK_ACTIVE)
 
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {

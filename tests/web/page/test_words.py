@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.documents.metric import metric
-from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
+from autoscaler.documents.summary import conditions
+from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricType, TargetType
 from autoscaler.web.page import words
-from tests.decisions import NOW, cpu
+from tests.decisions import NOW, condition, cpu
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,19 @@ def test_thousandths_are_decimals() -> None:
 def test_the_moment_before_is_another_decision() -> None:
     """Times are kept to the microsecond."""
     assert words.rfc3339(words.before(NOW)) == "2026-05-04T11:59:59.999999Z"
+
+
+@pytest.mark.parametrize(
+    ("kind", "if_true", "if_false"),
+    [
+        (ConditionType.ABLE_TO_SCALE, "good", "bad"),
+        (ConditionType.SCALING_ACTIVE, "good", "bad"),
+        (ConditionType.SCALING_LIMITED, "bad", "good"),
+        (ConditionType.METRIC_FALLBACK_ACTIVE, "bad", "good"),
+        (ConditionType.SCALED_TO_ZERO, "neutral", "neutral"),
+    ],
+)
+def test_a_condition_that_is_true_is_not_always_good(kind: ConditionType, if_true: str, if_false: str) -> None:
+    """A fallback in force is an outage that is bridged."""
+    both = conditions([condition(kind, "Why", status=True), condition(kind, "Why", status=False)])
+    assert [words.bearing(each) for each in both] == [if_true, if_false]
