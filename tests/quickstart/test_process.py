@@ -1,0 +1,16 @@
+"""docs/quickstart-process.md: real workers, a real Prometheus; nothing is substituted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.quickstart.machine import running_machine
+from tests.quickstart.page import DOCS, follow
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_page_of_processes_leads_from_one_worker_to_four_and_back(tmp_path: Path) -> None:
+    """Whoever types what it says sees what it shows."""
+    with running_machine(tmp_path) as machine:
+        follow(DOCS / "quickstart-process.md", machine)
