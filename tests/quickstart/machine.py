@@ -18,7 +18,7 @@ from tests.servers.required import require
 from tools.prometheus import prometheus_binaries
 
 _HERE: Final = Path(__file__).resolve().parent
-_OVERLAID: Final = ("/etc", "/run", "/srv", "/usr/local", "/var/lib")
+_OVERLAID: Final = ("/etc", "/run", "/srv", "/usr/local", "/var/lib", "/var/log")
 """Where pages write."""
 _READY_WITHIN_SECONDS: Final = 30.0
 _COMMANDS_TAKE_SECONDS: Final = 120.0
@@ -39,10 +39,10 @@ class QuickstartMachine:
         draft.write_text(text)
         self.run(f"mkdir -p {Path(path).parent} && cp {draft} {path}")
 
-    def run(self, commands: str) -> str:
+    def run(self, commands: str, *, may_fail: bool = False) -> str:
         """What the commands print; fails the test when one of them fails, with what the services logged last.
 
-        A file holds the commands, so that no process but theirs has their words in its command line.
+        `may_fail`: then what they printed until one failed. A file holds the commands, so that no process but theirs has their words in its command line.
         """
         script, output = self.folder / "commands.sh", self.folder / "output"
         script.write_text(commands)
@@ -58,7 +58,7 @@ class QuickstartMachine:
                 timeout=_COMMANDS_TAKE_SECONDS,
             )
         printed = output.read_text()
-        assert done.returncode == 0, f"{commands}ended with {done.returncode}:\n{printed}\n{self._logs()}"
+        assert may_fail or done.returncode == 0, f"{commands}ended with {done.returncode}:\n{printed}\n{self._logs()}"
         return printed
 
     def enter(self, *namespaces: str) -> list[str]:
@@ -72,19 +72,27 @@ class QuickstartMachine:
 
 
 @contextmanager
-def running_machine(folder: Path, *programs: Path, **environment: str) -> Iterator[QuickstartMachine]:
+def running_machine(
+    folder: Path, programs: Mapping[str, Path] | None = None, **environment: str
+) -> Iterator[QuickstartMachine]:
     """A machine with its work files in `folder` (which exists), and with the autoscaler, Prometheus and `systemctl`.
 
-    `programs`: further ones. Skips the test where namespaces cannot be had.
+    `programs`: further ones by their names, ahead of the machine's own. Skips the test where namespaces cannot be had.
     """
-    for program in ("unshare", "nsenter", "ip", "curl"):
-        if shutil.which(program) is None:
-            require(f"{program} is not on PATH; install util-linux, iproute2 and curl")
-    for name in ("changes", "logs", "home", "tmp"):
+    for needed in ("unshare", "nsenter", "ip", "curl"):
+        if shutil.which(needed) is None:
+            require(f"{needed} is not on PATH; install util-linux, iproute2 and curl")
+    for name in ("changes", "logs", "home", "tmp", "programs"):
         (folder / name).mkdir()
-    searched = [_HERE / "programs", Path(sys.executable).parent, prometheus_binaries().prometheus.parent]
-    searched += [program.parent for program in programs]
-    variables = os.environ | {
+    for name, program in (programs or {}).items():
+        (folder / "programs" / name).symlink_to(program)
+    searched = [
+        folder / "programs",
+        _HERE / "programs",
+        Path(sys.executable).parent,
+        prometheus_binaries().prometheus.parent,
+    ]
+    variables = {  # and nothing of the developer's own: proxies, certificates, credentials
         "PATH": ":".join([*map(str, searched), os.environ["PATH"], "/usr/sbin:/sbin"]),
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "tmp"),

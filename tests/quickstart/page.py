@@ -6,7 +6,7 @@ and files in blocks of any other language, each after a line that ends with the 
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -44,8 +44,8 @@ class Machine(Protocol):
     def write(self, path: str, text: str) -> None:
         """Write a file, and the folders above it."""
 
-    def run(self, commands: str) -> str:
-        """What the commands print; fails the test when one of them fails."""
+    def run(self, commands: str, *, may_fail: bool = False) -> str:
+        """What the commands print; fails the test when one of them fails, unless that `may_fail`."""
 
 
 def steps(text: str) -> Iterator[File | Commands]:
@@ -95,11 +95,11 @@ def _word(shown: str) -> str:
 
 
 def follow(
-    page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 90.0
+    page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 60.0
 ) -> None:
     """Do what the page says, and fail the test where something else is seen than it says.
 
-    Commands whose output is shown only look: they are repeated until they print it. `substitutions`: what cannot be
+    Commands whose output is shown only look: they are repeated until they print it, and may fail before. `substitutions`: what cannot be
     as it is written -> what stands in its place; each must occur in the page.
     """
     text = page.read_text(encoding="utf-8")
@@ -113,11 +113,11 @@ def follow(
             case Commands(typed, None):
                 machine.run(typed)
             case Commands(typed, str(shown)):
-                _look(machine.run, typed, shown, within_seconds)
+                _look(machine, typed, shown, within_seconds)
 
 
-def _look(run: Callable[[str], str], typed: str, shown: str, within_seconds: float) -> None:
+def _look(machine: Machine, typed: str, shown: str, within_seconds: float) -> None:
     end = time.monotonic() + within_seconds
-    while not is_like(shown, printed := run(typed)):
+    while not is_like(shown, printed := machine.run(typed, may_fail=True)):
         assert time.monotonic() < end, f"{typed}printed\n{printed}\nand not\n{shown}"
         time.sleep(0.5)
