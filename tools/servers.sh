@@ -28,6 +28,7 @@ have mmdebstrap || wanted+=(mmdebstrap)
 have sshd || wanted+=(openssh-server)
 have ssh || wanted+=(openssh-client)
 have chromium || wanted+=(chromium)
+have aws || wanted+=(awscli)
 
 if [ ${#wanted[@]} -gt 0 ]; then
     if [ "$(id -u)" -ne 0 ] || ! have apt-get; then
@@ -60,3 +61,4 @@ line nspawn "$(found systemd-nspawn 'apt install systemd-container')"
 line sshd "$(found sshd 'apt install openssh-server')"
 line chromium "$(found chromium 'apt install chromium')"
 line mmdebstrap "$(found mmdebstrap 'apt install mmdebstrap')"
+line aws "$(found aws 'apt install awscli')"

@@ -42,7 +42,8 @@ class QuickstartMachine:
     def run(self, commands: str, *, may_fail: bool = False) -> str:
         """What the commands print; fails the test when one of them fails, with what the services logged last.
 
-        `may_fail`: then what they printed until one failed. A file holds the commands, so that no process but theirs has their words in its command line.
+        `may_fail`: then what they printed until one failed. They stand in a file, so that no process but theirs has
+        their words in its command line.
         """
         script, output = self.folder / "commands.sh", self.folder / "output"
         script.write_text(commands)
@@ -63,8 +64,7 @@ class QuickstartMachine:
 
     def enter(self, *namespaces: str) -> list[str]:
         """The beginning of a command that runs in these of its namespaces."""
-        user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
-        return ["nsenter", f"--target={self.pid}", *user, *namespaces, "--"]
+        return ["nsenter", f"--target={self.pid}", *namespaces, "--"]
 
     def _logs(self) -> str:
         logs = sorted((self.folder / "logs").iterdir())
@@ -73,12 +73,15 @@ class QuickstartMachine:
 
 @contextmanager
 def running_machine(
-    folder: Path, programs: Mapping[str, Path] | None = None, **environment: str
+    folder: Path, programs: Mapping[str, Path] | None = None, environment: Mapping[str, str] | None = None
 ) -> Iterator[QuickstartMachine]:
     """A machine with its work files in `folder` (which exists), and with the autoscaler, Prometheus and `systemctl`.
 
-    `programs`: further ones by their names, ahead of the machine's own. Skips the test where namespaces cannot be had.
+    `programs`: further ones by their names, ahead of the machine's own. `environment`: variables for all that runs
+    there. Skips the test where namespaces cannot be had.
     """
+    if os.geteuid() != 0:
+        require("a machine of its own needs root; run the tests as root")
     for needed in ("unshare", "nsenter", "ip", "curl"):
         if shutil.which(needed) is None:
             require(f"{needed} is not on PATH; install util-linux, iproute2 and curl")
@@ -97,18 +100,15 @@ def running_machine(
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "tmp"),
         "LOGS": str(folder / "logs"),
-        **environment,
+        **(environment or {}),
     }
     own = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if os.geteuid() != 0:
-        own.append("--map-root-user")
     with (folder / "setup.log").open("wb") as log:
         process = subprocess.Popen(
             ["unshare", *own, str(_HERE / "machine.sh"), str(folder), *_OVERLAID],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=variables,
         )
     try:
         _wait_ready(process, folder)

@@ -99,8 +99,8 @@ def follow(
 ) -> None:
     """Do what the page says, and fail the test where something else is seen than it says.
 
-    Commands whose output is shown only look: they are repeated until they print it, and may fail before. `substitutions`: what cannot be
-    as it is written -> what stands in its place; each must occur in the page.
+    Commands whose output is shown only look: they are repeated until they print it, and may fail before.
+    `substitutions`: what cannot be as it is written -> what stands in its place; each must occur in the page.
     """
     text = page.read_text(encoding="utf-8")
     for written, instead in (substitutions or {}).items():

@@ -164,8 +164,8 @@ def running_engine(
     """An engine in a folder of its own, its swarm initialised. One a machine at a time: others wait.
 
     `certificates`: a folder with ca.pem, server-cert.pem and server-key.pem; the engine then also listens on TCP with
-    --tlsverify. `swarm`: false leaves `docker swarm init` to the test. `within`: a command that runs dockerd, in a network
-    namespace for example. Skips the test, with the reason, where there can be no engine.
+    --tlsverify. `swarm`: false leaves `docker swarm init` to the test. `within`: a command that runs dockerd, in a
+    network namespace for example. Skips the test, with the reason, where there can be no engine.
     """
     dockerd, busybox = _programs()
     with _LOCK.open("w") as lock:
