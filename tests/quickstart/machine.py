@@ -40,7 +40,7 @@ class QuickstartMachine:
         self.run(f"mkdir -p {Path(path).parent} && cp {draft} {path}")
 
     def run(self, commands: str, *, may_fail: bool = False) -> str:
-        """What the commands print; fails the test when one of them fails, with what the services logged last.
+        """What the commands print; fails the test when one of them fails.
 
         `may_fail`: then what they printed until one failed. They stand in a file, so that no process but theirs has
         their words in its command line.
@@ -59,14 +59,15 @@ class QuickstartMachine:
                 timeout=_COMMANDS_TAKE_SECONDS,
             )
         printed = output.read_text()
-        assert may_fail or done.returncode == 0, f"{commands}ended with {done.returncode}:\n{printed}\n{self._logs()}"
+        assert may_fail or done.returncode == 0, f"{commands}ended with {done.returncode}:\n{printed}"
         return printed
 
     def enter(self, *namespaces: str) -> list[str]:
         """The beginning of a command that runs in these of its namespaces."""
         return ["nsenter", f"--target={self.pid}", *namespaces, "--"]
 
-    def _logs(self) -> str:
+    def logs(self) -> str:
+        """What the services logged last."""
         logs = sorted((self.folder / "logs").iterdir())
         return "\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-_LOG_CHARACTERS:]}" for log in logs)
 
@@ -113,7 +114,12 @@ def running_machine(
     try:
         _wait_ready(process, folder)
         first = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
-        yield QuickstartMachine(folder, int(first), variables)
+        machine = QuickstartMachine(folder, int(first), variables)
+        try:
+            yield machine
+        except BaseException as failure:
+            failure.add_note(machine.logs())
+            raise
     finally:
         process.kill()  # --kill-child: and so the first process, with which all others end
         process.wait()

@@ -49,28 +49,25 @@ class Machine(Protocol):
 
 
 def steps(text: str) -> Iterator[File | Commands]:
-    """What a page says to do, in its order. Raises ValueError for a block that is none of the three kinds."""
-    commands: Commands | None = None
-    for block in _FENCE.finditer(text):
+    """What a page says to do, in its order. Raises ValueError for a block that would be passed over."""
+    blocks = list(_FENCE.finditer(text))
+    if text.count("```") != 2 * len(blocks):
+        raise ValueError(
+            "a block does not begin with ``` and one word, or does not end with ```, on lines of their own"
+        )
+    languages = [block[1] for block in blocks]
+    for block, before, after in zip(blocks, ["", *languages], [*blocks[1:], None], strict=False):
         language, content = block.groups()
-        before = text[: block.start()].rstrip().rpartition("\n")[2]
-        if language == "text":
-            if commands is None:
-                raise ValueError(f"nothing was typed that prints {content!r}")
-            yield Commands(commands.text, content)
-            commands = None
-            continue
-        if commands is not None:
-            yield commands
-            commands = None
+        name = _NAME.search(text[: block.start()].rstrip())
         if language == "sh":
-            commands = Commands(content)
-        elif name := _NAME.search(before):
-            yield File(name[1], content)
-        else:
+            yield Commands(content, after[2] if after is not None and after[1] == "text" else None)
+        elif language == "text":
+            if before != "sh":
+                raise ValueError(f"nothing was typed that prints {content!r}")
+        elif name is None:
             raise ValueError(f"the line before this file does not end with its name and a colon: {content!r}")
-    if commands is not None:
-        yield commands
+        else:
+            yield File(name[1], content)
 
 
 def is_like(shown: str, printed: str) -> bool:
@@ -95,7 +92,7 @@ def _word(shown: str) -> str:
 
 
 def follow(
-    page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 60.0
+    page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 120.0
 ) -> None:
     """Do what the page says, and fail the test where something else is seen than it says.
 

@@ -28,7 +28,7 @@ CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "our
 def test_the_page_of_aws_leads_from_one_instance_to_four_and_back(tmp_path: Path) -> None:
     """Whoever types what it says sees what it shows."""
     aws = shutil.which("aws") or require("aws is not on PATH; install awscli")
-    variables = {"AWS_CLI": aws, "AWS_ENDPOINT_URL": SERVER, **CREDENTIALS}
+    variables = {"AWS_CLI": aws, "AWS_ENDPOINT_URL": SERVER, "MOTO_EC2_LOAD_DEFAULT_AMIS": "false", **CREDENTIALS}
     with running_machine(tmp_path, environment=variables) as machine:
         machine.run(f"cd {ROOT} && python -m tests.quickstart.cloud {PORT} {tmp_path / 'tmp'} >$LOGS/cloud.log 2>&1 &")
         machine.run(f"until curl -s -o /dev/null {SERVER}; do sleep 0.2; done")
