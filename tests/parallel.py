@@ -35,9 +35,11 @@ LONGEST: Final = (
     "browser",
     "docker",
     "aws",
+    "tests/packaging/test_debian_package.py",
     "tests/systemd/test_booted.py",
     "tests/web/test_openapi.py",
     "tests/e2e/test_aws_asg.py",
+    "tests/packaging/test_install.py",
     "tests/packaging/test_wheel.py",
     "tests/daemon/test_failures.py",
 )
