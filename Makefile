@@ -6,6 +6,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input insta
 HASHED := --require-hashes --no-build-isolation --use-pep517
 LOCK := PYTHONWARNINGS=ignore $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-options \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs  # the theme's notice of its successor, at each build
+
+# Where `make wheel` and `make deb` put their files.
+DIST := dist
 
 # Nothing is left outside the clone, a package cache neither, unless one is named.
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
@@ -16,7 +20,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-unit fmt lint types bench bench-fleet bench-hostile bench-nomad bench-state rehearse-takeover wheel deb check-deb install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state fuzz rehearse-takeover wheel deb check-deb install uninstall lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -42,6 +46,13 @@ lint: $(VENV)/installed-dev ## ruff and the import rules
 types: $(VENV)/installed-dev ## mypy, strict
 	$(BIN)/mypy
 
+docs: $(VENV)/installed-dev ## the documentation as a site, in build/site; a link that leads nowhere is an error
+	@$(MKDOCS) build --strict --quiet
+	@echo "Open build/site/index.html, or see it with its search: make docs-serve"
+
+docs-serve: $(VENV)/installed-dev ## the same, served on a port of this machine and built again at each change; Ctrl-C ends it
+	@$(MKDOCS) serve --strict
+
 bench: $(VENV)/installed-dev ## speed and memory against their aims
 	$(BIN)/python -m bench
 
@@ -57,19 +68,22 @@ bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; AR
 bench-hostile: $(VENV)/installed-dev ## a good autoscaler beside hostile neighbours, some ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m bench.hostile $(ARGS)
 
+fuzz: $(VENV)/installed-dev ## a million inputs into all that reads what others wrote; ARGS="--seed 2" for others
+	$(BIN)/python -m bench.fuzz $(ARGS)
+
 rehearse-takeover: $(VENV)/installed-dev ## an older version's state of 2 GB is taken over in time; ARGS=0.2 for fewer GB
 	$(BIN)/python -m bench.takeover $(ARGS)
 
 wheel: $(VENV)/installed-dev ## dist/*.whl and the sdist that it is built from, for a virtual environment of your own
-	@rm -f dist/*.whl dist/*.tar.gz
-	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
-	@ls dist/*.whl
+	@rm -f $(DIST)/*.whl $(DIST)/*.tar.gz
+	@$(BIN)/python -m build --no-isolation --outdir $(DIST) . >/dev/null
+	@ls $(DIST)/*.whl
 
 deb: ## dist/*.deb, for the release of Debian that this machine runs
-	@rm -f dist/*.deb && tools/deb.sh dist
+	@rm -f $(DIST)/*.deb && tools/deb.sh $(DIST)
 
 check-deb: deb ## as root: lintian, piuparts (installs, upgrades and purges it in a chroot), and whether a second build is the same
-	@tools/check-deb.sh
+	@tools/check-deb.sh $(DIST)/*.deb
 
 install: ## as root: the daemon with unit, user and configuration; below PREFIX=/usr/local, DESTDIR= for elsewhere
 	@tools/install.sh install

@@ -1,12 +1,12 @@
 #!/bin/sh
-# What there is no time for in the tests, of the package in dist/: lintian, piuparts, and a second build that must be equal.
+# What there is no time for in the tests, of the package $1: lintian, piuparts, and a second build that must be equal.
 # piuparts installs, removes, upgrades and purges it in a fresh chroot, and looks for what is left behind. Needs root.
 set -eu
 cd "$(dirname "$0")/.."
 for program in lintian piuparts mmdebstrap; do
     PATH=$PATH:/usr/sbin command -v $program >/dev/null || { echo "$program is missing; install it: apt install $program" >&2; exit 1; }
 done
-package=$(ls dist/*.deb)
+package=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . /etc/os-release
