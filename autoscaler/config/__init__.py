@@ -1,7 +1,7 @@
 """The configuration: one YAML file to typed, defaulted, cross-checked settings."""
 
 from autoscaler.config.apart import load_apart
-from autoscaler.config.loader import load
+from autoscaler.config.loader import connection_type, load
 from autoscaler.config.settings import (
     AdapterSection,
     BasicAuth,
@@ -24,6 +24,7 @@ __all__ = [
     "StateSettings",
     "Tls",
     "WebSettings",
+    "connection_type",
     "load",
     "load_apart",
 ]

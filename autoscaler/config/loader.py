@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from autoscaler.config.connections import Connections, read_connections
+from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import Loc, YamlDocument
-from autoscaler.config.fields import Scope
+from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE
@@ -19,7 +19,7 @@ from autoscaler.config.rules import check_autoscalers
 from autoscaler.config.sections import File, Prometheus
 from autoscaler.config.settings import Settings, WebSettings
 from autoscaler.config.source import read
-from autoscaler.errors import ConfigError, Problem
+from autoscaler.errors import AutoscalerError, ConfigError, Problem
 from autoscaler.target import ExistingFile
 
 
@@ -32,6 +32,22 @@ def load_text(path: Path, text: str) -> Settings:
     """The settings in `text`, as `path` holds it. Raises ConfigError with every problem at once."""
     with _collector_paused():
         return _load(path, text)
+
+
+def connection_type(path: Path, name: str) -> str:
+    """The type of a connection in `path`. Nothing else in the file is looked at: it may not be finished yet.
+
+    Raises ConfigError for a file that is not YAML or a type that is wrong, AutoscalerError for an unknown connection.
+    """
+    document = YamlDocument(read(path), str(path))
+    value = document.value
+    known = _mapping(value, "adapters") if isinstance(value, dict) else {}
+    if name not in known:
+        raise AutoscalerError(f"no connection {name[:64]!r} in `adapters` of {path}; {suggest(name, known)}")
+    problems = Problems(document)
+    if type_of(name, known[name], problems) is None:
+        raise ConfigError(list(problems))
+    return str(known[name]["type"])
 
 
 def _load(path: Path, text: str) -> Settings:
