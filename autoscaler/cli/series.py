@@ -5,18 +5,17 @@ Source: prometheus.io/docs/prometheus/latest/querying/basics, "Time series selec
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from autoscaler.cli.hpa import Identifier, Selector
+from autoscaler.observe.planner.rewrite import alternation
 
 _METRIC: Final = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 """What Prometheus 2 takes as it is; Prometheus 3 takes others in quotes."""
 _LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset({"atan2", "bool", "group_left", "group_right", "ignoring", "inf", "nan", "on"})
 """Words of PromQL, in any case, that are never read as a metric's name."""
-_META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
-"""What Go's regexp.QuoteMeta escapes."""
 
 
 def quoted(text: str) -> str:
@@ -48,18 +47,13 @@ def _matchers(selector: Selector) -> Iterator[str]:
         label = _label(each.key)
         match each.operator:
             case "In":
-                yield f"{label}=~{quoted(_alternation(each.values))}"
+                yield f"{label}=~{quoted(alternation(each.values))}"
             case "NotIn":
-                yield f"{label}!~{quoted(_alternation(each.values))}"
+                yield f"{label}!~{quoted(alternation(each.values))}"
             case "Exists":
                 yield f'{label}!=""'
             case "DoesNotExist":
                 yield f'{label}=""'
-
-
-def _alternation(values: Iterable[str]) -> str:
-    """A regular expression that matches these values and no other; Prometheus anchors it at both ends."""
-    return "|".join(_META.sub(r"\\\g<0>", value) for value in values)
 
 
 def _label(key: str) -> str:

@@ -11,6 +11,7 @@ from autoscaler.config.settings import (
     Settings,
     StateSettings,
     Tls,
+    UnknownExpression,
     WebSettings,
 )
 
@@ -23,6 +24,7 @@ __all__ = [
     "Settings",
     "StateSettings",
     "Tls",
+    "UnknownExpression",
     "WebSettings",
     "connection_type",
     "load",

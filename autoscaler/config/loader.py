@@ -14,11 +14,12 @@ from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
-from autoscaler.config.queries import DEFAULT_SOURCE
+from autoscaler.config.queries import DEFAULT_SOURCE, Reading
 from autoscaler.config.rules import check_autoscalers
 from autoscaler.config.sections import File, Prometheus
-from autoscaler.config.settings import Settings, WebSettings
+from autoscaler.config.settings import Settings, UnknownExpression, WebSettings
 from autoscaler.config.source import read
+from autoscaler.config.within import within
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 from autoscaler.target import ExistingFile
 
@@ -92,6 +93,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
+        unknown_expressions=_unknown_expressions(document, file) if scope["expressions"].has_unknown else (),
     )
 
 
@@ -109,24 +111,23 @@ def _absent_files(
     sections: dict[Loc, BaseModel] = {("prometheus", name): source for name, source in sources.items()}
     sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
     for start, section in sections.items():
-        for loc, file in _existing_files(section, start):
+        for loc, file in within(section, ExistingFile, start):
             if not (file.is_file() and os.access(file, os.R_OK)):
                 warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
 
 
-def _existing_files(value: Any, loc: Loc) -> Iterator[tuple[Loc, Path]]:
-    if isinstance(value, ExistingFile):
-        yield loc, value
-    elif isinstance(value, BaseModel):
-        for name, field in type(value).model_fields.items():
-            yield from _existing_files(getattr(value, name), (*loc, field.alias or name))
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _existing_files(item, (*loc, key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _existing_files(item, (*loc, index))
+def _unknown_expressions(document: YamlDocument, file: File) -> tuple[UnknownExpression, ...]:
+    """A warning for every expression that only its Prometheus knows."""
+    found = []
+    for key, section in (("queries", file.queries), ("autoscalers", file.autoscalers)):
+        for loc, query in within(section, Reading, (key,)):
+            if query.expr is not None and query.expr.unknown is not None:
+                warnings = Problems(document)
+                warnings.add((*loc, "expr"), query.expr.unknown)
+                source = query.prometheus or DEFAULT_SOURCE
+                found += [UnknownExpression(problem, source, query.expr.text) for problem in warnings]
+    return tuple(found)
 
 
 @contextmanager
