@@ -162,6 +162,8 @@ class SpecV2(Spec):
     behavior: Behavior | None = None
 
 
+_TYPES: Final = ("Utilization", "Value", "AverageValue")
+_VALUES: Final = ("value", "averageValue", "averageUtilization")
 _PER_INSTANCE: Final = {"averageUtilization": "Utilization", "averageValue": "AverageValue"}
 _OF_ALL: Final = {"value": "Value", "averageValue": "AverageValue"}
 _DECIDING: Final[Mapping[str, Mapping[str, str]]] = {
@@ -193,9 +195,6 @@ def target_in_effect(source: str, target: Any) -> Any:
     others = {key: value for key, value in given.items() if key not in _VALUES and key != "type"}
     return {"type": deciding[found[0]], found[0]: given[found[0]], **others}
 
-
-_TYPES: Final = ("Utilization", "Value", "AverageValue")
-_VALUES: Final = ("value", "averageValue", "averageUtilization")
 
 SPECS: Final[Mapping[str, type[Spec]]] = {
     "autoscaling/v1": SpecV1,

@@ -41,7 +41,10 @@ def behavior_of(annotation: str) -> dict[str, Any] | None:
     given = _parsed(annotation)
     if given is not None and not isinstance(given, dict):
         raise ValueError(f"is not a behavior; {_INSTEAD}")
-    return _uncapitalized(given) or None
+    try:
+        return _uncapitalized(given) or None
+    except RecursionError:
+        raise ValueError(f"is nested deeper than any behavior; {_INSTEAD}") from None
 
 
 def _parsed(annotation: str) -> Any:

@@ -49,8 +49,7 @@ def import_(
         kind = None if adapter is None else adapter_type(adapter, config_file)
         manifests = [manifest.read_manifest(Path("/dev/stdin") if str(file) == "-" else file) for file in files]
         hpas, twice = _named(hpa for each in manifests for hpa in each.hpas)
-        pairs, unwritable = _writable([(hpa, _block(hpa, name, adapter, kind)) for hpa, name in hpas])
-        lines = checked_lines([_HEAD], [block for _, block in pairs]) if pairs else []
+        pairs, lines, unwritable = _written([(hpa, _block(hpa, name, adapter, kind)) for hpa, name in hpas])
     problems = [problem for each in manifests for problem in each.problems]
     refused = [*(text for each in manifests for text in each.refused), *twice, *unwritable]
     notes = [note for each in manifests for note in each.notes]
@@ -62,23 +61,36 @@ def import_(
         notes += _left_to_do(hpa, block)
     if adapter is None and pairs:
         notes.append(f"scaleTargetRef.adapter is {_NO_ADAPTER}; name the connection with --adapter")
-    _say([*error_lines(problems), *error_lines(refused), *notes])
+    _say([*error_lines(problems), *error_lines(refused), *map(plain, notes)])
     show(lines)
     if not pairs or problems or refused:
         raise typer.Exit(1)
 
 
-def _say(notes: Iterable[str]) -> None:
-    if text := "\n".join(map(plain, notes)):
-        typer.echo(text, err=True)
+def _say(lines: Sequence[str]) -> None:
+    if lines:
+        typer.echo("\n".join(lines), err=True)
+
+
+def _written(pairs: _Pairs) -> tuple[_Pairs, Sequence[str], Sequence[str]]:
+    """Those that `check` would not refuse, the lines for them, and what is wrong with the others."""
+    unwritable: Sequence[str] = []
+    try:
+        lines = _lines(pairs)
+    except AutoscalerError:
+        pairs, unwritable = _writable(pairs)
+        lines = _lines(pairs)
+    return pairs, lines, unwritable
+
+
+def _lines(pairs: _Pairs) -> Sequence[str]:
+    return checked_lines([_HEAD], [block for _, block in pairs]) if pairs else []
 
 
 def _writable(pairs: _Pairs) -> tuple[_Pairs, Sequence[str]]:
     """Those that `check` would not refuse, and what is wrong with the others. They are halved until these are found."""
-    if not pairs:
-        return [], []
     try:
-        checked_lines([], [block for _, block in pairs])
+        _lines(pairs)
     except AutoscalerError as error:
         if len(pairs) == 1:
             ((hpa, block),) = pairs

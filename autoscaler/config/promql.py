@@ -8,7 +8,7 @@ thousand others, and the parser's stack is finite: hence the bounds, on one expr
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
@@ -114,7 +114,7 @@ class Parser:
             return self._unknown(text, bare, str(error), effort)
         for regex in regexes:
             if said := self._wrong_with(regex):
-                return _unknown_regex(text, [regex], said)
+                return _unknown_regex(text, said)
         _check_result(root)
         ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
         window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)
@@ -126,7 +126,7 @@ class Parser:
     def _unknown(self, text: str, bare: str, said: str, effort: int) -> Expression:
         """Raises ValueError for what is surely an error. `effort`: what it took to read it."""
         if said.startswith(_REGEX_SAID):
-            return _unknown_regex(text, [found[2] for found in _QUOTED_OR_COMMENT.finditer(text) if found[1]], said)
+            return _unknown_regex(text, said)
         search = self._effort + MOST_TRIED * effort <= MAX_EFFORT
         self._effort += MOST_TRIED * effort if search else 0
         if wrong := error_in(text, bare, said, search=search):
@@ -184,10 +184,10 @@ def _bare(text: str, regexes: list[str]) -> str:
     return _QUOTED_OR_COMMENT.sub(shorten, text)
 
 
-def _unknown_regex(text: str, regexes: Iterable[str], said: str) -> Expression:
-    """Raises ValueError for one that is surely wrong."""
-    for regex in regexes:
-        if wrong := error_in_regex(text, regex):
+def _unknown_regex(text: str, said: str) -> Expression:
+    """Raises ValueError for a text with a regular expression that is surely wrong."""
+    for found in _QUOTED_OR_COMMENT.finditer(text):
+        if found[1] and (wrong := error_in_regex(text, found[2], found.start(2))):
             raise ValueError(f"invalid PromQL: {wrong}")
     return _not_known(text, said)
 

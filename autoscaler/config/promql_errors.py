@@ -93,8 +93,8 @@ def error_in(text: str, bare: str, said: str, *, search: bool = True) -> str | N
     return None
 
 
-def error_in_regex(text: str, quoted: str) -> str | None:
-    """What is surely wrong with a regular expression of a text, given in its quotes; None: nothing.
+def error_in_regex(text: str, quoted: str, start: int) -> str | None:
+    """What is surely wrong with the regular expression that stands in its quotes at `start` of a text; None: nothing.
 
     Prometheus' are Go's, and promql-parser's are not quite.
     """
@@ -106,9 +106,8 @@ def error_in_regex(text: str, quoted: str) -> str | None:
     wrong = _wrong_with_regex(matcher.value)
     if wrong is None:
         return None
-    at = text.find(quoted)
     shown = quoted if len(quoted) <= _SHOWN else f"{quoted[:_SHOWN]}…"
-    return f"the regular expression {shown}{_place(text, _Token('string', quoted, at))} {wrong}; correct it"
+    return f"the regular expression {shown}{_place(text, _Token('string', quoted, start))} {wrong}; correct it"
 
 
 def _tokens(text: str) -> Iterator[_Token]:

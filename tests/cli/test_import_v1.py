@@ -118,6 +118,7 @@ def test_v1_behavior_in_an_annotation_is_taken_over(file: Path) -> None:
         ("metrics", "[", "is not JSON as Kubernetes writes it; correct it, or write the manifest with `kubectl get"),
         ("metrics", "[" * 100_000, "is not JSON"),
         ("metrics", "[NaN]", "is not JSON"),
+        ("behavior", '{"a":' * 900 + "1" + "}" * 900, "; correct it, or write the manifest with"),
         ("metrics", "{}", "is not a list of metrics"),
         ("metrics", '[{"type": "Pods", "pods": {"metricName": "a b/c", "targetAverageValue": "1"}}]', "a valid name"),
         ("metrics", '[{"type": "Pods", "podz": {"metricName": "a"}}]', "did you mean `pods`?"),
@@ -133,3 +134,11 @@ def test_v1_annotations_that_cannot_be_read_are_named(file: Path, annotation: st
     assert (code, out) == (1, "")
     assert f"metadata.annotations.'{PREFIX}{annotation}'" in err
     assert told in err
+
+
+def test_a_selector_in_an_annotation_keeps_its_capitals(file: Path) -> None:
+    """Only the fields of the behavior are Kubernetes' own, and written in capitals by it."""
+    selector = {"matchLabels": {"Zone": "EU"}}
+    external = {"metricName": "queue", "metricSelector": selector, "targetValue": "5"}
+    file.write_text(yaml.safe_dump(version1(metrics=[{"type": "External", "external": external}])))
+    assert 'perhaps queue{Zone="EU"}' in convert(file)[2]

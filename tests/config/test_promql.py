@@ -68,6 +68,7 @@ WRONG: Final = {
     'x{a="long text that is put aside, all sixty-four characters of it, and then"} + abs()': "at character 81",
     "x # (\n + abs()": "expected 1 argument(s) in call to 'abs', got 0, at 'abs' at line 2, character 4",
     'x{a=~"("}': 'the regular expression "(" at character 6 has a `(` that is not closed',
+    'y{a="("} / x{a=~"("}': 'the regular expression "(" at character 17 has',
     'x{a=~"a)b"}': "has a `)` that was not opened",
     'x{a!~"[a-z"}': "has a `[` that is not closed",
     'x{a=~"long enough|*"}': "repeats nothing with `*`",
