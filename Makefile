@@ -20,7 +20,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state fuzz rehearse-takeover wheel deb check-deb install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state fuzz rehearse-takeover wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -84,6 +84,18 @@ deb: ## dist/*.deb, for the release of Debian that this machine runs
 
 check-deb: deb ## as root: lintian, piuparts (installs, upgrades and purges it in a chroot), and whether a second build is the same
 	@tools/check-deb.sh $(DIST)/*.deb
+
+image: deb ## as root: dist/*-oci.tar, an image for Swarm and Nomad, of the Debian package
+	@rm -f $(DIST)/*-oci.tar && tools/image.sh $(DIST)/*.deb $(DIST)
+
+sbom: $(VENV)/installed-dev ## dist/*.cdx.json, the packages that are installed with the daemon (CycloneDX)
+	@mkdir -p $(DIST)
+	@PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+		--output-format JSON --output-file $(DIST)/prometheus-autoscaler.cdx.json requirements-postgresql.lock
+	@ls $(DIST)/*.cdx.json
+
+release: $(VENV)/installed-dev ## a version's files, commit and tag, of a clean tree: make release VERSION=0.2.0
+	@$(BIN)/python -m tools.release "$(VERSION)"
 
 install: ## as root: the daemon with unit, user and configuration; below PREFIX=/usr/local, DESTDIR= for elsewhere
 	@tools/install.sh install

@@ -21,6 +21,7 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/adapters/docker_swarm/",
         "tests/e2e/test_docker_swarm.py",
         "tests/cli/test_check_live.py",
+        "tests/packaging/test_image.py",
         "tests/quickstart/test_docker_swarm.py",
     ),
     "demo": ("tests/demo/",),  # two demos at once would look for their ports at the same place

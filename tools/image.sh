@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes an OCI image of the Debian package: image.sh DEB FILE writes the archive. Needs root, for mmdebstrap and umoci.
+# Makes an OCI image of the Debian package: image.sh DEB FOLDER puts the archive there. Needs root, for mmdebstrap and umoci.
 # In it are the package and what its program needs of Debian: Python, its libraries, certificates. No shell, no apt.
 set -eu
 deb=$1
-file=$2
+folder=$2
 for program in mmdebstrap umoci skopeo; do
     command -v $program >/dev/null ||
         { echo "$program is missing; install it: apt install mmdebstrap umoci skopeo" >&2; exit 1; }
@@ -11,6 +11,8 @@ done
 . /etc/os-release # VERSION_CODENAME: the release of Debian that the package is for
 version=$(dpkg-deb --field "$deb" Version)
 version=${version%%~*}
+file=$folder/prometheus-autoscaler-$version-oci.tar
+mkdir -p "$folder"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -18,8 +18,8 @@ PROJECT: Final = Path(__file__).resolve().parents[1]
 _VERSION: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 _DECLARED: Final = re.compile(r'^version = "(.*)"$', re.MULTILINE)
 _UNRELEASED: Final = "## [Unreleased]\n"
-_ARTEFACTS: Final = ("wheel", "deb", "image", "sbom")
-"""Targets of make, each of which leaves its files in $DIST."""
+_ARTEFACTS: Final = ("wheel", "image", "sbom")
+"""Targets of make, each of which leaves its files in $DIST; the image's leaves the Debian package, too."""
 
 
 class Refused(Exception):

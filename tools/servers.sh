@@ -25,6 +25,8 @@ postgres || wanted+=(postgresql)
 have systemd-analyze || wanted+=(systemd)
 have systemd-nspawn || wanted+=(systemd-container)
 have mmdebstrap || wanted+=(mmdebstrap)
+have umoci || wanted+=(umoci)
+have skopeo || wanted+=(skopeo)
 have sshd || wanted+=(openssh-server)
 have ssh || wanted+=(openssh-client)
 have chromium || wanted+=(chromium)
@@ -69,4 +71,6 @@ line lintian "$(found lintian 'apt install lintian')"
 line zsh "$(found zsh 'apt install zsh')"
 line fish "$(found fish 'apt install fish')"
 line mmdebstrap "$(found mmdebstrap 'apt install mmdebstrap')"
+line umoci "$(found umoci 'apt install umoci')"
+line skopeo "$(found skopeo 'apt install skopeo')"
 line aws "$(found aws 'apt install awscli')"

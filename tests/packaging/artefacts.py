@@ -24,6 +24,15 @@ def debian_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _once(tmp_path_factory, "debian-package", lambda to: checked(PROJECT / "tools/deb.sh", to))
 
 
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The OCI image of that package; the test is skipped where the tools for it are missing."""
+    for program in ("mmdebstrap", "umoci", "skopeo"):
+        if shutil.which(program) is None:
+            require(f"{program} is not installed; install Debian's package of that name")
+    package = debian_package(tmp_path_factory)
+    return _once(tmp_path_factory, "image", lambda to: checked(PROJECT / "tools/image.sh", package, to))
+
+
 def _once(tmp_path_factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
     """The one file that `build` leaves in the folder that it is given. Workers that want it meanwhile wait for it."""
     shared = tmp_path_factory.getbasetemp()
