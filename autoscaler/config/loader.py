@@ -77,7 +77,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
-        hints=_unshared_files(document, connections),
+        hints=(*_unshared_files(document, connections), *_aggregated(document, file)),
     )
 
 
@@ -108,6 +108,19 @@ def _unshared_files(document: YamlDocument, connections: Connections) -> tuple[P
         for loc, file in _files(section.settings, ("adapters", name), SharedFile):
             if problem := unwritable(file) or unreadable_for_others(file):
                 hints.add(loc, problem)
+    return tuple(sorted(hints))
+
+
+def _aggregated(document: YamlDocument, file: File) -> tuple[Problem, ...]:
+    """A hint for every query whose samples can belong to no instance. No error: other metrics may do without it."""
+    hints = Problems(document)
+    for index, body in enumerate(file.autoscalers):
+        for at, metric in enumerate(body.metrics):
+            for loc, query in metric.instance_queries():
+                if problem := query.names_no_instance(file.queries):
+                    hints.add(
+                        ("autoscalers", index, "metrics", at, *loc, "expr" if query.ref is None else "ref"), problem
+                    )
     return tuple(sorted(hints))
 
 
