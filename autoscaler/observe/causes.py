@@ -165,7 +165,7 @@ class _Source:
         for label, wanted in query.match:
             values = sorted({labels.get(label, "") for labels, _ in samples} - {""})
             if samples and wanted not in values:
-                return Cause(_other_values("no sample of the shared query", label, wanted, values))
+                return _other_values("no sample of the shared query", label, wanted, values)
         return None
 
     def _count(self, matchers: Sequence[Matcher]) -> bool:
@@ -193,7 +193,7 @@ class _Source:
             values = self._causes.values(self._name, matcher.label, written([Matcher(NAME, "=", name)]))
         except MetricError:  # the server does not say
             return Cause(f"{series} has {plain(str(matcher), _LONGEST_SHOWN)}", may_be_zero=True)
-        return Cause(_other_values(series, matcher.label, matcher.value, values), may_be_zero=True)
+        return _other_values(series, matcher.label, matcher.value, values)
 
     def _short(self, selector: Selector) -> Cause | None:
         """A range with less than the two samples that its function needs."""
@@ -251,12 +251,15 @@ def _interval(target: _Target) -> timedelta | None:
         return None
 
 
-def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> str:
+def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> Cause:
+    """A label has not the value that is wanted, but these."""
     said = f'{what} has {label}="{_shown(wanted)}"'
     if not values:
-        return f"{said}, nor the label {label} at all"
-    near = next(iter(difflib.get_close_matches(wanted[:200], values[:_MOST_COMPARED], n=1)), None)
-    return f'{said}; did you mean "{_shown(near)}"?' if near is not None else f"{said}; its values: {_some(values)}"
+        return Cause(f"{said}, nor the label {label} at all", may_be_zero=True)
+    near = difflib.get_close_matches(wanted[:200], values[:_MOST_COMPARED], n=1)
+    if near:
+        return Cause(f'{said}; did you mean "{_shown(near[0])}"?')
+    return Cause(f"{said}; its values: {_some(values)}", may_be_zero=True)
 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
