@@ -61,7 +61,10 @@ class Process:
 
     def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
         if not procfs.available():
-            raise AdapterError(f"adapter {context.name}: /proc is missing, where workers are found; run it on Linux")
+            raise AdapterError(
+                f"adapter {context.name}: /proc does not show the machine's boot id, by which workers are found again; "
+                "under systemd install the drop-in process.conf (docs/process.md), elsewhere run it on Linux"
+            )
         self._context = context
         self._settings = context.settings
         self._keeper = Keeper(context)

@@ -25,8 +25,12 @@ COMMANDS: Final = {
     "restore": "Make the daemon's state what a backup holds.",
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
+    "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. Its function is NAME in `autoscaler.cli.NAME`; `import` is `import_` there."""
+
+COMPLETION_VARIABLE: Final = "_AUTOSCALER_COMPLETE"
+"""Set by the scripts of `autoscaler completion` when a shell asks what may come next; click makes it of the name."""
 
 _PLAIN: Final[dict[str, Any]] = {
     "add_completion": False,

@@ -10,7 +10,7 @@ import typer
 from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
-from autoscaler.errors import AutoscalerError, QuantityError
+from autoscaler.errors import QuantityError
 from autoscaler.quantity import parse_quantity
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
@@ -78,18 +78,14 @@ def create(
 def adapter_type(adapter: str, config_file: Path | None) -> str | None:
     """Of a connection in the configuration; None where no file is named and there is none at the default place.
 
-    Raises ConfigError for a file that does not load, AutoscalerError for a connection that it does not have.
+    Raises as `config.connection_type`.
     """
     path = config_file or DEFAULT_CONFIG
     if config_file is None and not path.exists():
         return None
-    from autoscaler.config import load  # noqa: PLC0415 - slow, and not always needed
-    from autoscaler.config.fields import suggest  # noqa: PLC0415
+    from autoscaler.config import connection_type  # noqa: PLC0415 - slow, and not always needed
 
-    known = load(path).adapters
-    if adapter not in known:
-        raise AutoscalerError(f"no connection {adapter[:64]!r} in `adapters` of {path}; {suggest(adapter, known)}")
-    return known[adapter].type
+    return connection_type(path, adapter)
 
 
 def _target(word: str, value: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ DEFAULT_SOURCE: Final = "default"
 
 def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
     expr = info.data.get("expr") or _shared_expression(info.data.get("ref"), info)
-    if isinstance(expr, Expression) and not expr.plain:
+    if isinstance(expr, Expression) and not expr.plain and expr.unknown is None:
         raise ValueError(
             "maxAge needs a plain selector, because only timestamp() of one tells its samples' age; "
             "remove it, or query a series that a recording rule fills"
@@ -36,7 +36,7 @@ def _shared_expression(ref: str | None, info: ValidationInfo) -> Expression | No
 MaxAge: TypeAlias = Annotated[PositiveDuration, AfterValidator(_age_is_known)]
 
 
-class _Reading(Section):
+class Reading(Section):
     """How samples are used. Keys that a shared query and a use of it have in common."""
 
     expr: Expr | None = None
@@ -62,7 +62,7 @@ class _Reading(Section):
         return name
 
 
-class SharedQuery(_Reading):
+class SharedQuery(Reading):
     """A query that runs once a cycle for all who refer to it."""
 
     expr: Expr
@@ -71,7 +71,7 @@ class SharedQuery(_Reading):
     """Oldest sample that is used; only on a plain selector. Default: whatever Prometheus returns."""
 
 
-class Query(_Reading):
+class Query(Reading):
     """An expression (`expr`), or a shared one (`ref`) whose other keys may be replaced here."""
 
     ref: QueryName | None = None

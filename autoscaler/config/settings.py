@@ -102,6 +102,17 @@ class WebSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownExpression:
+    """An expression in the file whose syntax is not known here: only its Prometheus can say whether it is right."""
+
+    problem: Problem
+    """Where it stands, and what is not known of it."""
+    prometheus: str
+    """The source that it is for."""
+    expr: str
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The whole file. Autoscalers carry the controller's options, sync period and dry run already."""
 
@@ -118,3 +129,5 @@ class Settings:
     """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""
     hints: tuple[Problem, ...] = ()
     """What `check` warns of and `run` does not mind: it costs one target at most, or may be right elsewhere."""
+    unknown_expressions: tuple[UnknownExpression, ...] = ()
+    """What `check` warns of and `run` does not mind. One in a block that aliases repeat stands here for each use."""

@@ -61,6 +61,19 @@ def test_each_error_is_one_line_and_the_exit_code_1(bad: Path) -> None:
     ]
 
 
+def test_an_expression_of_unknown_syntax_is_a_warning_and_exit_0(good: Path) -> None:
+    """Prometheus may be newer than what reads it here. Its place is named, and how to find out."""
+    good.write_text(GOOD.replace("expr: c}", "expr: 'rate(c[1m] anchored)'}"))
+    code, out = run("check", good)
+    assert code == 0
+    warning, last = out.splitlines()
+    assert warning == (
+        f"{good}:8:62: warning: autoscalers[0].metrics[1].resource.query.expr: its syntax is not known here "
+        "(invalid promql query), but may be to a newer Prometheus; `autoscaler check --live` asks it"
+    )
+    assert last == f"{good}: ok, 1 autoscaler, 2 queries"
+
+
 def test_several_files_are_all_checked(good: Path, bad: Path) -> None:
     """A wrong one does not hide the next."""
     code, out = run("check", bad, good)

@@ -212,6 +212,22 @@ def test_connections_that_nobody_uses_are_tried_too(tmp_path: Path, prometheus: 
     assert line(found, "adapter spare") == ("token.txt is absent; write it", True)
 
 
+def test_an_expression_of_unknown_syntax_is_settled_by_asking(tmp_path: Path, prometheus: str) -> None:
+    """Offline both are warnings; Prometheus takes the one, and refuses the other. So is one that nobody uses yet."""
+    scalers = [autoscaler("taken", 'vector(3) or absent(x{a=~"[[]"})')]
+    config = write_config(tmp_path, prometheus, scalers, queries={"spare": {"expr": "fresh_function(vector(3))"}})
+    assert check(config)[0] == 0
+    block = examined(config)["expressions"]
+    path = "autoscalers[0].metrics[0].external.query.expr"
+    assert line(block, path) == ("prometheus 'default' knows its syntax: 1 sample", False)
+    said, wrong = line(block, "queries.spare.expr")
+    assert wrong
+    assert "fresh_function" in said
+    code, out = check(config, "--live")
+    assert code == 1
+    assert "expressions: would not work" in out
+
+
 def test_an_absent_secret_is_no_mere_warning(tmp_path: Path, prometheus: str) -> None:
     """`run` would refuse to start."""
     sources = {"default": {"url": prometheus}, "other": {"url": prometheus, "bearerTokenFile": "none"}}

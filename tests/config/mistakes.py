@@ -150,6 +150,8 @@ MISTAKES = {
     # queries
     "a query without expr": (NONE + "queries: {a: §{window: 1m}}\n", "queries.a.expr", "is missing; add it"),
     "broken PromQL": (NONE + "queries: {a: {expr: §'sum(x'}}\n", "queries.a.expr", "invalid PromQL: unclosed left parenthesis"),
+    "a function's name with a letter wrong": (NONE + "queries: {a: {expr: §'raet(x[5m])'}}\n", "queries.a.expr", "invalid PromQL: unknown function with name 'raet' at character 1; did you mean `rate`?"),
+    "wrong arguments": (pods("{expr: §'sum(rate(x))'}"), f"{M}.pods.query.expr", "invalid PromQL: expected type matrix in call to function 'rate', got vector, at 'rate' at character 5; correct its arguments"),
     "empty PromQL": (NONE + "queries: {a: {expr: §''}}\n", "queries.a.expr", "invalid PromQL"),
     "PromQL that is a number": (NONE + "queries: {a: {expr: §1}}\n", "queries.a.expr", "write it in quotes"),
     "a bare range": (pods("{expr: §'x[5m]'}"), f"{M}.pods.query.expr", "is a range of samples, not one value each"),
