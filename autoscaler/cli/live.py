@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from autoscaler.cli.findings import Finding, Findings, count, findings_of
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, named
+from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, bug, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Call,
@@ -234,7 +234,10 @@ def _with_causes(
 def _explained(metric: MetricSpec, reading: Reading | MetricError, causes: Causes) -> Reading | MetricError:
     if not isinstance(reading, NoSample):
         return reading
-    cause = causes.of(reading.query)
+    try:
+        cause = causes.of(reading.query)
+    except Exception as error:  # noqa: BLE001 - what nobody foresaw of a server must not cost all else that was found
+        return MetricError(f"{reading.what}; why was not found out: {bug(error)}")
     if cause is None:
         return MetricError(f"{reading.what}; ask Prometheus for its parts, one after the other")
     zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
