@@ -41,7 +41,8 @@ def check(
 
     Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits 1 if there are any.
     A missing file that may exist on the daemon's host, such as a secret, is a warning. So is an expression whose syntax
-    is not known here, because Prometheus may be newer: --live asks it.
+    is not known here, because Prometheus may be newer: --live asks it. So is a query that aggregates away the label
+    that would name an instance, and a targetsFile that could not be written here, or that others could not read.
 
     With --live it also reads every target, runs every query once and says what each autoscaler would do. It then exits
     1 if something would not work, for example if a secret is missing.
@@ -62,7 +63,7 @@ def _check(file: Path, *, live: bool, plan: bool) -> bool:
     unknown = {each.problem for each in settings.unknown_expressions}
     warnings = [
         f"{each.file}:{each.line}:{each.column}: warning: {each.path}: {each.message}"
-        for each in sorted({*settings.warnings, *unknown})
+        for each in sorted({*settings.warnings, *settings.hints, *unknown})
     ]
     for line in error_lines(warnings):
         typer.echo(line)

@@ -21,7 +21,8 @@ from autoscaler.config.settings import Settings, UnknownExpression, WebSettings
 from autoscaler.config.source import read
 from autoscaler.config.within import within
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
-from autoscaler.target import ExistingFile
+from autoscaler.target import ExistingFile, SharedFile
+from autoscaler.target.files import unreadable_for_others, unwritable
 
 
 def load(path: Path) -> Settings:
@@ -93,6 +94,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
+        hints=(*_unshared_files(document, connections), *_aggregated(document, file)),
         unknown_expressions=_unknown_expressions(document, file) if scope["expressions"].has_unknown else (),
     )
 
@@ -115,6 +117,29 @@ def _absent_files(
             if not (file.is_file() and os.access(file, os.R_OK)):
                 warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
+
+
+def _unshared_files(document: YamlDocument, connections: Connections) -> tuple[Problem, ...]:
+    """A hint for every file for Prometheus that could not be written here, or not be read by another user."""
+    hints = Problems(document)
+    for name, section in connections.sections.items():
+        for loc, file in within(section.settings, SharedFile, ("adapters", name)):
+            if problem := unwritable(file) or unreadable_for_others(file):
+                hints.add(loc, problem)
+    return tuple(sorted(hints))
+
+
+def _aggregated(document: YamlDocument, file: File) -> tuple[Problem, ...]:
+    """A hint for every query whose samples can belong to no instance. No error: other metrics may do without it."""
+    hints = Problems(document)
+    for index, body in enumerate(file.autoscalers):
+        for at, metric in enumerate(body.metrics):
+            for loc, query in metric.instance_queries():
+                if problem := query.names_no_instance(file.queries):
+                    hints.add(
+                        ("autoscalers", index, "metrics", at, *loc, "expr" if query.ref is None else "ref"), problem
+                    )
+    return tuple(sorted(hints))
 
 
 def _unknown_expressions(document: YamlDocument, file: File) -> tuple[UnknownExpression, ...]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.kept_labels import kept_labels
 from autoscaler.config.promql_errors import MOST_TRIED, error_in, error_in_regex
 from autoscaler.target import LONGEST
 
@@ -66,6 +67,8 @@ class Expression:
     """Whether it is one selector and nothing else, so that `timestamp()` of it tells its samples' age."""
     scalar: bool
     """Whether it comes back as one number without labels."""
+    labels: frozenset[str] | None = None
+    """All that its samples may carry; None: any, as far as is known."""
     unknown: str | None = None
     """Why its syntax is not known here, and what to do, so that nothing else is known of it; None: it is known."""
 
@@ -121,7 +124,7 @@ class Parser:
         if window > LONGEST:
             raise ValueError("the expression has a range of more than 100 years; correct it")
         plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
-        return Expression(text, window, plain, _is_scalar(root))
+        return Expression(text, window, plain, _is_scalar(root), kept_labels(root, _is_scalar))
 
     def _unknown(self, text: str, bare: str, said: str, effort: int) -> Expression:
         """Raises ValueError for what is surely an error. `effort`: what it took to read it."""
