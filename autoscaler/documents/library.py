@@ -83,7 +83,7 @@ class Library:
                 first_seen=self._archive.first_seen().get(name),
             ),
             known,
-            decision,
+            recorded,
             self._archive.events(name, now - DETAIL_EVENTS),
         )
 
