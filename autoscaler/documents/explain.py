@@ -60,7 +60,7 @@ def explanation(record: Record) -> Explanation:
         error=decision.error,
         metrics=_metrics(decision, case),
         trace=_steps(decision.trace),
-        conditions=conditions(decision.conditions),
+        conditions=conditions(decision),
         bounds=None if observed is None else _bounds(scaler, decision, observed),
         stabilization=None if before is None else _stabilization(decision, before, scaler),
         policies=() if case is None else case.policies(),

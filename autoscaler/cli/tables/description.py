@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import zip_longest
 
+from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.cli.tables.events import EventTable
-from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
+from autoscaler.cli.tables.listing import state_words
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
 from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
@@ -41,7 +43,7 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Reference:", summary.reference or UNKNOWN
     for position, (key, value) in enumerate(sorted(summary.labels.items())):
         yield "" if position else "Labels:", f"{key}={value}"
-    yield "State:", summary.state.value + (" (dry run)" if summary.dry_run else "")
+    yield "State:", state_words(summary)
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
     if summary.limited_by:
@@ -150,9 +152,7 @@ def _conditions(conditions: Sequence[ConditionDocument], screen: Screen) -> list
     table.fit(rows)
     lines = ["Conditions:", table.header(), table.rule()]
     for each, row in zip(conditions, rows, strict=True):
-        wrong = {"AbleToScale": not each.status, "ScalingActive": not each.status}.get(each.type.value, False)
-        limited = each.type.value == "ScalingLimited" and each.status
-        lines += table.row(row, ("", RED if wrong else YELLOW if limited else "", "", ""))
+        lines += table.row(row, ("", OF_LEVEL[each.level], "", ""))
     return lines
 
 
