@@ -1,6 +1,6 @@
 """One autoscaler with all that is known of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
@@ -10,7 +10,8 @@ from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
 from autoscaler.model import Autoscaler
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs neither SQLAlchemy nor YAML for it
+    from autoscaler.config.settings import PrometheusSource
     from autoscaler.record import EventRow, Record
 
 
@@ -28,11 +29,21 @@ class Detail(Document):
     """Counted, the newest last."""
 
 
-def detail(summary: Summary, scaler: Autoscaler, record: "Record | None", events: "Sequence[EventRow]") -> Detail:
-    """Its document. `scaler`: as configured, or as it was last recorded. `record`: the last cycle, if there was one."""
+def detail(
+    summary: Summary,
+    scaler: Autoscaler,
+    record: "Record | None",
+    events: "Sequence[EventRow]",
+    sources: "Mapping[str, PrometheusSource]",
+) -> Detail:
+    """Its document.
+
+    `scaler`: as configured, or as it was last recorded. `record`: the last cycle, if there was one. `sources`: the
+    configuration's.
+    """
     return Detail(
         summary=summary,
-        spec=spec(scaler),
+        spec=spec(scaler, sources),
         warnings=() if record is None else record.decision.warnings,
         instances=None if record is None else instances(record),
         events=tuple([event(row) for row in events]),
