@@ -15,6 +15,7 @@ from autoscaler.documents.detail import Detail
 from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
+from autoscaler.documents.status import DaemonStatus
 from autoscaler.documents.summary import AutoscalerList, SteeredList, SteeringDocument
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
@@ -189,6 +190,14 @@ class Api:
                 body=ResumeManyBody,
             ),
             Endpoint("GET", "/events", "listEvents", "Events, counted.", EventList, self._events, AllEventParameters),
+            Endpoint(
+                "GET",
+                "/status/daemon",
+                "getDaemonStatus",
+                "How the daemon does, and each Prometheus and connection that it depends on.",
+                DaemonStatus,
+                self._status,
+            ),
             Endpoint("GET", "/status/buildinfo", "getBuildInfo", "Which program answers.", BuildInfo, self._build_info),
         )  # fmt: skip - a table
 
@@ -232,6 +241,9 @@ class Api:
 
     def _override(self, request: EndpointRequest) -> Document:
         return self._steering.override(request.name, request.body, _who(request))
+
+    def _status(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
+        return self._sources.status()
 
     def _build_info(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return BuildInfo(
