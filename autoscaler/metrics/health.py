@@ -113,15 +113,15 @@ class Health:
             ]
         )
         reload = self._reload
-        own = Level.NORMAL if reload.successful else Level.WARNING
+        levels = [Level.NORMAL if reload.successful else Level.WARNING]
+        levels += [each.level for each in sources]
+        levels += [each.level for each in connections]
         return DaemonStatus(
             version=version,
             started=started,
             configuration=str(settings.path),
             autoscalers=len(settings.autoscalers),
-            level=max(
-                [own, *[each.level for each in sources], *[each.level for each in connections]], key=_SEVERITY.index
-            ),
+            level=max(levels, key=_SEVERITY.index),
             problems=tuple(_problems(reload, sources, connections)),
             last_reload=reload,
             sources=sources,
