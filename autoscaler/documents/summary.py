@@ -103,7 +103,9 @@ class Summary(Document):
     """Of the condition that says most."""
     message: str | None
     current: int | None
-    """The size that was last read."""
+    """The size that was last read: how many there should be."""
+    ready: int | None = None
+    """How many of these run and are ready; null: that is not known."""
     desired: int | None
     minimum: int | None
     """The bounds in force: where the configuration's, an operator's and the target's own meet."""
@@ -189,6 +191,7 @@ def _summary(
         reason=None if condition is None else condition.reason,
         message=None if condition is None else condition.message,
         current=None if decision is None else decision.current,
+        ready=None if decision is None else decision.ready,
         desired=None if decision is None else decision.desired,
         minimum=low,
         maximum=high,

@@ -30,6 +30,7 @@ def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
         r"^  resource cpu on instances  \(average, as a percentage of request\): +60% / 60%$", said.out, re.MULTILINE
     )
     assert re.search(r"^Replicas: +6 current / 6 desired$", said.out, re.MULTILINE)
+    assert re.search(r"^Ready: +6 of 6$", said.out, re.MULTILINE)
 
 
 def test_behavior_is_shown_with_its_defaults(online: ServedScene) -> None:

@@ -22,18 +22,18 @@ def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
     said = online.run("get")
     assert said.code == 0
     rows = [re.split(r" {2,}", line) for line in said.lines]
-    assert [row[:6] for row in rows] == [
-        ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS"],
-        ["broken", "fleet/web", "<unknown>/15 (avg)", "0", "100", "3"],
-        ["jobs", "fleet/web", "15/15 (avg)", "0", "100", "3"],
-        ["web", "fleet/web", "cpu: 60%/60%", "2", "10", "6"],
+    assert [row[:7] for row in rows] == [
+        ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY"],
+        ["broken", "fleet/web", "<unknown>/15 (avg)", "0", "100", "3", "3/3"],
+        ["jobs", "fleet/web", "15/15 (avg)", "0", "100", "3", "3/3"],
+        ["web", "fleet/web", "cpu: 60%/60%", "2", "10", "6", "6/6"],
     ]
 
 
 def test_columns_are_aligned(online: ServedScene) -> None:
     """`awk` and eyes find them."""
     header, *rows = online.run("get").lines
-    for title in ("REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE"):
+    for title in ("REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE"):
         assert {row[header.index(title) - 1] for row in rows} == {" "}
         assert " " not in {row[header.index(title)] for row in rows}
 
@@ -56,6 +56,7 @@ def test_wide_says_the_state_and_why(online: ServedScene) -> None:
         "MIN",
         "MAX",
         "REPLICAS",
+        "READY",
         "DESIRED",
         "AGE",
         "STATE",

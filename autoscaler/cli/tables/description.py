@@ -112,6 +112,8 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     yield "Min replicas:", _bound(low, summary.minimum)
     yield "Max replicas:", _bound(high, summary.maximum)
     yield "Replicas:", f"{_count(summary.current)} current / {_count(summary.desired)} desired"
+    if summary.ready is not None:
+        yield "Ready:", f"{summary.ready} of {_count(summary.current)}"
 
 
 def _bound(configured: int | None, in_force: int | None) -> str:
