@@ -120,14 +120,16 @@ class Process:
             return TargetNotFound(f"{target}: {problem}")
         pool, settings, upkeep = pools[target.name], self._settings.pools[target.name], self._keeper.upkeep(target.name)
         workers = [worker for worker in pool.workers if worker.identity is not None]
+        hold = _hold(target.name, settings, upkeep)
+        exhausted = None if hold.scale_out is None else hold.scale_out.message
         return TargetState(
             replicas=pool.size,
             status_replicas=sum(not worker.stopping for worker in workers),
             instances=tuple(map(_instance, workers)),
             limits=_limits(settings),
-            hold=_hold(target.name, settings, upkeep),
+            hold=hold,
             revision=str(pool.revision),
-            warnings=(upkeep.backoff.cause,) if upkeep.backoff.cause else (),
+            warnings=tuple(filter(None, (exhausted, upkeep.problem()))),
         )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from adapters.process import logs, targets_file
 from adapters.process.probe import probe
+from adapters.process.procfs import reap
 from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError
 from adapters.process.settings import ProcessSettings, log_folder
 from adapters.process.upkeep import Upkeep, present
@@ -212,5 +213,8 @@ class Keeper:
 
 def _as_found(pool: Pool) -> Pool:
     """Without the workers that have ended while nobody kept the pool."""
+    for worker in pool.workers:
+        if worker.identity is not None:
+            reap(worker.identity)
     found = (present(worker) for worker in pool.workers)
     return replace(pool, workers=tuple(worker for worker in found if worker is not None))

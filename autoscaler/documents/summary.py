@@ -123,6 +123,8 @@ class Summary(Document):
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
+    problem: str | None = None
+    """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"."""
 
 
 class SteeredList(Document):
@@ -205,6 +207,7 @@ def _summary(
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
+        problem=None if decision is None else next(iter(decision.warnings), None),
     )
 
 

@@ -124,7 +124,10 @@ class TargetState:
     revision: str | None = None
     """Opaque; a write with it fails as a Conflict when the target changed since. None: no compare-and-set."""
     warnings: tuple[str, ...] = ()
-    """What the operator should know: "a scaling policy on this group is another autoscaler at work"."""
+    """What the operator should know, the most urgent first; it alone is shown in lists.
+
+    "worker web-3 ended with exit code 1", "a scaling policy on this group is another autoscaler at work".
+    """
 
     @property
     def ready(self) -> int | None:

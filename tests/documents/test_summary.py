@@ -94,6 +94,12 @@ def test_what_limits_it_is_told_in_words() -> None:
     assert of().limited_by is None
 
 
+def test_the_most_urgent_of_the_target_s_warnings_is_its_problem() -> None:
+    """A pool that cannot start has the size that it should have, and no metric need fail: nothing else would tell."""
+    assert of(warnings=("worker web-3 ended", "no ports")).problem == "worker web-3 ended"
+    assert of().problem is None
+
+
 def test_who_paused_it_and_why_is_told() -> None:
     found = of(PAUSED).steering
     assert found.pause is not None
