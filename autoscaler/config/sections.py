@@ -113,6 +113,15 @@ class Tls(Section):
 
 def _check_url(url: str) -> str:
     """The URL is never shown: it may hold a password."""
+    return _checked_url(url, "write basicAuth with a passwordFile instead", "write them under params")
+
+
+def _check_external_url(url: str) -> str:
+    """Neither is this one."""
+    return _checked_url(url, "remove it, for everybody who sees the page would see it", "remove them")
+
+
+def _checked_url(url: str, without_user: str, without_parameters: str) -> str:
     form = 'expected a URL such as "http://localhost:9090"'
     try:
         parts = urlsplit(url)
@@ -122,9 +131,9 @@ def _check_url(url: str) -> str:
     if not usable:
         raise ValueError(f"this is not a valid server URL; {form}")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("the URL holds a user or password; write basicAuth with a passwordFile instead")
+        raise ValueError(f"the URL holds a user or password; {without_user}")
     if parts.query or parts.fragment:
-        raise ValueError("the URL holds parameters; write them under params")
+        raise ValueError(f"the URL holds parameters; {without_parameters}")
     return url
 
 
@@ -151,6 +160,8 @@ class Prometheus(Section):
     """One Prometheus, or anything that speaks its HTTP API."""
 
     url: Annotated[str, AfterValidator(_check_url)]
+    external_url: Annotated[str, AfterValidator(_check_external_url)] | None = None
+    """Where people's browsers reach it, for the page's links to queries. Default: url."""
     timeout: PositiveDuration = timedelta(seconds=5)
     """For one query."""
     basic_auth: BasicAuth | None = None
@@ -198,6 +209,7 @@ class Prometheus(Section):
             concurrency=self.concurrency,
             compression=settings.Compression(self.compression),
             merge_queries=self.merge_queries,
+            external_url=self.external_url,
         )
 
 

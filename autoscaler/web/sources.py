@@ -34,4 +34,5 @@ class Sources:
 
     def library(self) -> Library:
         """Documents of what is configured now."""
-        return Library(self.state.archive, self.settings().autoscalers)
+        settings = self.settings()
+        return Library(self.state.archive, settings.autoscalers, settings.prometheus)
