@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 import typer
 
 from autoscaler.cli.server import NotFound, Server, ServerDown
+from autoscaler.documents.reload import RefusedReload
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.labels import Selector
@@ -71,6 +72,8 @@ class Source:
         self._where = where
         self._server = where.connect()
         self._library: Library | None = None
+        self.refused_reload: RefusedReload | None = None
+        """The daemon's last reload, if it was refused, as `autoscalers` and `named` last found it."""
         self._closing = ExitStack()
         self._closing.callback(self._server.close)
 
@@ -85,6 +88,7 @@ class Source:
         found: list[Summary] = []
         while True:
             page = self._page(len(found), selector)
+            self.refused_reload = page.refused_reload
             found += page.autoscalers
             if len(found) >= page.total or not page.autoscalers:
                 return found

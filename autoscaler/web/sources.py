@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.library import Library
+from autoscaler.documents.reload import RefusedReload
 from autoscaler.record import State
 from autoscaler.web.work import Work
 
@@ -29,6 +30,8 @@ class Sources:
     """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
     started: datetime
     """When the daemon started."""
+    refused_reload: Callable[[], RefusedReload | None] = lambda: None
+    """The last reload, if it was refused."""
     work: Work = field(default_factory=Work)
     """The threads that answers are made on."""
 

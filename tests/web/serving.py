@@ -11,6 +11,7 @@ import requests
 from prometheus_client import CollectorRegistry, Gauge
 
 from autoscaler.config.settings import Settings
+from autoscaler.documents.reload import RefusedReload
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, load_web_config, serve
@@ -42,6 +43,7 @@ class Daemon:
     clock: At = field(default_factory=At)
     is_ready: bool = True
     problems: Sequence[str] = ()
+    refused: RefusedReload | None = None
     reloads: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
@@ -57,6 +59,7 @@ class Daemon:
             ready=lambda: self.is_ready,
             reload=self._reload,
             started=self.clock.now(),
+            refused_reload=lambda: self.refused,
             work=self.work,
         )
 

@@ -11,6 +11,7 @@ from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
 from autoscaler.cli.tables.listing import state_words
+from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
 from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
@@ -62,20 +63,9 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
 def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
     pause, override = summary.steering.pause, summary.steering.override
     if pause is not None:
-        way = {"in": "scaling in", "out": "scaling out", "both": "scaling"}[pause.direction.value]
-        yield "Paused:", f"{way}, {_asked(pause.by, pause.reason, pause.until, now)}"
+        yield "Paused:", f"{scope(pause)}, {asked(pause, now)}"
     if override is not None:
-        bounds = [
-            f"{word} {bound}"
-            for word, bound in (("min", override.minimum), ("max", override.maximum))
-            if bound is not None
-        ]
-        yield "Overridden:", f"{', '.join(bounds)}, {_asked(override.by, override.reason, override.until, now)}"
-
-
-def _asked(by: str, reason: str, until: datetime | None, now: datetime) -> str:
-    end = "until it is resumed" if until is None else f"for another {age(until - now)}"
-    return f"by {by}, {end}" + (f": {reason}" if reason else "")
+        yield "Overridden:", f"{bounds(override)}, {asked(override, now)}"
 
 
 def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ class Row:
         low, high = _count(summary.minimum), _count(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
-        why = clean(summary.limited_by or summary.error or summary.reason or "")
+        why = clean(summary.error or summary.problem or summary.limited_by or summary.reason or "")
         return cls(
             (name, reference, clean(summary.targets), low, high, size, _ready(summary)),
             summary.level,
