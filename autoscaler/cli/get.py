@@ -29,13 +29,17 @@ class Output(StrEnum):
 
 
 def get(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="The autoscalers. Default: all.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The autoscalers. Default: all.")] = None,
     *,
     labels: SelectorText = None,
     output: Annotated[
-        Output, typer.Option("-o", "--output", help="wide: also all metrics, the desired size, the state and why.")
+        Output,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help="table; wide: also all metrics, the desired size, the state and why; json; yaml.",
+        ),
     ] = Output.TABLE,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
     server: ServerUrl = DEFAULT_SERVER,
@@ -45,8 +49,8 @@ def get(
     """List autoscalers in the columns of `kubectl get hpa`.
 
     TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: how many instances the
-    target is asked for. READY: how many of these run and are ready. Below the table, on stderr: what fails, is paused or
-    overridden, and a reload that was refused.
+    target is asked for. READY: how many of these run and are ready. Below the table, on stderr: what fails, is paused
+    or overridden, and a reload that was refused.
     """
     if names and labels is not None:
         raise typer.BadParameter("cannot be combined with names; give one of the two", param_hint="--selector")

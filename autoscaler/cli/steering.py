@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from autoscaler.cli.options import selector
+from autoscaler.cli.options import ELSEWHERE, selector
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, Server, ServerDown
 from autoscaler.cli.source import Where, unknown
@@ -64,7 +64,7 @@ def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> 
                 else _change_one(server, chosen.name, verb, body)
             )
         except ServerDown as down:
-            raise ServerError(f"{down}, and only it can {verb}; start it, or check --server") from None
+            raise ServerError(f"{down}, and only it can {verb}; start it, or {ELSEWHERE}") from None
         finally:
             server.close()
     show(lines)

@@ -20,7 +20,7 @@ from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.decisions import decision
 from tests.documents.lives import open_state
 
-NOTE = "this is read from its state"
+NOTE = "this is read from its state in"
 
 
 def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
@@ -96,7 +96,10 @@ def test_without_a_daemon_the_state_is_read(offline: Scene, form: str) -> None:
     """An outage of the daemon is when one looks; it is said that nobody is at the wheel."""
     said = offline.run("get", "-o", form)
     assert said.code == 0
-    assert said.err.splitlines()[0] == f"no daemon answers at http://127.0.0.1:1; {NOTE}"
+    assert said.err.splitlines()[0] == (
+        f"no daemon answers at http://127.0.0.1:1 (connection refused); {NOTE} {offline.folder}. "
+        "If it runs, give its address with --server or $AUTOSCALER_SERVER"
+    )
     assert "cpu: 60%/60%" in said.out
 
 
