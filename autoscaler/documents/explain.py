@@ -18,7 +18,7 @@ from autoscaler.documents.explanation import (
     Way,
 )
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
-from autoscaler.documents.sentences import sentences
+from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.summary import conditions, steering_document
 from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
@@ -66,12 +66,16 @@ def explanation(record: Record) -> Explanation:
         policies=() if case is None else case.policies(),
         steering=steering_document(decision.steering),
         if_unchanged=None if case is None else case.if_unchanged(),
-        ways=() if case is None else case.ways(),
+        ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
         warnings=decision.warnings,
         lines=(),
     )
     return document.model_copy(update={"lines": sentences(document)})
+
+
+def _with_text(way: Way, decision: Decision) -> Way:
+    return way.model_copy(update={"text": way_text(way, dry_run=decision.dry_run)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +125,42 @@ class _Case:
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
 
     def _way(self, direction: Direction, outcomes: Sequence[MetricOutcome]) -> Way:
+        """Out needs one metric that asks for more, in needs all of them to ask for less; some may do so already."""
         out = direction is Direction.OUT
-        limits = [None if each is None else (each.above if out else each.below) for each in self.thresholds]
-        readings = [
-            None if each is None else (each.reading_above if out else each.reading_below) for each in self.thresholds
-        ]
-        reachable = [reading is not None for reading in readings]
-        if not (any(reachable) if out else all(reachable)):
-            return Way(direction=direction, when=(), hurdles=(), earliest=None)
-        word = "above" if out else "below"
+        asking = [_asks(outcome, self.decision.current, direction) for outcome in outcomes]
+        tried = [_just_past(each, direction) for each in self.thresholds]
+        if out and any(asking):
+            needed = [False] * len(outcomes)
+        elif out:
+            needed = [reading is not None for reading in tried]
+        else:
+            needed = [not holds for holds in asking]
+        met = tuple([self._condition(place, direction) for place, holds in enumerate(asking) if holds])
+        unreachable = not out and any(need and reading is None for need, reading in zip(needed, tried, strict=True))
+        if unreachable or not (met or any(needed)):
+            return Way(direction=direction, when=(), met=met, hurdles=(), earliest=None)
+        readings = [reading if need else None for need, reading in zip(needed, tried, strict=True)]
         ahead = self._forecast(self._observing(readings))
         return Way(
             direction=direction,
-            when=tuple(
-                [
-                    f"{_subject(outcome)} {word} {_limit(value, outcome)}"
-                    for outcome, value in zip(outcomes, limits, strict=True)
-                    if value is not None
-                ]
-            ),
+            when=tuple([self._condition(place, direction) for place, need in enumerate(needed) if need]),
+            met=met,
             hurdles=_steps(ahead.hurdles),
             earliest=self._document(ahead.move),
         )
+
+    def _condition(self, place: int, direction: Direction) -> str:
+        """What one metric has to be in order to ask for another size, or already is: `average queue above 22`."""
+        outcome, known = self.decision.metrics[place], self.thresholds[place]
+        out = direction is Direction.OUT
+        limit = None if known is None else known.above if out else known.below
+        subject = _subject(outcome)
+        word = "above" if out else "below"
+        wanted = "" if limit is None else f" {word} {_limit(limit, outcome)}"
+        if not _asks(outcome, self.decision.current, direction):
+            return f"{subject}{wanted}"
+        present = "" if outcome.current is None else f" {_limit(outcome.current, outcome)}"
+        return f"{subject}{present}{wanted and ','}{wanted}, asks for {outcome.proposal}"
 
     def _observing(self, readings: Sequence[Reading | None]) -> Observation:
         observed = self.observed
@@ -161,6 +179,20 @@ class _Case:
             return None
         ahead = move.at - self.decision.now
         return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
+
+
+def _asks(outcome: MetricOutcome, current: int | None, direction: Direction) -> bool:
+    """Whether the metric asks for more (OUT) or for less (IN) than there is now."""
+    if outcome.proposal is None or current is None:
+        return False
+    return outcome.proposal > current if direction is Direction.OUT else outcome.proposal < current
+
+
+def _just_past(known: Thresholds | None, direction: Direction) -> Reading | None:
+    """What a metric would read just past its threshold; None: it has none."""
+    if known is None:
+        return None
+    return known.reading_above if direction is Direction.OUT else known.reading_below
 
 
 def _subject(outcome: MetricOutcome) -> str:

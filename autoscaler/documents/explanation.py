@@ -104,11 +104,15 @@ class Way(Document):
 
     direction: Direction
     when: tuple[str, ...]
-    """Out: any of these is enough. In: all of them are needed. Empty: no value of a metric would do."""
+    """Out: any of these is enough. In: all of them are needed. Empty: nothing more is needed, or no value would do."""
+    met: tuple[str, ...] = ()
+    """What holds already: metrics that ask for such a size now."""
     hurdles: tuple[StepDocument, ...]
     """What would still hold or cut it in the next cycle; where nothing is `earliest`, what stays in the way."""
     earliest: MoveDocument | None
     """The first change if the metrics went just past those values at once; null: none within the windows."""
+    text: str = ""
+    """All of it in sentences; empty: there is nothing to say."""
 
 
 class Explanation(Document):
