@@ -18,7 +18,6 @@ from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
-from autoscaler.documents.reload import RefusedReload
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
@@ -113,8 +112,6 @@ class Daemon:
             signal.signal(known, self._on_signal)
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
-        self._refused_reload: RefusedReload | None = None
-        """The last reload, if it was refused."""
         self._upkeep_at = 0.0
         """When upkeep is due, on the monotonic clock."""
         self.registry = CollectorRegistry()
@@ -221,8 +218,8 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self._ready,
             reload=self._request_reload,
+            status=lambda: self._metrics.health.status(self._settings, self._runtime.lanes, _VERSION, self._started),
             started=self._started,
-            refused_reload=lambda: self._refused_reload,
         )
         listen = self._options.listen or self._settings.web.listen_address
         web = serve(sources, listen, self._web_config, self._logger, pages(sources, self._logger))
@@ -264,10 +261,8 @@ class Daemon:
         for problem in problems[:_LOGGED_PROBLEMS]:
             self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
-            self._metrics.reload_failed()
-            self._refused_reload = RefusedReload(at=self._clock.now(), problem=problems[0], problems=len(problems))
+            self._metrics.reload_failed(problems)
         else:
-            self._refused_reload = None
             self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._runtime.adapters)
         if self._ready:
             self._service.ready()

@@ -13,7 +13,7 @@ from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
 from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, Row
 from autoscaler.cli.tables.notes import notes
-from autoscaler.documents.reload import RefusedReload
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -128,7 +128,7 @@ class _Notes:
         self._wide = wide
         self._shown: Sequence[str] = ()
 
-    def show(self, found: Sequence[Summary], refused: RefusedReload | None) -> None:
+    def show(self, found: Sequence[Summary], refused: ReloadStatus | None) -> None:
         """Those that were not shown the last time; that only their ages differ does not count."""
         on, errors = screen(), not self._wide
         lines = notes(found, refused, datetime.now(UTC), errors=errors)

@@ -13,7 +13,7 @@ import typer
 
 from autoscaler.cli.options import ELSEWHERE
 from autoscaler.cli.server import NotFound, Server, ServerDown
-from autoscaler.documents.reload import RefusedReload
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.labels import Selector
@@ -73,7 +73,7 @@ class Source:
         self._where = where
         self._server = where.connect()
         self._library: Library | None = None
-        self.refused_reload: RefusedReload | None = None
+        self.refused_reload: ReloadStatus | None = None
         """The daemon's last reload, if it was refused, as `autoscalers` and `named` last found it."""
         self._closing = ExitStack()
         self._closing.callback(self._server.close)

@@ -12,7 +12,7 @@ from autoscaler.documents.base import Document
 from autoscaler.documents.headline import failed, headline
 from autoscaler.documents.level import Level, level_of_condition, wants_more_than_maximum
 from autoscaler.documents.metric import MetricDocument, metrics, unread
-from autoscaler.documents.reload import RefusedReload
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.errors import bug
 from autoscaler.model import (
     Autoscaler,
@@ -145,8 +145,8 @@ class AutoscalerList(Document):
     autoscalers: tuple[Summary, ...]
     total: int
     """How many there are on all pages."""
-    refused_reload: RefusedReload | None = None
-    """null: the last reload was followed, or there was none."""
+    refused_reload: ReloadStatus | None = None
+    """The last one, if it was refused: the configuration of before runs on."""
 
 
 def summary(

@@ -268,6 +268,11 @@ _SIZES: Final = Binary[_Sizes](_Sizes)
 _METRIC_VALUES: Final = Binary[tuple[_MetricValue, ...]](tuple[_MetricValue, ...])
 
 
+def size_from(columns: Columns) -> int | None:
+    """The size that was read, of the columns of DECISION. Raises StateError."""
+    return _SIZES.load(columns[2]).current
+
+
 def outline_from(columns: Columns) -> Outline:
     """What a chart needs, of the columns of DECISION; it costs a fraction of `decision_from`. Raises StateError."""
     sizes, metrics = _SIZES.load(columns[2]), _METRIC_VALUES.load(columns[1])

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.library import Library
-from autoscaler.documents.reload import RefusedReload
+from autoscaler.documents.status import DaemonStatus
 from autoscaler.record import State
 from autoscaler.web.work import Work
 
@@ -28,10 +28,10 @@ class Sources:
     """Whether every lane's first cycle has ended or met its deadline. Answers at once."""
     reload: Callable[[], Sequence[str]]
     """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
+    status: Callable[[], DaemonStatus]
+    """How it does, and what it depends on. Answers at once."""
     started: datetime
     """When the daemon started."""
-    refused_reload: Callable[[], RefusedReload | None] = lambda: None
-    """The last reload, if it was refused."""
     work: Work = field(default_factory=Work)
     """The threads that answers are made on."""
 

@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
+from pydantic import BaseModel
 
 from autoscaler.clock import SystemClock
-from autoscaler.config.settings import Settings
+from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.cycle import reconcile
 from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.metrics import Health
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -24,6 +26,7 @@ from autoscaler.model import (
     HoldReason,
     Instance,
     InstanceReading,
+    LaneName,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -246,20 +249,65 @@ class Served:
         return self.server.url
 
 
+class NoSettings(BaseModel):
+    """Of an adapter that takes none."""
+
+
+def settings_of(world: World) -> Settings:
+    """The configuration that they are of."""
+    source = PrometheusSource("http://10.0.0.7:9090", external_url="https://prometheus.example.org")
+    adapters = {lane.name: AdapterSection("memory", NoSettings()) for lane in world.lanes}
+    return Settings(Path("/etc/autoscaler/autoscaler.yaml"), {"default": source}, adapters, world.scalers)
+
+
+def health_of(world: World) -> Health:
+    """Prometheus has answered, and so has each back end but Nomad."""
+    health = Health(SystemClock())
+    health.configured([lane.name for lane in world.lanes], ["default"])
+    health.queried("default", None)
+    for lane in world.lanes:
+        down = lane.name == "nomad"
+        health.called(lane.name, 1, [TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer")] if down else ())
+        health.cycle_ended(lane.name, datetime.now(UTC).timestamp())
+    return health
+
+
+@dataclass(frozen=True)
+class OneLaneEach:
+    """Lanes of which none hangs: `schedule.Lanes` needs threads for that."""
+
+    world: World
+
+    def missed(self) -> Mapping[str, int]:
+        return {lane.name: 0 for lane in self.world.lanes}
+
+    def hung(self) -> Sequence[LaneName]:
+        return ()
+
+    def superseded(self) -> Mapping[str, int]:
+        return {}
+
+    def clock_steps(self) -> int:
+        return 0
+
+
 @contextmanager
 def served(folder: Path, build: Callable[[State, datetime], World], listen: str = "127.0.0.1:0") -> Iterator[Served]:
     """The server on a world that has just been built, on the machine's own clock."""
     state = State.open(None, folder, Retention())
     try:
         world = build(state, datetime.now(UTC))
+        settings = settings_of(world)
+        health = health_of(world)
         sources = Sources(
             state=state,
-            settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, world.scalers),
+            settings=lambda: settings,
             clock=SystemClock(),
             registry=CollectorRegistry(),
             ready=lambda: True,
             reload=lambda: (),
-            started=datetime.now(UTC),
+            status=lambda: health.status(settings, OneLaneEach(world), "1.2.3", world.start),
+            started=world.start,
         )
         log = Logged()
         server = serve(sources, listen, None, log, pages(sources, log))

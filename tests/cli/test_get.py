@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from autoscaler.cli.tables.notes import notes
-from autoscaler.documents.reload import RefusedReload
 from autoscaler.documents.summary import summary
 from autoscaler.model import Steering
 from tests.cli.scene import Scene, ServedScene
@@ -216,12 +215,12 @@ def test_pauses_and_overrides_are_said_below_the_table(online: ServedScene) -> N
 def test_a_refused_reload_is_said_below_the_table(online: ServedScene) -> None:
     """Otherwise an edit that never took effect looks like one that did not help."""
     problem = "autoscaler.yaml:3:1: controler: is not a known key; did you mean controller?"
-    online.daemon.refused = RefusedReload(at=online.daemon.clock.now(), problem=problem, problems=3)
+    online.daemon.health.reload_failed((problem, "another", "a third"))
     try:
         said = online.run("get", "web")
         listed = json.loads(online.run("get", "-o", "json").out)
     finally:
-        online.daemon.refused = None
+        online.daemon.health.configured((), ())
     assert re.fullmatch(r"the reload at \d\d:\d\d:\d\d \(\d+s ago\) was refused, and .* still runs: .*\n", said.err)
     assert said.err.endswith(f"{problem}; and 2 more problems\n")
     assert listed["refusedReload"]["problem"] == problem

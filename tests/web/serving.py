@@ -10,13 +10,14 @@ from typing import Any
 import requests
 from prometheus_client import CollectorRegistry, Gauge
 
-from autoscaler.config.settings import Settings
-from autoscaler.documents.reload import RefusedReload
+from autoscaler.config.settings import PrometheusSource, Settings
+from autoscaler.metrics import Health
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, load_web_config, serve
 from autoscaler.web.work import Work
 from tests.documents.lives import At
+from tests.web.lanes import NoLanes
 
 
 class Logged:
@@ -43,23 +44,33 @@ class Daemon:
     clock: At = field(default_factory=At)
     is_ready: bool = True
     problems: Sequence[str] = ()
-    refused: RefusedReload | None = None
     reloads: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
+    sources_asked: Mapping[str, PrometheusSource] = field(default_factory=dict)
+    """The configuration's."""
+    health: Health = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.health = Health(self.clock)
+
+    @property
+    def settings(self) -> Settings:
+        """The configuration that runs."""
+        return Settings(Path("autoscaler.yaml"), self.sources_asked, {}, tuple(self.scalers))
 
     def sources(self) -> Sources:
         self.registry, self.work = CollectorRegistry(), Work()
         Gauge("autoscaler_test", "Of a test.", registry=self.registry).set(7)
         return Sources(
             state=self.state,
-            settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, tuple(self.scalers)),
+            settings=lambda: self.settings,
             clock=self.clock,
             registry=self.registry,
             ready=lambda: self.is_ready,
             reload=self._reload,
+            status=lambda: self.health.status(self.settings, NoLanes(), "1.2.3", self.clock.now()),
             started=self.clock.now(),
-            refused_reload=lambda: self.refused,
             work=self.work,
         )
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from autoscaler.cli.tables.layout import age
 from autoscaler.cli.tables.steering import asked, bounds, scope
-from autoscaler.documents.reload import RefusedReload
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import Summary
 from autoscaler.text import clean
 
@@ -14,7 +14,7 @@ _MOST: Final = 10
 """Autoscalers that have lines; of how many more do, the last one says."""
 
 
-def notes(found: Sequence[Summary], refused: RefusedReload | None, now: datetime, *, errors: bool = True) -> list[str]:
+def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime, *, errors: bool = True) -> list[str]:
     """A line for the last reload if it was refused, then those of each autoscaler that has something to say.
 
     `errors`: whether what failed is said; a wide table says it already.
@@ -45,7 +45,8 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
         yield summary.error
 
 
-def _reload(refused: RefusedReload, now: datetime) -> str:
+def _reload(refused: ReloadStatus, now: datetime) -> str:
     at = f"{refused.at.astimezone():%H:%M:%S} ({age(now - refused.at)} ago)"
     more = f"; and {refused.problems - 1} more problems" if refused.problems > 1 else ""
-    return f"the reload at {at} was refused, and the configuration of before still runs: {clean(refused.problem)}{more}"
+    problem = clean(refused.problem or "")
+    return f"the reload at {at} was refused, and the configuration of before still runs: {problem}{more}"
