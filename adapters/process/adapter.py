@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from adapters.process import procfs
+from adapters.process import procfs, targets_file
 from adapters.process.keeper import Keeper
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings, ProcessSettings, unknown_pool
@@ -97,10 +97,16 @@ class Process:
             return Written(change.size)
 
     def examine(self, target: TargetRef) -> str | None:
-        """A command that cannot be started here."""
+        """A command that cannot be started here, and a targets file that cannot be written."""
         pool = self._settings.pools.get(target.name)
-        problem = None if pool is None else unstartable(pool, os.environ)
-        return None if problem is None else f"pool {target.name!r} could not start a worker: {problem}"
+        if pool is None:
+            return None
+        problems = []
+        if (problem := unstartable(pool, os.environ)) is not None:
+            problems.append(f"pool {target.name!r} could not start a worker: {problem}")
+        if (problem := targets_file.unwritable(pool.targets_file)) is not None:
+            problems.append(f"Prometheus would learn of no worker of pool {target.name!r}: {problem}")
+        return "; ".join(problems) or None
 
     def close(self) -> None:
         """Let go of the pools; the workers go on."""
@@ -129,7 +135,7 @@ class Process:
             limits=_limits(settings),
             hold=hold,
             revision=str(pool.revision),
-            warnings=tuple(filter(None, (exhausted, upkeep.problem()))),
+            warnings=tuple(filter(None, (exhausted, upkeep.problem(), *self._keeper.problems(target.name)))),
         )
 
 
