@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input insta
 HASHED := --require-hashes --no-build-isolation --use-pep517
 LOCK := PYTHONWARNINGS=ignore $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-options \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs  # the theme's notice of its successor, at each build
 
 # Nothing is left outside the clone, a package cache neither, unless one is named.
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
@@ -16,7 +17,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-unit fmt lint types bench bench-fleet bench-hostile bench-nomad bench-state rehearse-takeover lock upgrade ready servers venv clean
+.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state rehearse-takeover lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,6 +42,13 @@ lint: $(VENV)/installed-dev ## ruff and the import rules
 
 types: $(VENV)/installed-dev ## mypy, strict
 	$(BIN)/mypy
+
+docs: $(VENV)/installed-dev ## the documentation as a site, in build/site; a link that leads nowhere is an error
+	@$(MKDOCS) build --strict --quiet
+	@echo "Open build/site/index.html, or see it with its search: make docs-serve"
+
+docs-serve: $(VENV)/installed-dev ## the same, served on a port of this machine and built again at each change; Ctrl-C ends it
+	@$(MKDOCS) serve --strict
 
 bench: $(VENV)/installed-dev ## speed and memory against their aims
 	$(BIN)/python -m bench

@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",
     "override": "Set other bounds for a while.",
+    "backup": "Write the daemon's whole state into one file.",
+    "restore": "Make the daemon's state what a backup holds.",
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
 }

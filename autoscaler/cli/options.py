@@ -32,6 +32,15 @@ ConfigFile: TypeAlias = Annotated[
         "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
     ),
 ]
+StateConfigFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config.file",
+        metavar="FILE",
+        help="The daemon's configuration, which says where its state is. "
+        "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
+    ),
+]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")]
 OneName: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="The autoscaler.")]
 """Where several may be chosen instead."""

@@ -193,14 +193,10 @@ class Source:
 
     def _open(self, down: ServerDown) -> "Library":
         from autoscaler.documents.library import Library  # noqa: PLC0415
-        from autoscaler.record import Archive  # noqa: PLC0415
-        from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.record import Archive  # noqa: PLC0415 - see TYPE_CHECKING above
 
-        settings = _settings(self._where.config)
-        folder = state_folder(os.environ)
-        if "STATE_DIRECTORY" not in os.environ and not folder.exists() and _SERVICE_FOLDER.exists():
-            folder = _SERVICE_FOLDER
-        url, scalers = (None, None) if settings is None else (settings.state.url, settings.autoscalers)
+        url, folder, settings = state_place(self._where.config)
+        scalers = None if settings is None else settings.autoscalers
         try:
             archive = Archive.open_archive(url, folder)
         except AutoscalerError as error:
@@ -211,8 +207,21 @@ class Source:
         return Library(archive, scalers)
 
 
+def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":
+    """Where the daemon's state is: `state.url`, and the folder that counts without one; and the configuration.
+
+    That is None where no file is named and there is none at the default place. Raises ConfigError.
+    """
+    from autoscaler.record.folder import state_folder  # noqa: PLC0415 - see TYPE_CHECKING above
+
+    settings = _settings(config)
+    folder = state_folder(os.environ)
+    if "STATE_DIRECTORY" not in os.environ and not folder.exists() and _SERVICE_FOLDER.exists():
+        folder = _SERVICE_FOLDER
+    return None if settings is None else settings.state.url, folder, settings
+
+
 def _settings(path: Path | None) -> "Settings | None":
-    """The daemon's configuration; None where no file is named and there is none at the default place."""
     from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
 
     if path is None and not DEFAULT_CONFIG.exists():

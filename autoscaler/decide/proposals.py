@@ -141,13 +141,11 @@ def _per_instance(
 def _mismatch(reading: InstanceReading, instances: Sequence[Instance]) -> str:
     """Both sides of a join that found nothing, with examples of each."""
     known = next((one for one in instances if one.identities and not one.deleting), instances[0])
-    found, wanted = (
-        _listed(reading.unmatched, reading.more_unmatched),
-        _listed(sorted(known.identities) or [known.name]),
-    )
+    found = _listed(reading.unmatched, reading.more_unmatched)
+    wanted = _listed(sorted(known.identities) or [known.name])
     return (
-        f"no sample matches an instance: the samples have {found}, but {known.name} is known as {wanted}; let a label of "
-        "the samples have such a value, and name that label by `instanceLabel`"
+        f"no sample matches an instance: the samples have {found}, but {known.name} is known as {wanted}; let a label "
+        "of the samples have such a value, and name that label by `instanceLabel`"
     )
 
 

@@ -55,10 +55,7 @@ def convert(connection: Connection) -> Converted:
     _convert_intents(connection)
     converted.events = _convert_events(connection)
     connection.execute(text("DROP TABLE old_cycle"))
-    if connection.dialect.name == "postgresql":  # the ids were not drawn from it
-        connection.execute(
-            text("SELECT setval(pg_get_serial_sequence('autoscaler', 'id'), (SELECT max(id) + 1 FROM autoscaler))")
-        )
+    schema.number_after_rows(connection)
     return converted
 
 

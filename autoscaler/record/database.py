@@ -150,6 +150,24 @@ class Database:
 
 
 @contextmanager
+def opened(url: URL, *, named: URL | None = None, read_only: bool = False) -> Iterator[Connection]:
+    """A connection that nothing else uses. `named`: how messages call the state, if not by `url`. Raises StateError."""
+    engine = connect(url, read_only=read_only)
+    try:
+        with state_errors(named or url), engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def driver_of(connection: Connection) -> sqlite3.Connection:
+    """For what cannot be done in a transaction: SQLAlchemy begins one with the first statement."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)  # noqa: S101 - for mypy: it is the driver that SQLite has
+    return driver
+
+
+@contextmanager
 def state_errors(url: URL) -> Iterator[None]:
     """Turn the database's failures into a StateError that names the state, the cause and the remedy."""
     try:

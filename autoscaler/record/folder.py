@@ -37,9 +37,17 @@ def make_private_folder(folder: Path) -> None:
 def open_private(path: Path) -> int:
     """The file, made if absent, for this user alone whatever the umask: a file descriptor to read and write at its end.
 
-    Raises OSError.
+    What root makes in the service's folder is the service's, which could not open it otherwise. Raises OSError.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+    how = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        handle = os.open(path, how | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        handle = os.open(path, how | os.O_CREAT, 0o600)
+    else:  # a new file: only of such a one is it certain that it is in this folder
+        if os.geteuid() == 0:
+            folder = path.parent.stat()
+            os.fchown(handle, folder.st_uid, folder.st_gid)
     with suppress(OSError):  # another user's, who has let us in
         os.fchmod(handle, 0o600)
     return handle
@@ -55,3 +63,18 @@ def make_private(path: Path) -> None:
     for suffix in ("-wal", "-shm", "-journal"):
         with suppress(OSError):
             path.with_name(path.name + suffix).chmod(0o600)
+
+
+def remove_database(path: Path) -> None:
+    """Remove an SQLite file, with what SQLite has put beside it. Raises OSError."""
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Have the disk store a file's content, or a folder's names. Raises OSError."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

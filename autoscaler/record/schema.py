@@ -23,9 +23,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     insert,
     inspect,
     select,
+    text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import psycopg
@@ -222,6 +224,8 @@ owner = Table(
     Column("until", BigInteger, nullable=False),  # by the database's clock
 )
 
+KEPT: Final = tuple(table for table in metadata.sorted_tables if table is not owner)
+"""The tables of a backup: whose the state is, is not part of it."""
 STEERING: Final = "steering"
 _FEW: Final = 500
 
@@ -231,6 +235,25 @@ def create(connection: Connection) -> None:
     metadata.create_all(connection)
     connection.execute(insert(schema_version).values(version=VERSION))
     connection.execute(insert(counter).values(name=STEERING, value=0))
+
+
+def number_after_rows(connection: Connection) -> None:
+    """After rows were written with their ids, have the database number the next autoscaler after them.
+
+    After those of the journal's pages, too: they may be of one that was forgotten.
+    """
+    known = connection.execute(select(func.max(autoscaler.c.id))).scalar_one() or 0
+    chunk = connection.execute(select(func.max(journal.c.chunk))).scalar_one()
+    last = known if chunk is None else max(known, (chunk + 1) * CHUNK - 1)
+    if connection.dialect.name == "postgresql":
+        sequence = func.pg_get_serial_sequence(autoscaler.name, "id")
+        connection.execute(select(func.setval(sequence, last + 1, False)))
+    else:
+        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": autoscaler.name})
+        connection.execute(
+            text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"),
+            {"name": autoscaler.name, "last": last},
+        )
 
 
 def version(connection: Connection) -> int | None:

@@ -6,7 +6,6 @@ PostgreSQL one transaction does it all.
 """
 
 import os
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,8 @@ from autoscaler.errors import StateError
 from autoscaler.record import database as databases
 from autoscaler.record import schema, version1
 from autoscaler.record.conversion import Converted, convert
+from autoscaler.record.database import driver_of, opened
+from autoscaler.record.folder import remove_database, sync
 from autoscaler.record.values import Takeover
 
 _SUFFIX: Final = ".v1"
@@ -44,18 +45,18 @@ def take_over(url: URL) -> Takeover | None:
         )
     _checkpoint(url)
     with _os_errors(url):
-        _remove(new)
+        remove_database(new)
     try:
         converted = _convert(url, url.set(database=str(new)))
         with _os_errors(url):
-            _sync(new)
+            sync(new)
             if not kept.exists():
                 os.link(path, kept)
-            _sync(path.parent)  # the old file has its second name before it loses its first
+            sync(path.parent)  # the old file has its second name before it loses its first
             new.replace(path)
-            _sync(path.parent)
+            sync(path.parent)
     except BaseException:
-        _remove(new)
+        remove_database(new)
         raise
     return _report(converted, str(kept), begin)
 
@@ -71,42 +72,24 @@ def take_over_tables(connection: Connection) -> Takeover:
 
 
 def _version(url: URL) -> int | None:
-    with _opened(url) as connection:
+    with opened(url) as connection:
         return schema.version(connection)
 
 
 def _checkpoint(url: URL) -> None:
     """Bring everything into the one file: its log goes."""
-    with _opened(url) as connection:
-        _driver(connection).execute("PRAGMA journal_mode=DELETE").fetchall()
+    with opened(url) as connection:
+        driver_of(connection).execute("PRAGMA journal_mode=DELETE").fetchall()
 
 
 def _convert(old: URL, new: URL) -> Converted:
-    with _opened(new, named=old) as connection:
-        driver = _driver(connection)
+    with opened(new, named=old) as connection:
+        driver = driver_of(connection)
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # no second file whose loss would matter
         driver.execute(f"ATTACH ? AS {version1.SCHEMA}", (old.database,))
         with connection.begin():
             schema.create(connection)
             return convert(connection)
-
-
-@contextmanager
-def _opened(url: URL, *, named: URL | None = None) -> Iterator[Connection]:
-    """A connection that nothing else uses. `named`: how messages call the state, if not by `url`."""
-    engine = databases.connect(url)
-    try:
-        with databases.state_errors(named or url), engine.connect() as connection:
-            yield connection
-    finally:
-        engine.dispose()
-
-
-def _driver(connection: Connection) -> sqlite3.Connection:
-    """For what cannot be done in a transaction: SQLAlchemy begins one with the first statement."""
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)  # noqa: S101 - for mypy: it is the driver that SQLite has
-    return driver
 
 
 @contextmanager
@@ -118,20 +101,6 @@ def _os_errors(url: URL) -> Iterator[None]:
             f"{databases.place(url)} was written by an older version and cannot be taken over: {error.strerror}; check "
             "its folder, or move it away to start without a memory"
         ) from error
-
-
-def _remove(new: Path) -> None:
-    for suffix in ("", "-journal", "-wal", "-shm"):
-        new.with_name(new.name + suffix).unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    """Have the disk store a file's content, or a folder's names."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _report(converted: Converted, kept: str, begin: float) -> Takeover:

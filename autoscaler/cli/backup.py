@@ -1,0 +1,29 @@
+"""`autoscaler backup`: the daemon's whole state as one file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoscaler.cli.options import StateConfigFile
+from autoscaler.cli.output import exit_on_error
+from autoscaler.cli.source import state_place
+from autoscaler.cli.tables.contents import sentence
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; it must not exist.")],
+    *,
+    config_file: StateConfigFile = None,
+) -> None:
+    """Write the daemon's whole state, as it is at this moment, into one new file. The daemon may run.
+
+    The file is an SQLite database, whether the state is one or on PostgreSQL; `autoscaler restore` takes either back to
+    either.
+    """
+    with exit_on_error():
+        from autoscaler.record.backup import back_up  # noqa: PLC0415 - slow
+
+        url, folder, _ = state_place(config_file)
+        contents = back_up(url, folder, file)
+    typer.echo(f"{file}: {sentence(contents)}")

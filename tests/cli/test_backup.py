@@ -1,0 +1,88 @@
+"""`autoscaler backup` and `restore`: what an operator types and reads."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.scene import NOBODY, Scene, ServedScene
+
+
+def test_a_backup_says_what_it_holds(online: ServedScene, tmp_path: Path) -> None:
+    """Beside a running daemon; whoever reads the cron job's mail sees that it is the right state."""
+    said = online.run("backup", str(tmp_path / "a.db"))
+    assert (said.code, said.err) == (0, "")
+    size = (tmp_path / "a.db").stat().st_size
+    assert said.out.startswith(f"{tmp_path}/a.db: 3 autoscalers, the last decision of 20")
+    assert said.out.endswith(f"Z, {size:,} bytes\n")
+
+
+def test_a_backup_is_read_where_it_was_restored(offline: Scene, tmp_path: Path) -> None:
+    """`get` of the other machine shows what the first one knew."""
+    assert offline.run("backup", str(tmp_path / "a.db")).code == 0
+    there = {"STATE_DIRECTORY": str(tmp_path / "there")}
+    said = offline.run("restore", str(tmp_path / "a.db"), **there)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(f"state {tmp_path}/there/state.db: 3 autoscalers, the last decision of 20")
+    shown = [offline.run("get", "--server", NOBODY, **env).out for env in ({}, there)]
+    assert shown[0] == shown[1]
+    assert "web" in shown[0]
+
+
+def test_replacing_says_where_the_old_state_is(offline: Scene, tmp_path: Path) -> None:
+    """And without --replace nothing is replaced."""
+    offline.run("backup", str(tmp_path / "a.db"))
+    there = {"STATE_DIRECTORY": str(tmp_path / "there")}
+    offline.run("restore", str(tmp_path / "a.db"), **there)
+    refused = offline.run("restore", str(tmp_path / "a.db"), **there)
+    assert (refused.code, refused.out) == (1, "")
+    assert "holds a state already; --replace puts the backup in its place" in refused.err
+    said = offline.run("restore", "--replace", str(tmp_path / "a.db"), **there)
+    assert said.code == 0
+    assert said.lines[1] == f"what was there before is kept as {tmp_path}/there/state.db.replaced-1"
+
+
+def test_the_configuration_says_where_the_state_is(offline: Scene, tmp_path: Path) -> None:
+    """As for every other command that reads it."""
+    config = tmp_path / "autoscaler.yaml"
+    config.write_text(
+        f"state: {{url: 'sqlite:///{tmp_path}/named.db'}}\n"
+        "adapters: {fleet: {type: memory, groups: {web: {}}}}\nautoscalers: []\n"
+    )
+    said = offline.run("backup", str(tmp_path / "a.db"), "--config.file", str(config))
+    assert said.code == 1
+    assert f"{tmp_path}/named.db does not exist; has the daemon run with this configuration?" in said.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for another user")
+def test_what_root_restores_belongs_to_the_service(offline: Scene, tmp_path: Path) -> None:
+    """Else its daemon, which is another user, could not open it."""
+    offline.run("backup", str(tmp_path / "a.db"))
+    folder = tmp_path / "service"
+    folder.mkdir()
+    os.chown(folder, 1234, 1234)
+    assert offline.run("restore", str(tmp_path / "a.db"), STATE_DIRECTORY=str(folder)).code == 0
+    assert {(each.name, each.stat().st_uid) for each in folder.iterdir()} == {
+        ("state.db", 1234),
+        ("state.db.lock", 1234),
+    }
+
+
+def test_the_nightly_backup_of_the_documentation_works(offline: Scene, tmp_path: Path) -> None:
+    """As written, but for the folder; a second run of the same day fails, and loses nothing."""
+    page = Path(__file__).parents[2] / "docs/operations.md"
+    found = re.search(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
+    assert found is not None
+    script = found[1].replace("/var/backups/autoscaler", str(tmp_path / "backups"))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, **offline.env, "PATH": path}
+    first = subprocess.run(["/bin/sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "3 autoscalers" in first.stdout
+    second = subprocess.run(["/bin/sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert second.returncode == 1
+    assert "is there already" in second.stderr
+    assert len(list((tmp_path / "backups").iterdir())) == 1

@@ -1,0 +1,94 @@
+"""The YAML in the documents."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autoscaler.config import load
+from autoscaler.model import Autoscaler
+from tests.decide.build import Life, value
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONNECTIONS = {
+    "fleet": {"type": "aws-asg", "region": "eu-west-1"},
+    "nomad": {"type": "nomad"},
+    "swarm": {"type": "docker-swarm"},
+}
+"""What the examples call their connections, where they leave out the section `adapters`."""
+_BLOCK = re.compile(r"^ *```yaml\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+
+def snippets() -> Iterator[Any]:
+    for document in DOCUMENTS:
+        text = document.read_text()
+        for block in _BLOCK.finditer(text):
+            line = text.count("\n", 0, block.start()) + 1
+            yield pytest.param(block[1], id=f"{document.name}:{line}")
+
+
+def complete(text: str) -> dict[str, Any] | None:
+    """The snippet as a configuration, its connections named; None for a part of one, or another program's file."""
+    contents = list(yaml.safe_load_all(text))
+    content = contents[0] if len(contents) == 1 and isinstance(contents[0], dict) else {}
+    autoscalers = content.get("autoscalers", [])
+    if not autoscalers or any(each.get("metrics") in (None, ["…"]) for each in autoscalers):
+        return None
+    if "adapters" not in content:
+        content["adapters"] = {
+            name: CONNECTIONS[name] for each in autoscalers for name in [each["scaleTargetRef"]["adapter"]]
+        }
+    return dict(content)
+
+
+def loaded(content: dict[str, Any], folder: Path) -> tuple[Autoscaler, ...]:
+    file = folder / "autoscaler.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return load(file).autoscalers
+
+
+@pytest.mark.parametrize("text", list(snippets()))
+def test_an_example_is_valid(text: str, tmp_path: Path) -> None:
+    """It is copied as it stands: a part is YAML, and a whole configuration one that loads."""
+    content = complete(text)
+    if content is not None:
+        assert loaded(content, tmp_path)
+
+
+def test_every_example_of_coming_from_is_a_whole_configuration() -> None:
+    """So that each is held to the real settings, and not only to YAML."""
+    texts = _BLOCK.findall((ROOT / "docs" / "coming-from.md").read_text())
+    assert len(texts) >= 4
+    assert None not in [complete(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("size", "asked", "becomes"), [(2, 7_000, 7), (20, 21_000, 21), (7, 7_200, 8), (30, 3_000, 3), (0, 1_000, 1)]
+)
+def test_pass_through_sets_the_size_that_the_query_returns(size: int, asked: int, becomes: int, tmp_path: Path) -> None:
+    """Coming from the Nomad Autoscaler, nothing may round it, delay it or keep it within a tolerance."""
+    life = Life(_example("workers", tmp_path), 1)
+    life.step(value(size * 1_000), after=15)
+    assert life.size == size
+    life.step(value(asked), after=15)
+    assert life.size == becomes
+
+
+@pytest.mark.parametrize(("connections", "becomes"), [(10_050, 4), (15_000, 6), (5_000, 2)])
+def test_target_value_keeps_the_metric_at_its_target(connections: int, becomes: int, tmp_path: Path) -> None:
+    """A hundredth more or less is within the threshold of the Nomad Autoscaler's strategy."""
+    life = Life(_example("cache", tmp_path), 4)
+    for _ in range(3):
+        life.step(value(connections), after=60)
+        if life.size != 4:
+            break
+    assert life.size == becomes
+
+
+def _example(name: str, folder: Path) -> Autoscaler:
+    contents = map(complete, _BLOCK.findall((ROOT / "docs" / "coming-from.md").read_text()))
+    return next(each for content in contents if content for each in loaded(content, folder) if each.name == name)

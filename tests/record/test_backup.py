@@ -1,0 +1,275 @@
+"""A backup is the whole state at one moment; restored, on either database, nothing of it is missing."""
+
+import sqlite3
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from autoscaler.errors import StateError
+from autoscaler.model import Direction, History, Pause, Steering
+from autoscaler.record import Ledger, State, backup, schema
+from autoscaler.record.database import locate, opened
+from tests.record.conftest import Opener, empty_state
+from tests.record.old_state import plant
+from tests.record.samples import FLEET, at, decision, event, keep, rising, scaler, written
+
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def tables_of(url: str | None, folder: Path) -> Tables:
+    """Every row of what a backup keeps."""
+    with opened(locate(url, folder), read_only=True) as connection:
+        return {
+            table.name: [dict(row) for row in connection.execute(select(table).order_by(*table.c)).mappings()]
+            for table in schema.KEPT
+        }
+
+
+def _recalled(ledger: Ledger) -> History:
+    return ledger.recall([scaler()])["web"]
+
+
+def live(opener: Opener, decisions: int = 30) -> State:
+    """A state with a bit of everything: cycles, events, an unfinished write, a pause, a second autoscaler."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    for number in range(decisions):
+        keep(ledger, decision(number * 15, size=5 + number % 3, events=[event(message=f"New size: {number}")]))
+    keep(ledger, written(rising(decisions * 15)), decision(decisions * 15, name="api", target="api-asg"))
+    ledger.intend([rising(decisions * 15 + 15)])
+    state.steer("web", Steering(pause=Pause(Direction.IN, "ops", "sale", at(0), None)))
+    return state
+
+
+def test_a_backup_restored_holds_every_row(opener: Opener, tmp_path: Path) -> None:
+    """Nothing is lost: what stands in the backup's tables is what stood in the state's, row for row."""
+    live(opener)
+    opener.close()
+    before = tables_of(opener.url, opener.folder)
+    contents = backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    assert (contents.autoscalers, contents.last) == (2, at(450))
+    assert contents.size == (tmp_path / "a.db").stat().st_size
+    assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
+    backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
+    assert tables_of(None, tmp_path / "elsewhere") == before
+    assert all(before[name] for name in ("slot", "autoscaler", "memory", "intent", "journal", "event", "steering"))
+
+
+def test_a_backup_is_one_file(opener: Opener, tmp_path: Path) -> None:
+    """Whoever copies it to another machine must not need to know of SQLite's write-ahead log."""
+    live(opener)
+    (tmp_path / "backups").mkdir()
+    backup.back_up(opener.url, opener.folder, tmp_path / "backups/a.db")
+    assert [each.name for each in (tmp_path / "backups").iterdir()] == ["a.db"]
+
+
+def test_a_running_daemon_goes_on_while_it_is_backed_up(opener: Opener, tmp_path: Path) -> None:
+    """Cycles are recorded while backups are made, and each backup is the state after some whole commit."""
+    state = live(opener, decisions=2)
+    ledger = state.ledger(FLEET)
+    stop = threading.Event()
+    recorded = 0
+
+    def cycles() -> None:
+        nonlocal recorded
+        while not stop.is_set():
+            keep(ledger, decision(100 + recorded * 15), decision(100 + recorded * 15, name="api", target="api-asg"))
+            recorded += 1
+
+    daemon = threading.Thread(target=cycles)
+    daemon.start()
+    try:
+        for number in range(5):
+            before = recorded
+            backup.back_up(opener.url, opener.folder, tmp_path / f"{number}.db")
+            rows = tables_of(f"sqlite:///{tmp_path}/{number}.db", tmp_path)["memory"]
+            assert len({row["at"] for row in rows}) == 1  # both, or neither
+            while recorded == before:
+                stop.wait(0.01)
+    finally:
+        stop.set()
+        daemon.join(30)
+
+
+def test_what_was_restored_is_decided_from(opener: Opener, tmp_path: Path) -> None:
+    """The daemon that starts on it remembers recommendations, scale events, the unfinished write and the pause."""
+    live(opener)
+    expected = _recalled(opener.restart())
+    opener.close()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    moved = Opener(None, tmp_path / "moved")
+    backup.restore(None, moved.folder, tmp_path / "a.db")
+    assert _recalled(moved.ledger()) == expected
+    assert expected.unfinished is not None
+    assert expected.steering.pause is not None
+    moved.close()
+
+
+@pytest.mark.slow
+def test_a_state_moves_from_sqlite_to_postgresql_and_back(postgresql: str, tmp_path: Path) -> None:
+    """The documented way: back up, set state.url, restore."""
+    here, server = Opener(None, tmp_path / "state"), empty_state(postgresql)
+    live(here)
+    here.close()
+    before = tables_of(None, here.folder)
+    backup.back_up(None, here.folder, tmp_path / "a.db")
+    backup.restore(server, tmp_path, tmp_path / "a.db")
+    assert tables_of(server, tmp_path) == before
+    backup.back_up(server, tmp_path, tmp_path / "b.db")
+    backup.restore(None, tmp_path / "back", tmp_path / "b.db")
+    assert tables_of(None, tmp_path / "back") == before
+
+
+def test_new_autoscalers_get_ids_that_no_restored_row_has(opener: Opener, tmp_path: Path) -> None:
+    """Its sequence does not know of rows that came with their ids; an id given twice would mix two memories."""
+    live(opener)
+    opener.close()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+    ledger = opener.ledger()
+    keep(ledger, decision(1000, name="new", target="new-asg"))
+    ids = [row["id"] for row in tables_of(opener.url, opener.folder)["autoscaler"]]
+    assert len(ids) == 3
+    assert max(ids) >= (3 if opener.url is None else schema.CHUNK)  # SQLite's own copy has its sequence with it
+
+
+def test_a_state_that_is_there_is_not_replaced_unasked(opener: Opener, tmp_path: Path) -> None:
+    """A slip on the wrong machine must not cost its memory."""
+    live(opener)
+    opener.close()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    before = tables_of(opener.url, opener.folder)
+    with pytest.raises(StateError, match="holds a state already; --replace"):
+        backup.restore(opener.url, opener.folder, tmp_path / "a.db")
+    assert tables_of(opener.url, opener.folder) == before
+
+
+def test_a_replaced_file_is_kept(tmp_path: Path) -> None:
+    """--replace is a decision that can be taken back."""
+    opener = Opener(None, tmp_path / "state")
+    live(opener)
+    opener.close()
+    backup.back_up(None, opener.folder, tmp_path / "a.db")
+    keep(opener.restart(), decision(900))
+    opener.close()
+    before = tables_of(None, opener.folder)
+    for number in (1, 2):
+        contents = backup.restore(None, opener.folder, tmp_path / "a.db", replacing=True)
+        assert contents.kept == opener.folder / f"state.db.replaced-{number}"
+    assert tables_of(f"sqlite:///{opener.folder}/state.db.replaced-1", tmp_path) == before
+
+
+def test_a_damaged_state_can_be_replaced(tmp_path: Path) -> None:
+    """This is what backups are for; what stood in its log goes aside with it."""
+    opener = Opener(None, tmp_path / "state")
+    live(opener)
+    opener.close()
+    backup.back_up(None, opener.folder, tmp_path / "a.db")
+    expected = tables_of(None, opener.folder)
+    (opener.folder / "state.db").write_bytes(b"not a database at all" * 1000)
+    (opener.folder / "state.db-wal").write_bytes(b"a log of nothing")
+    contents = backup.restore(None, opener.folder, tmp_path / "a.db", replacing=True)
+    assert tables_of(None, opener.folder) == expected
+    assert contents.kept is not None
+    assert contents.kept.read_bytes().startswith(b"not a database")
+    assert not (opener.folder / "state.db-wal").exists() or not (opener.folder / "state.db-wal").stat().st_size
+
+
+def test_a_running_daemon_s_state_is_not_replaced(opener: Opener, tmp_path: Path) -> None:
+    """It would go on with what it remembers, and write over what was restored."""
+    live(opener)
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    with pytest.raises(StateError, match="in use by another daemon"):
+        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+
+
+def test_a_backup_replaces_no_file(opener: Opener, tmp_path: Path) -> None:
+    """Yesterday's backup is worth more than a command repeated by mistake."""
+    live(opener)
+    (tmp_path / "a.db").write_text("yesterday's")
+    with pytest.raises(StateError, match="is there already; name another file"):
+        backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    assert (tmp_path / "a.db").read_text() == "yesterday's"
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(opener: Opener, tmp_path: Path) -> None:
+    """The message names the folder's trouble, and no half file looks like a backup."""
+    live(opener)
+    with pytest.raises(StateError, match="cannot be opened; check that the folder exists"):
+        backup.back_up(opener.url, opener.folder, tmp_path / "absent/a.db")
+    assert not (tmp_path / "absent").exists()
+
+
+def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
+    """A page in its middle is overwritten: SQLite would find out days later, the check finds it now."""
+    opener = Opener(None, tmp_path / "state")
+    live(opener, decisions=200)
+    opener.close()
+    backup.back_up(None, opener.folder, tmp_path / "a.db")
+    content = bytearray((tmp_path / "a.db").read_bytes())
+    content[8192 : len(content) - 4096] = b"\xff" * (len(content) - 12288)
+    (tmp_path / "a.db").write_bytes(content)
+    with pytest.raises(StateError, match="damaged"):
+        backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
+    assert not (tmp_path / "elsewhere/state.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "does not exist; name a file that `autoscaler backup` wrote"),
+        (b"", "does not hold a state"),
+        (b"a letter to my aunt" * 100, "is not an SQLite database"),
+    ],
+)
+def test_what_is_not_a_backup_is_refused(content: bytes | None, words: str, tmp_path: Path) -> None:
+    """Each is a slip of the hand, and says what was expected."""
+    if content is not None:
+        (tmp_path / "a.db").write_bytes(content)
+    with pytest.raises(StateError, match=words):
+        backup.restore(None, tmp_path / "state", tmp_path / "a.db")
+
+
+def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    """As a state of one is."""
+    opener = Opener(None, tmp_path / "state")
+    live(opener)
+    opener.close()
+    backup.back_up(None, opener.folder, tmp_path / "a.db")
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE schema_version SET version = 99")
+    with pytest.raises(StateError, match="was written by a newer version"):
+        backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
+
+
+def test_a_file_of_an_older_version_is_restored_and_then_taken_over(tmp_path: Path) -> None:
+    """A copy of an older version's state.db is a backup, too."""
+    old = plant(tmp_path / "old")
+    backup.restore(None, tmp_path / "state", old)
+    opener = Opener(None, tmp_path / "state")
+    assert opener.state().taken_over is not None
+    opener.close()
+
+
+@pytest.mark.slow
+def test_a_file_of_an_older_version_is_not_restored_to_postgresql(postgresql: str, tmp_path: Path) -> None:
+    """Only the daemon converts, and it says how to get there."""
+    with pytest.raises(StateError, match="start the daemon once"):
+        backup.restore(empty_state(postgresql), tmp_path, plant(tmp_path / "old"))
+
+
+def test_scalers_are_known_by_their_specification(opener: Opener, tmp_path: Path) -> None:
+    """`explain` of a restored state says as much as before."""
+    live(opener)
+    opener.close()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
+    archive = Opener(None, tmp_path / "elsewhere").archive()
+    found = archive.record_at("web")
+    archive.close()
+    assert found is not None
+    assert found.scaler == scaler()

@@ -1,0 +1,122 @@
+"""What mkdocs does besides, to make the documents of the repository a site (`hooks` in mkdocs.yml).
+
+The documents are written to be read in the repository, and stay as they are:
+
+- README.md, CONTRIBUTING.md and CHANGELOG.md become pages, README.md the first one.
+- A link to a file or a folder outside of docs/ leads to a page that shows it, so that the site needs no other host.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+_PAGES: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+"""Documents outside of docs/ -> their pages."""
+COMING: Final = (
+    "docs/install.md",
+    "docs/quickstart-aws.md",
+    "docs/quickstart-docker-swarm.md",
+    "docs/quickstart-nomad.md",
+    "docs/quickstart-process.md",
+)
+"""Documents that are linked to and not written yet; an empty page stands in for each until it is there."""
+_LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+"""The path in a Markdown link, without its anchor; not an address."""
+_NAMED: Final = re.compile(r"\[[\w/-]+\.md\](?=\(([^)#\s]+))")
+"""A link whose text is a document's name."""
+_PICTURE: Final = re.compile(r'(?<=src=")docs/|(?<=srcset=")docs/')
+_HIDDEN: Final = ("__pycache__", "__init__.py")
+_LANGUAGES: Final = {".conf": "ini", ".json": "json", ".py": "python", ".service": "ini", ".yaml": "yaml"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not in docs/."""
+    for document, page in _PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / document).read_text()))
+    for document in COMING:
+        if not (ROOT / document).exists():
+            files.append(File.generated(config, _page_of(document), content="Not written yet."))
+    wanted = {path for document in _documents() for path in _outside(document)}
+    for path in sorted({inner for outer in wanted for inner in _within(outer)}):
+        files.append(File.generated(config, _page_of(path), content=_source(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - mkdocs passes them by name
+    """The same with links to pages of the site, and their titles, in place of links to files of the repository."""
+    here = page.file.src_uri
+    document = _document_of(here)
+    if document is None:
+        return markdown
+    markdown = _PICTURE.sub("", markdown)
+    markdown = _NAMED.sub(lambda link: f"[{_title(_repository_path(document, link[1]))}]", markdown)
+    return _LINK.sub(lambda link: _relative(_page_of(_repository_path(document, link[1])), here), markdown)
+
+
+def _documents() -> list[str]:
+    return [*_PAGES, *(f"docs/{file.name}" for file in (ROOT / "docs").glob("*.md"))]
+
+
+def _document_of(page: str) -> str | None:
+    """The document, as a path of the repository, that a page shows; None for a page that shows a source."""
+    if page.startswith("source/"):
+        return None
+    return next((document for document, name in _PAGES.items() if name == page), f"docs/{page}")
+
+
+def _outside(document: str) -> Iterator[str]:
+    """What a document links to, as paths of the repository, that is no document itself."""
+    for link in _LINK.findall((ROOT / document).read_text()):
+        path = _repository_path(document, link)
+        if path not in _PAGES and not path.startswith("docs/") and (ROOT / path).exists():
+            yield path
+
+
+def _repository_path(document: str, link: str) -> str:
+    return os.path.normpath(PurePosixPath(document).parent / link)
+
+
+def _page_of(path: str) -> str:
+    """Where the site has what the repository has at `path`."""
+    if path in _PAGES:
+        return _PAGES[path]
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    return f"source/{path}/index.md" if (ROOT / path).is_dir() else f"source/{path}.md"
+
+
+def _title(document: str) -> str:
+    """What a document's heading says before any colon; the name of one that is not there yet."""
+    file = ROOT / document
+    heading = file.read_text().partition("\n")[0] if file.exists() else file.name
+    return heading.removeprefix("# ").partition(":")[0]
+
+
+def _within(path: str) -> Iterator[str]:
+    """The path and, of a folder, everything in it."""
+    yield path
+    if (ROOT / path).is_dir():
+        for entry in sorted((ROOT / path).iterdir()):
+            if entry.name not in _HIDDEN:
+                yield from _within(f"{path}/{entry.name}")
+
+
+def _source(path: str) -> str:
+    """The Markdown of a page that shows a file, or lists a folder."""
+    there = ROOT / path
+    head = f"---\ntitle: {path}\nsearch: {{exclude: true}}\n---\n\n# {path}\n\n"
+    if there.is_dir():
+        inner = (inner for inner in _within(path) if not (ROOT / inner).is_dir())
+        return head + "".join(f"- [{name}]({_relative(_page_of(name), _page_of(path))})\n" for name in inner)
+    return f"{head}``````{_LANGUAGES.get(there.suffix, 'text')}\n{there.read_text().rstrip()}\n``````\n"
+
+
+def _relative(page: str, start: str) -> str:
+    return os.path.relpath(page, PurePosixPath(start).parent)
