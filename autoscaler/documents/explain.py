@@ -1,7 +1,9 @@
 """One decision, explained: what was read, what it came to, what held it, and what would have to change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from autoscaler.decide import remember
 from autoscaler.decide.scaling_rules import bounds_of
@@ -17,7 +19,9 @@ from autoscaler.documents.explanation import (
     ThresholdDocument,
     Way,
 )
+from autoscaler.documents.instances import instances
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
+from autoscaler.documents.rules import QueryDocument, query_document
 from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.summary import conditions, steering_document
 from autoscaler.errors import MetricError
@@ -40,9 +44,12 @@ from autoscaler.model import (
 )
 from autoscaler.record import Record
 
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+    from autoscaler.config.settings import PrometheusSource
 
-def explanation(record: Record) -> Explanation:
-    """One decision explained, as far as it is still known."""
+
+def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> Explanation:
+    """One decision explained, as far as it is still known. `sources`: the configuration's, for links to queries."""
     decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
     case = None
     if observed is not None and before is not None:
@@ -58,7 +65,7 @@ def explanation(record: Record) -> Explanation:
         written=decision.written,
         outcome=None if decision.outcome is None else type(decision.outcome).__name__,
         error=decision.error,
-        metrics=_metrics(decision, case),
+        metrics=_metrics(scaler, decision, case, sources),
         trace=_steps(decision.trace),
         conditions=conditions(decision),
         bounds=None if observed is None else _bounds(scaler, decision, observed),
@@ -68,6 +75,7 @@ def explanation(record: Record) -> Explanation:
         if_unchanged=None if case is None else case.if_unchanged(),
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
+        instances=instances(record),
         warnings=decision.warnings,
         lines=(),
     )
@@ -213,16 +221,19 @@ def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -
     ]
 
 
-def _metrics(decision: Decision, case: _Case | None) -> tuple[ExplainedMetric, ...]:
+def _metrics(
+    scaler: Autoscaler, decision: Decision, case: _Case | None, sources: "Mapping[str, PrometheusSource]"
+) -> tuple[ExplainedMetric, ...]:
     outcomes, winner = decision.metrics, _winner(decision)
     readings: Sequence[Reading | MetricError | None] = [None] * len(outcomes)
     limits: Sequence[Thresholds | None] = [None] * len(outcomes)
     if case is not None and outcomes:
         readings, limits = case.observed.readings, case.thresholds
+    specs = scaler.metrics if outcomes else ()
     return tuple(
         [
-            _metric(outcome, reading, limit, wins=outcome is winner)
-            for outcome, reading, limit in zip(outcomes, readings, limits, strict=True)
+            _metric(outcome, reading, limit, query_document(spec.query, sources), wins=outcome is winner)
+            for outcome, reading, limit, spec in zip(outcomes, readings, limits, specs, strict=True)
         ]
     )
 
@@ -242,7 +253,12 @@ def _winner(decision: Decision) -> MetricOutcome | None:
 
 
 def _metric(
-    outcome: MetricOutcome, reading: Reading | MetricError | None, limits: Thresholds | None, *, wins: bool
+    outcome: MetricOutcome,
+    reading: Reading | MetricError | None,
+    limits: Thresholds | None,
+    query: QueryDocument,
+    *,
+    wins: bool,
 ) -> ExplainedMetric:
     plain = metric(outcome)
     return ExplainedMetric(
@@ -251,6 +267,7 @@ def _metric(
         proposal=outcome.proposal,
         detail=outcome.detail,
         wins=wins,
+        query=query,
         samples=Samples(
             read=_read(reading),
             ready=outcome.ready,
