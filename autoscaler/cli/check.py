@@ -24,7 +24,7 @@ _NARROWEST: Final = 40
 def check(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="The files to check. Default: that of --config.file."),
+        typer.Argument(metavar="FILE", help="The files to check. Default: that of --config.file."),
     ] = None,
     *,
     config_file: Annotated[
@@ -59,7 +59,8 @@ def _check(file: Path, *, live: bool, plan: bool) -> bool:
         typer.echo("\n".join(error_lines(error.problems)))
         return False
     warnings = [
-        f"{each.file}:{each.line}:{each.column}: warning: {each.path}: {each.message}" for each in settings.warnings
+        f"{each.file}:{each.line}:{each.column}: warning: {each.path}: {each.message}"
+        for each in sorted((*settings.warnings, *settings.hints))
     ]
     for line in error_lines(warnings):
         typer.echo(line)

@@ -118,6 +118,8 @@ def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Finding:
 def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Finding:
     if isinstance(reading, MetricError):
         return Finding(outcome.name, str(reading), wrong=True)
+    if isinstance(reading, InstanceReading) and not reading.samples and reading.unmatched and outcome.error:
+        return Finding(outcome.name, outcome.error, wrong=state.replicas > 0)  # it says which did not join with what
     text = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
     wrong = (
         outcome.failed and state.replicas > 0

@@ -23,7 +23,7 @@ _HEAD: Final = "Add these to the configuration, write the missing queries, then 
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The manifests; - is standard input.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The manifests; - is standard input.")],
     *,
     adapter: Annotated[
         str | None, typer.Option("--adapter", metavar="NAME", help="The connection in `adapters` that has the targets.")

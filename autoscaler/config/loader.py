@@ -20,7 +20,8 @@ from autoscaler.config.sections import File, Prometheus
 from autoscaler.config.settings import Settings, WebSettings
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.target import ExistingFile
+from autoscaler.target import ExistingFile, SharedFile
+from autoscaler.target.files import unreadable_for_others, unwritable
 
 
 def load(path: Path) -> Settings:
@@ -76,6 +77,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
+        hints=(*_unshared_files(document, connections), *_aggregated(document, file)),
     )
 
 
@@ -93,24 +95,48 @@ def _absent_files(
     sections: dict[Loc, BaseModel] = {("prometheus", name): source for name, source in sources.items()}
     sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
     for start, section in sections.items():
-        for loc, file in _existing_files(section, start):
+        for loc, file in _files(section, start, ExistingFile):
             if not (file.is_file() and os.access(file, os.R_OK)):
                 warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
 
 
-def _existing_files(value: Any, loc: Loc) -> Iterator[tuple[Loc, Path]]:
-    if isinstance(value, ExistingFile):
+def _unshared_files(document: YamlDocument, connections: Connections) -> tuple[Problem, ...]:
+    """A hint for every file for Prometheus that could not be written here, or not be read by another user."""
+    hints = Problems(document)
+    for name, section in connections.sections.items():
+        for loc, file in _files(section.settings, ("adapters", name), SharedFile):
+            if problem := unwritable(file) or unreadable_for_others(file):
+                hints.add(loc, problem)
+    return tuple(sorted(hints))
+
+
+def _aggregated(document: YamlDocument, file: File) -> tuple[Problem, ...]:
+    """A hint for every query whose samples can belong to no instance. No error: other metrics may do without it."""
+    hints = Problems(document)
+    for index, body in enumerate(file.autoscalers):
+        for at, metric in enumerate(body.metrics):
+            for loc, query in metric.instance_queries():
+                if problem := query.names_no_instance(file.queries):
+                    hints.add(
+                        ("autoscalers", index, "metrics", at, *loc, "expr" if query.ref is None else "ref"), problem
+                    )
+    return tuple(sorted(hints))
+
+
+def _files(value: Any, loc: Loc, kind: type[Path]) -> Iterator[tuple[Loc, Path]]:
+    """All paths of that type in a section, with where they stand."""
+    if isinstance(value, kind):
         yield loc, value
     elif isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
-            yield from _existing_files(getattr(value, name), (*loc, field.alias or name))
+            yield from _files(getattr(value, name), (*loc, field.alias or name), kind)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _existing_files(item, (*loc, key))
+            yield from _files(item, (*loc, key), kind)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from _existing_files(item, (*loc, index))
+            yield from _files(item, (*loc, index), kind)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.kept_labels import kept_labels
 from autoscaler.target import LONGEST
 
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
@@ -63,6 +64,8 @@ class Expression:
     """Whether it is one selector and nothing else, so that `timestamp()` of it tells its samples' age."""
     scalar: bool
     """Whether it comes back as one number without labels."""
+    labels: frozenset[str] | None = None
+    """All that its samples may carry; None: any, as far as is known."""
 
 
 def parse(text: str) -> Expression:
@@ -110,7 +113,7 @@ class Parser:
         if window > LONGEST:
             raise ValueError("the expression has a range of more than 100 years; correct it")
         plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
-        return Expression(text, window, plain, _is_scalar(root))
+        return Expression(text, window, plain, _is_scalar(root), kept_labels(root, _is_scalar))
 
     def _bound(self, bare: str) -> None:
         without_texts = _QUOTED_OR_COMMENT.sub("", bare)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from autoscaler import model
 from autoscaler.config.fields import Expr, LabelName, PositiveDuration, QueryName, Section, SourceName, scope_of
+from autoscaler.config.kept_labels import instance_labels, names_no_instance
 from autoscaler.config.promql import Expression
 
 DEFAULT_SOURCE: Final = "default"
@@ -129,6 +130,14 @@ class InstanceQuery(Query):
                 "write one that keeps the instance's label, or use a metric of type External"
             )
         return value
+
+    def names_no_instance(self, shared: Mapping[str, SharedQuery]) -> str | None:
+        """Why no sample of it can belong to an instance, with what to do; None: some may."""
+        base = self if self.ref is None else shared[self.ref]
+        expr, label = base.expr, self.instance_label or base.instance_label
+        if expr is None or expr.labels is None or not expr.labels.isdisjoint(instance_labels(label)):
+            return None
+        return names_no_instance(expr.text, label)
 
 
 class TotalQuery(Query):

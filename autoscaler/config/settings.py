@@ -123,3 +123,5 @@ class Settings:
     log: LogSettings = LogSettings()
     warnings: tuple[Problem, ...] = ()
     """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""
+    hints: tuple[Problem, ...] = ()
+    """What `check` warns of and `run` does not mind: it costs one target at most, or may be right elsewhere."""

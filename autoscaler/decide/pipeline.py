@@ -92,8 +92,8 @@ class _Draft:
     """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
 
     __slots__ = (
-        "bounds", "conditions", "error", "events", "history", "metrics", "now", "recommendations", "scale_downs",
-        "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
+        "bounds", "conditions", "error", "events", "history", "metrics", "now", "ready", "recommendations",
+        "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -109,12 +109,14 @@ class _Draft:
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
+        self.ready: int | None = None
         self.steering = history.steering.at(now)
 
     def begin(self, state: TargetState) -> None:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
         self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
         self.warnings = state.warnings
+        self.ready = state.ready
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
@@ -305,4 +307,5 @@ class _Draft:
             minimum=None if self.bounds is None else self.bounds.minimum,
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
+            ready=self.ready,
         )

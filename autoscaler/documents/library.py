@@ -108,7 +108,7 @@ class Library:
             self.require(name)
             when = "yet" if at is None else f"at {at.isoformat()}"
             raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
-        return explanation(record)
+        return explanation(record, self._sources)
 
     def history(self, name: str, since: datetime, until: datetime, most: int = MOST_POINTS) -> HistoryDocument:
         """Decisions over a time, as at most `most` points. Raises UnknownAutoscaler."""

@@ -143,8 +143,8 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
         type=metric.type,
         target_type=metric.target.type,
         target=notation.target(metric.target),
-        query=_query(metric.query, sources),
-        request=_query(request, sources)
+        query=query_document(metric.query, sources),
+        request=query_document(request, sources)
         if isinstance(request, Query)
         else None
         if request is None
@@ -154,7 +154,8 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
     )
 
 
-def _query(query: Query, sources: "Mapping[str, PrometheusSource]") -> QueryDocument:
+def query_document(query: Query, sources: "Mapping[str, PrometheusSource]") -> QueryDocument:
+    """The document of a query. `sources`: the configuration's, for the link to it."""
     return QueryDocument(
         expr=query.expr,
         prometheus=query.prometheus,

@@ -12,6 +12,7 @@ from autoscaler.documents.base import Document
 from autoscaler.documents.headline import failed, headline
 from autoscaler.documents.level import Level, level_of_condition, wants_more_than_maximum
 from autoscaler.documents.metric import MetricDocument, metrics, unread
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.errors import bug
 from autoscaler.model import (
     Autoscaler,
@@ -103,7 +104,9 @@ class Summary(Document):
     """Of the condition that says most."""
     message: str | None
     current: int | None
-    """The size that was last read."""
+    """The size that was last read: how many there should be."""
+    ready: int | None = None
+    """How many of these run and are ready; null: that is not known."""
     desired: int | None
     minimum: int | None
     """The bounds in force: where the configuration's, an operator's and the target's own meet."""
@@ -121,6 +124,8 @@ class Summary(Document):
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
+    problem: str | None = None
+    """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"."""
 
 
 class SteeredList(Document):
@@ -140,6 +145,8 @@ class AutoscalerList(Document):
     autoscalers: tuple[Summary, ...]
     total: int
     """How many there are on all pages."""
+    refused_reload: ReloadStatus | None = None
+    """The last one, if it was refused: the configuration of before runs on."""
 
 
 def summary(
@@ -189,6 +196,7 @@ def _summary(
         reason=None if condition is None else condition.reason,
         message=None if condition is None else condition.message,
         current=None if decision is None else decision.current,
+        ready=None if decision is None else decision.ready,
         desired=None if decision is None else decision.desired,
         minimum=low,
         maximum=high,
@@ -202,6 +210,7 @@ def _summary(
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
+        problem=None if decision is None else next(iter(decision.warnings), None),
     )
 
 

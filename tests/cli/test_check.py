@@ -73,6 +73,18 @@ def test_without_a_file_the_configuration_is_checked(bad: Path) -> None:
     assert run("check", "--config.file", bad)[1].startswith(f"{bad}:1:1: ")
 
 
+def test_a_targets_file_without_a_folder_is_a_warning_and_exit_0(good: Path) -> None:
+    """It may be there where the daemon runs; where it is not, Prometheus learns of no worker."""
+    pool = "adapters: {local: {type: process, pools: {p: {command: a, ports: 1-2, targetsFile: none/p.json}}}}"
+    good.write_text(re.sub("adapters: .*", pool, GOOD))
+    code, out = run("check", good)
+    assert code == 0
+    assert out.splitlines()[0] == (
+        f"{good}:10:84: warning: adapters.local.pools.p.targetsFile: the folder {good.parent}/none does not exist; "
+        "create it, writable for the daemon"
+    )
+
+
 def test_an_absent_secret_is_a_warning_and_exit_0(good: Path) -> None:
     """It may be there where the daemon runs."""
     good.write_text(GOOD + "prometheus: {default: {url: 'http://h', bearerTokenFile: none}}\n")

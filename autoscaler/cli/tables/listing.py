@@ -11,8 +11,20 @@ from autoscaler.documents.level import Level
 from autoscaler.documents.summary import AutoscalerState, Summary
 from autoscaler.text import clean
 
-HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE")
-WIDE_HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "DESIRED", "AGE", "STATE", "WHY")
+HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE")
+WIDE_HEADER: Final = (
+    "NAME",
+    "REFERENCE",
+    "TARGETS",
+    "MIN",
+    "MAX",
+    "REPLICAS",
+    "READY",
+    "DESIRED",
+    "AGE",
+    "STATE",
+    "WHY",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +45,9 @@ class Row:
         low, high = _count(summary.minimum), _count(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
-        why = clean(summary.limited_by or summary.error or summary.reason or "")
+        why = clean(summary.error or summary.problem or summary.limited_by or summary.reason or "")
         return cls(
-            (name, reference, clean(summary.targets), low, high, size),
+            (name, reference, clean(summary.targets), low, high, size, _ready(summary)),
             summary.level,
             summary.first_seen,
             (clean(metrics), wanted, state_words(summary), why),
@@ -48,8 +60,8 @@ class Row:
     def broad(self, now: datetime) -> tuple[str, ...]:
         """The cells of WIDE_HEADER."""
         metrics, wanted, state, why = self.wide
-        name, reference, _, low, high, size = self.cells
-        return (name, reference, metrics, low, high, size, wanted, self._age(now), state, why)
+        name, reference, _, *sizes = self.cells
+        return (name, reference, metrics, *sizes, wanted, self._age(now), state, why)
 
     def colours(self) -> Sequence[str]:
         """Of the wide table's cells: the state's own."""
@@ -65,6 +77,11 @@ def state_words(summary: Summary) -> str:
     scaling = summary.state is AutoscalerState.SCALING and summary.direction is not None
     word = f"{summary.state.value} {summary.direction}" if scaling else summary.state.value
     return f"{word} (dry run)" if summary.dry_run else word
+
+
+def _ready(summary: Summary) -> str:
+    """As kubectl writes it for a Deployment: `2/3`, of the size that there should be."""
+    return UNKNOWN if summary.ready is None else f"{summary.ready}/{_count(summary.current)}"
 
 
 def _count(size: int | None) -> str:

@@ -204,7 +204,9 @@ class Api:
     def _list(self, request: EndpointRequest) -> Document:
         query: ListParameters = request.query
         now = self._sources.clock.now()
-        return self._sources.library().page(now, query.offset, query.limit, query.name, query.label_selector)
+        page = self._sources.library().page(now, query.offset, query.limit, query.name, query.label_selector)
+        reload = self._sources.status().last_reload
+        return page.model_copy(update={"refused_reload": None if reload.successful else reload})
 
     def _detail(self, request: EndpointRequest) -> Document:
         return self._sources.library().autoscaler(request.name, self._sources.clock.now())
