@@ -152,3 +152,15 @@ def test_the_top_line_says_what_is_wrong_with_the_daemon_and_leads_to_it(site: S
     expect(connection).to_contain_text("nomad at http://10.0.0.5:4646 did not answer")
     expect(page.locator("#sources")).to_contain_text(re.compile("default.*Well"))
     expect(page.locator("#daemon-facts")).to_contain_text("1.2.3")
+
+
+def test_a_size_of_which_not_all_are_ready_says_how_many_are(site: Served, opened: Open) -> None:
+    """Three that crash are not three that run."""
+    page = opened(site)
+
+    assert re.search(r"3\s+1 ready", row(page, "payments"))
+    assert "ready" not in row(page, "shop-web")
+    page.get_by_role("link", name="payments").click()
+    expect(page.locator("#instances tbody tr").first).to_contain_text("Not ready")
+    expect(page.locator("#instances tbody tr").first).to_contain_text("GET /healthz: 503")
+    expect(page.locator(".head")).to_contain_text("2 instances answer 503")
