@@ -226,3 +226,16 @@ def test_a_refused_reload_is_told_on_every_page(site: Site) -> None:
     told = " ".join(site.get("/status").text.split())
     assert "maxReplicas: is missing; &lt;add&gt; it" in told
     assert "and 1 more" in told
+
+
+def test_of_many_instances_a_few_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    """A target of ten thousand must not make a page of ten thousand rows."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(CPU_60), size=60)
+        life.cpu(60)
+        with serving_pages(state, life) as site:
+            text = site.get("/autoscalers/web").text
+
+    assert "60 of 60 ready" in text
+    assert "and 48 more; those that need attention come first" in text
+    assert text.count('<th scope="row">i-') == 12
