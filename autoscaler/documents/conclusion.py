@@ -1,5 +1,6 @@
 """What a decision came to and why, in one line: the headline of an autoscaler's page."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from autoscaler.documents.headline import headline
@@ -68,5 +69,5 @@ def _limit(step: Step, record: "Record") -> str:
         return step.detail
     down = step.reason == Reason.SCALE_DOWN_STABILIZED
     made = hold.until - (down_window(record.scaler) if down else up_window(record.scaler))
-    age = format_duration(record.decision.now - made)
+    age = format_duration(timedelta(seconds=round((record.decision.now - made).total_seconds())))
     return f"a {'higher' if down else 'lower'} recommendation, {hold.replicas}, {age} ago"

@@ -21,7 +21,9 @@ from autoscaler.model import (
 from autoscaler.record import Record
 from tests.decide.build import CPU_60, NOW, samples, scaler, state
 
-EARLIER = History((Recommendation(6, NOW - timedelta(minutes=3)), Recommendation(4, NOW - timedelta(seconds=15))))
+EARLIER = History(
+    (Recommendation(6, NOW - timedelta(minutes=3, milliseconds=-12)), Recommendation(4, NOW - timedelta(seconds=15)))
+)
 
 
 def headline(
