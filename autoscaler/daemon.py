@@ -218,6 +218,7 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self._ready,
             reload=self._request_reload,
+            status=lambda: self._metrics.health.status(self._settings, self._runtime.lanes, _VERSION, self._started),
             started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
@@ -260,7 +261,7 @@ class Daemon:
         for problem in problems[:_LOGGED_PROBLEMS]:
             self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
-            self._metrics.reload_failed()
+            self._metrics.reload_failed(problems)
         else:
             self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._runtime.adapters)
         if self._ready:

@@ -24,7 +24,7 @@ _NARROWEST: Final = 40
 def check(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="The files to check. Default: that of --config.file."),
+        typer.Argument(metavar="FILE", help="The files to check. Default: that of --config.file."),
     ] = None,
     *,
     config_file: Annotated[

@@ -26,8 +26,8 @@ def create(
             help="The connection in `adapters`, and the back end's name of the target.",
         ),
     ],
-    maximum: Annotated[int, typer.Option("--max", min=1, max=2**31 - 1, help="maxReplicas.")],
-    minimum: Annotated[int, typer.Option("--min", min=1, max=2**31 - 1, help="minReplicas.")] = 1,
+    maximum: Annotated[int, typer.Option("--max", metavar="N", min=1, max=2**31 - 1, help="maxReplicas.")],
+    minimum: Annotated[int, typer.Option("--min", metavar="N", min=1, max=2**31 - 1, help="minReplicas.")] = 1,
     cpu: Annotated[
         str | None,
         typer.Option("--cpu", metavar="TARGET", help="Target: 60% (of the request), or 500m (for each instance)."),
@@ -37,7 +37,8 @@ def create(
         typer.Option("--memory", metavar="TARGET", help="Target: 60% (of the request), or 1Gi (for each instance)."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="The autoscaler's name. Default: made from the target's.")
+        str | None,
+        typer.Option("--name", metavar="NAME", help="The autoscaler's name. Default: made from the target's."),
     ] = None,
     config_file: Annotated[
         Path | None,

@@ -12,11 +12,11 @@ from autoscaler.cli.tables.events import EventTable
 
 
 def events(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only events of this autoscaler.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only events of this autoscaler.")] = None,
     *,
     since: Since = "1h",
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new events, until Ctrl-C.")] = False,
-    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

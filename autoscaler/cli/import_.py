@@ -26,7 +26,7 @@ _Pairs: TypeAlias = Sequence[tuple[manifest.Hpa, AutoscalerBlock]]
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The manifests; - is standard input.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The manifests; - is standard input.")],
     *,
     adapter: Annotated[
         str | None, typer.Option("--adapter", metavar="NAME", help="The connection in `adapters` that has the targets.")

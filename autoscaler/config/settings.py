@@ -58,6 +58,13 @@ class PrometheusSource:
     compression: Compression = Compression.AUTO
     merge_queries: bool = True
     """Whether expressions that differ in the values of labels are asked for in few queries."""
+    external_url: str | None = None
+    """Where people's browsers reach it; None: at `url`."""
+
+    @property
+    def browser_url(self) -> str:
+        """The address that links to its own page begin with."""
+        return self.url if self.external_url is None else self.external_url
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Final
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.proposals import FAILURE_REASONS, propose, tolerances_of
 from autoscaler.decide.remember import with_events
+from autoscaler.decide.rescale_reason import ALL_BELOW_TARGET, above_bound, below_bound, metric_above_target
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.stabilization import stabilize, stabilize_down
 from autoscaler.errors import MetricError, TargetError
@@ -57,16 +58,16 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     if current == 0 and not draft.may_leave_zero():
         return draft.disabled(current)
     if current > bounds.maximum:
-        return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}")
+        return draft.finish(observed, state, bounds.maximum, above_bound(bounds.maximum_of))
     if current < bounds.minimum:
-        return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}")
+        return draft.finish(observed, state, bounds.minimum, below_bound(bounds.minimum_of))
     winner = draft.measure(observed.readings, state)
     if winner is None or winner.proposal is None:
         return draft.unmeasured(current)
     desired = draft.normalize(winner.proposal, current, bounds)
     if desired == current:
         return draft.keep(current)
-    reason = f"{describe(winner)} above target" if winner.proposal > current else "All metrics below target"
+    reason = metric_above_target(describe(winner)) if winner.proposal > current else ALL_BELOW_TARGET
     return draft.finish(observed, state, desired, reason)
 
 
@@ -91,8 +92,8 @@ class _Draft:
     """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
 
     __slots__ = (
-        "bounds", "conditions", "error", "events", "history", "metrics", "now", "recommendations", "scale_downs",
-        "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
+        "bounds", "conditions", "error", "events", "history", "metrics", "now", "ready", "recommendations",
+        "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -108,12 +109,14 @@ class _Draft:
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
+        self.ready: int | None = None
         self.steering = history.steering.at(now)
 
     def begin(self, state: TargetState) -> None:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
         self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
         self.warnings = state.warnings
+        self.ready = state.ready
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
@@ -304,4 +307,5 @@ class _Draft:
             minimum=None if self.bounds is None else self.bounds.minimum,
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
+            ready=self.ready,
         )

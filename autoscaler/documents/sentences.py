@@ -22,7 +22,8 @@ def sentences(explanation: Explanation) -> tuple[str, ...]:
         *_stabilization(explanation),
         *_policies(explanation),
         *_ahead(explanation),
-        *[line for way in explanation.ways for line in _way(way)],
+        *[line for way in explanation.ways if way.text for line in way.text.splitlines()],
+        *_failing(explanation),
         *_forgotten(explanation),
     )
 
@@ -105,16 +106,29 @@ def _ahead(explanation: Explanation) -> Iterator[str]:
         yield f"If nothing changes, it goes to {_move(explanation.if_unchanged)}."
 
 
-def _way(way: Way) -> Iterator[str]:
+def way_text(way: Way, *, dry_run: bool) -> str:
+    """What it takes for the size to move in one direction, a line a sentence."""
     out = way.direction is Direction.OUT
-    verb = "scale out" if out else "scale in"
-    if not way.when:
-        return
-    joined = " or ".join(way.when) if out else " and ".join(way.when)
-    earliest = "" if way.earliest is None else f"; at the earliest to {_move(way.earliest)}"
-    yield f"To {verb} it takes {joined}{earliest}."
-    for step in way.hurdles:
-        yield f"  In the way: {step.reason}: {step.before} -> {step.after} ({step.detail})."
+    parts = []
+    if way.when:
+        joined = " or ".join(way.when) if out else " and ".join(way.when)
+        parts.append(f"To scale {way.direction} it takes {joined}")
+        if way.met:
+            parts.append(f"already there: {'; '.join(way.met)}")
+    elif way.met and (out or way.hurdles or way.earliest):
+        parts.append(f"The metrics ask for {'more' if out else 'less'} already: {'; '.join(way.met)}")
+    else:
+        return ""
+    if way.earliest is not None:
+        parts.append("a dry run writes nothing" if dry_run else f"at the earliest to {_move(way.earliest)}")
+    hurdles = [f"  In the way: {step.detail} ({step.reason}: {step.before} -> {step.after})." for step in way.hurdles]
+    return "\n".join(["; ".join(parts) + ".", *hurdles])
+
+
+def _failing(explanation: Explanation) -> Iterator[str]:
+    names = [metric.name for metric in explanation.metrics if metric.error is not None]
+    if names:
+        yield f"Nothing is scaled in while {', '.join(names)} {'has' if len(names) == 1 else 'have'} no value."
 
 
 def _move(move: MoveDocument) -> str:

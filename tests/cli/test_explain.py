@@ -60,3 +60,11 @@ def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
 def test_without_a_daemon_the_state_is_read(offline: Scene) -> None:
     """It holds everything that decisions were made from."""
     assert "The size is 6 and stays." in offline.run("explain", "web").out
+
+
+def test_queries_and_what_each_instance_measured(online: ServedScene) -> None:
+    """Of that moment: an average hides the one instance that is in trouble."""
+    out = online.run("explain", "web").out
+    assert re.search(r"^cpu  vector\(0\)$", out, re.MULTILINE)
+    assert re.search(r"^Instances:\n  Name +State +Age +cpu +Detail\n", out, re.MULTILINE)
+    assert re.search(r"^  i-0 +ready +\d+\w+ +60%$", out, re.MULTILINE)

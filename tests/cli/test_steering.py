@@ -140,5 +140,6 @@ def test_without_a_daemon_nothing_is_changed(offline: Scene, words: tuple[str, .
     said = offline.run(*words)
     assert (said.code, said.out) == (1, "")
     assert said.err == (
-        f"no daemon answers at http://127.0.0.1:1, and only it can {words[0]}; start it, or check --server\n"
+        f"no daemon answers at http://127.0.0.1:1 (connection refused), and only it can {words[0]}; start it, or "
+        "give its address with --server or $AUTOSCALER_SERVER\n"
     )

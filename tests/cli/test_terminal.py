@@ -139,6 +139,6 @@ def test_follow_prints_events_as_they_come(online: ServedScene) -> None:
 
 def test_a_reader_that_goes_away_is_no_error_to_shout_about(online: ServedScene) -> None:
     """`autoscaler get | head -1`."""
-    command = f"{sys.executable} -m autoscaler get | head -c 1"
+    command = f"{sys.executable} -m autoscaler get web | head -c 1"
     done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, env=os.environ | online.env)
     assert (done.stdout, done.stderr) == (b"N", b"")

@@ -65,6 +65,8 @@ def _as_today(value: Any) -> Any:
         found["labels"] = []
     if found.get("is") == "Intent":
         found["scaled_to_zero"] = None
+    if found.get("is") == "Decision":
+        found["ready"] = None
     if found.get("is") == "History":
         found["recommendations"] = sorted(found["recommendations"], key=lambda each: each["at"])
     return found
