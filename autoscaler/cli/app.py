@@ -69,7 +69,7 @@ class Commands(TyperGroup):
         name, *rest = args
         command = self.get_command(ctx, name)
         if command is None:
-            near = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+            near = get_close_matches(name, COMMANDS, n=1)
             ctx.fail(f"there is no command {name[:64]!r}" + (f"; did you mean {near[0]}?" if near else ""))
         before = [
             f"{_SHARED[key]}={value}" for key, value in ctx.params.items() if key in _SHARED and value is not None
