@@ -41,6 +41,14 @@ def _size(explanation: Explanation) -> str:
     mark = " (dry run)" if explanation.dry_run else ""
     if explanation.current is None:
         return f"The target could not be read: {explanation.error}.{mark}"
+    failed = sum(metric.error is not None for metric in explanation.metrics)
+    if explanation.desired is None and failed:
+        which = (
+            "its metric has"
+            if len(explanation.metrics) == 1
+            else f"{failed} of its {len(explanation.metrics)} metrics have"
+        )
+        return f"The size is {explanation.current} and stays, as {which} no value.{mark}"
     if explanation.desired is None:
         return f"The size is {explanation.current}; no other could be decided: {explanation.error}.{mark}"
     if explanation.desired == explanation.current:
