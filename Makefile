@@ -17,7 +17,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state rehearse-takeover lock upgrade ready servers venv clean
+.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state fuzz rehearse-takeover lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -64,6 +64,9 @@ bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; AR
 
 bench-hostile: $(VENV)/installed-dev ## a good autoscaler beside hostile neighbours, some ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m bench.hostile $(ARGS)
+
+fuzz: $(VENV)/installed-dev ## a million inputs into all that reads what others wrote; ARGS="--seed 2" for others
+	$(BIN)/python -m bench.fuzz $(ARGS)
 
 rehearse-takeover: $(VENV)/installed-dev ## an older version's state of 2 GB is taken over in time; ARGS=0.2 for fewer GB
 	$(BIN)/python -m bench.takeover $(ARGS)
