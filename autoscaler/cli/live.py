@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,21 @@ from autoscaler.clock import Clock
 from autoscaler.config import Settings
 from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, named
 from autoscaler.logger import Logger
-from autoscaler.model import Call, Observation, ScaleChange, Sighting, TargetRef, TargetState
+from autoscaler.model import (
+    Call,
+    MetricSpec,
+    MetricType,
+    Observation,
+    Reading,
+    ScaleChange,
+    Sighting,
+    TargetRef,
+    TargetState,
+)
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.ask import ask
+from autoscaler.observe.causes import Causes
+from autoscaler.observe.failure import NoSample
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
@@ -27,6 +40,9 @@ from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
 
 _CYCLE_SECONDS: Final = 15.0
 """Like the daemon's default period; the observer waits for answers for two thirds of it."""
+_CAUSE_SECONDS: Final = 15.0
+"""For all that is asked about queries without a sample."""
+_ZERO: Final = "; if that means zero, say so in the expression, as in … or vector(0)"
 _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,6 +65,7 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findin
         finally:
             observer.close()
         _ask_the_unused(settings, tally, clock)
+        seen = _with_causes(settings, seen, call.now, clock)
         examined = {scaler.target: _examined(scaler.target, adapters) for scaler in settings.autoscalers}
     found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
     blocks = []
@@ -160,6 +177,37 @@ def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
     ask([alone(Question(name, "vector(1)")) for name in sources], sources, call, clock, tally, lambda _: None)
     for source in sources.values():
         source.close()
+
+
+def _with_causes(
+    settings: Settings, seen: Mapping[str, Observation], now: datetime, clock: Clock
+) -> Mapping[str, Observation]:
+    """What was seen, with why the queries that have no sample have none, as far as Prometheus says."""
+    sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
+    causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS)
+    explained = {
+        scaler.name: replace(
+            seen[scaler.name],
+            readings=tuple(
+                _explained(metric, reading, causes)
+                for metric, reading in zip(scaler.metrics, seen[scaler.name].readings, strict=True)
+            ),
+        )
+        for scaler in settings.autoscalers
+    }
+    for source in sources.values():
+        source.close()
+    return explained
+
+
+def _explained(metric: MetricSpec, reading: Reading | MetricError, causes: Causes) -> Reading | MetricError:
+    if not isinstance(reading, NoSample):
+        return reading
+    cause = causes.of(reading.query)
+    if cause is None:
+        return MetricError(f"{reading.what}; ask Prometheus for its parts, one after the other")
+    zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
+    return MetricError(f"{reading.what}: {cause.text}{_ZERO if zero else ''}")
 
 
 def _sources(settings: Settings, tally: _Tally) -> Iterator[Finding]:

@@ -154,7 +154,9 @@ def test_when_no_sample_joins_it_is_wrong(tmp_path: Path, prometheus: str) -> No
         examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"], "cpu"
     )
     assert wrong
-    assert text.startswith('0 samples joined, 1 not, each matching no instance or several: instance="stranger"')
+    assert text.startswith(
+        'no sample matches an instance: the samples have instance="stranger", but w1 is known as w1; '
+    )
 
 
 def test_an_empty_query_is_wrong(tmp_path: Path, prometheus: str) -> None:

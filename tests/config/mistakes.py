@@ -51,7 +51,21 @@ MISTAKES = {
     "only a comment": ("§# nothing\n", "", "the file is empty"),
     "a list": ("§- a\n", "", "the file is not a mapping"),
     "a text": ("§hello\n", "", "the file is not a mapping"),
-    "a tab": ("a:\n§\tb: 1\n", "", "invalid YAML: "),
+    "a tab": (
+        "a:\n§\tb: 1\n",
+        "",
+        "any token; indent it by spaces, not by a tab",
+    ),
+    "a line that is indented less": (
+        "web:\n  listenAddress: x\n §readOnlyUsers: []\n",
+        "",
+        "invalid YAML: while parsing a block mapping did not find expected key; indent the line as its neighbours are",
+    ),
+    "a line that is indented more": (
+        "web:\n  listenAddress: x\n    readOnlyUsers§: []\n",
+        "",
+        "invalid YAML: mapping values are not allowed in this context; indent the line as its neighbours are",
+    ),
     "an open bracket": ("a: [1, 2\n§", "", "invalid YAML: while parsing a flow sequence"),
     "two documents": ("a: 1\n§---\nb: 1\n", "", "expected a single document"),
     "a control character": ("a: §\x01\n", "", "a character that YAML does not allow"),
