@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
+from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.instances import InstanceList, instances
 from autoscaler.documents.rules import SpecDocument, spec
@@ -23,6 +24,8 @@ class Detail(Document):
     """As it is configured; of one that left the configuration, as it last was."""
     warnings: tuple[str, ...]
     """The target's own, for the operator."""
+    conclusion: str | None = None
+    """What the last decision came to and why, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
     instances: InstanceList | None = None
     """As the last cycle read them; null: there was none, or it could not read them."""
     events: tuple[EventDocument, ...]
@@ -45,6 +48,7 @@ def detail(
         summary=summary,
         spec=spec(scaler, sources),
         warnings=() if record is None else record.decision.warnings,
+        conclusion=None if record is None else conclusion(record),
         instances=None if record is None else instances(record),
         events=tuple([event(row) for row in events]),
     )

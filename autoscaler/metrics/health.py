@@ -11,7 +11,15 @@ from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
-from autoscaler.errors import MetricError, TargetDeferred, TargetError, TargetForbidden, TargetUnavailable
+from autoscaler.errors import (
+    AutoscalerError,
+    MetricError,
+    TargetDeferred,
+    TargetError,
+    TargetForbidden,
+    TargetUnavailable,
+    bug,
+)
 from autoscaler.metrics.watch import LaneCounts
 from autoscaler.observe.failure import QueryError
 
@@ -28,24 +36,22 @@ class Answers:
 
     last_success: datetime | None = None
     last_failure: datetime | None = None
-    failing_since: datetime | None = None
-    """The first failure since the last success; None: there was none."""
+    failing: bool = False
+    """Whether the last call was a failure."""
     error: str | None = None
     """Of the last failure."""
 
     def succeeded(self, at: datetime) -> "Answers":
         """After an answer."""
-        return replace(self, last_success=at, failing_since=None)
+        return replace(self, last_success=at, failing=False)
 
     def failed(self, at: datetime, error: str) -> "Answers":
         """After a failure."""
-        return replace(self, last_failure=at, failing_since=self.failing_since or at, error=error)
+        return replace(self, last_failure=at, failing=True, error=error)
 
     def is_failing(self, now: datetime, patience: timedelta) -> bool:
         """Whether it has not answered for so long although it was asked; or not at all yet."""
-        if self.failing_since is None:
-            return False
-        return self.last_success is None or now - self.last_success > patience
+        return self.failing and (self.last_success is None or now - self.last_success > patience)
 
 
 _NOTHING: Final = Answers()
@@ -92,7 +98,7 @@ class Health:
         with self._lock:
             known = self._connections.get(connection, _NOTHING)
             if failures:
-                known = known.failed(now, str(failures[0]) or type(failures[0]).__name__)
+                known = known.failed(now, _words(failures[0]))
             if answered > 0:
                 known = known.succeeded(now)
             self._connections[connection] = known
@@ -113,15 +119,15 @@ class Health:
             ]
         )
         reload = self._reload
-        own = Level.NORMAL if reload.successful else Level.WARNING
+        levels = [Level.NORMAL if reload.successful else Level.WARNING]
+        levels += [each.level for each in sources]
+        levels += [each.level for each in connections]
         return DaemonStatus(
             version=version,
             started=started,
             configuration=str(settings.path),
             autoscalers=len(settings.autoscalers),
-            level=max(
-                [own, *[each.level for each in sources], *[each.level for each in connections]], key=_SEVERITY.index
-            ),
+            level=max(levels, key=_SEVERITY.index),
             problems=tuple(_problems(reload, sources, connections)),
             last_reload=reload,
             sources=sources,
@@ -163,6 +169,11 @@ class Health:
 
     def _is_failing(self, known: Answers, settings: Settings) -> bool:
         return known.is_failing(self._clock.now(), _PATIENCE_PERIODS * settings.sync_period)
+
+
+def _words(error: BaseException) -> str:
+    """What a foreign error says may hold a secret."""
+    return str(error) if isinstance(error, AutoscalerError) else bug(error)
 
 
 def _problems(

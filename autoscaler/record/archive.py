@@ -171,7 +171,7 @@ class Archive:
     def recent_sizes(self, names: Collection[str], since: datetime) -> Mapping[str, Sequence[SizePoint]]:
         """The size at each decision in which something changed since a time, and at the one before; by the name.
 
-        In order, of each at most the newest two dozen, in one query: a list's small charts cost what its rows do.
+        In order, of each at most the newest forty, in one query: a list's small charts cost what its rows do.
         """
         with self._reading() as connection:
             return recent_sizes(connection, names, to_micros(since))

@@ -13,7 +13,7 @@ from autoscaler.record.recording import COLUMNS_OF_A_DECISION
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import SizePoint
 
-MOST_POINTS: Final = 24
+MOST_POINTS: Final = 40
 """Of one autoscaler: more than a drawing of so many pixels can show."""
 
 

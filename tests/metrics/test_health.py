@@ -141,6 +141,15 @@ def test_a_back_end_that_answers_for_no_target_fails() -> None:
     assert known.status.problems == ("connection fleet fails",)
 
 
+def test_what_foreign_code_raises_is_named_and_not_quoted() -> None:
+    """Its message may hold a password; its class and place do not."""
+    known = Known()
+    known.health.called("fleet", 1, [ValueError("https://u:geheim@h is wrong")])
+
+    assert "ValueError" in (known.connection.error or "")
+    assert "geheim" not in (known.connection.error or "")
+
+
 def test_a_write_for_which_there_was_no_time_says_nothing() -> None:
     """Nothing was sent: neither an answer nor a failure."""
     known = Known()

@@ -15,6 +15,7 @@ from autoscaler.metrics import Health
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, load_web_config, serve
+from autoscaler.web.page import pages
 from autoscaler.web.work import Work
 from tests.documents.lives import At
 from tests.web.lanes import NoLanes
@@ -104,7 +105,9 @@ class Served:
 @contextmanager
 def serving(daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0") -> Iterator[Served]:
     log, before = Logged(), _threads()
-    server = serve(daemon.sources(), listen, None if config is None else load_web_config(config), log)
+    sources = daemon.sources()
+    web_config = None if config is None else load_web_config(config)
+    server = serve(sources, listen, web_config, log, pages(sources, log))
     try:
         server.start()
         with requests.Session() as session:
