@@ -37,7 +37,6 @@ _PLAIN: Final[dict[str, Any]] = {
     "rich_markup_mode": None,  # rich is slow to import
 }
 
-
 _SHARED: Final = {
     "server": "--server",
     "http_config_file": "--http.config.file",
@@ -111,5 +110,5 @@ def autoscaler(
     Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling groups, Docker Swarm services,
     Nomad groups or pools of local processes. Exit codes: 0 fine, 1 the command failed, 2 wrong arguments.
 
-    The first three options are those of commands, which may stand after the command as well.
+    The first three options belong to the commands that have them, and may stand after the command as well.
     """
