@@ -261,8 +261,8 @@ def test_what_is_told_of_a_load_past_the_threshold_comes_true(
 def test_sentences_agree_with_their_numbers() -> None:
     """`1 have no sample` reads as if something were left out."""
     for missing, words in (
-        (1, "cpu: 1 instance has no sample: i-2."),
-        (2, "cpu: 2 instances have no sample: i-1, i-2."),
+        (1, "load: 1 instance has no sample: i-2."),
+        (2, "load: 2 instances have no sample: i-1, i-2."),
     ):
         diary = Diary(scaler(metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1_000)), 3)
         diary.step(samples([600] * (3 - missing), NOW + STEP))
