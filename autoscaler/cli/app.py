@@ -41,7 +41,6 @@ _PLAIN: Final[dict[str, Any]] = {
     "rich_markup_mode": None,  # rich is slow to import
 }
 
-
 _SHARED: Final = {
     "server": "--server",
     "http_config_file": "--http.config.file",
@@ -73,7 +72,7 @@ class Commands(TyperGroup):
         name, *rest = args
         command = self.get_command(ctx, name)
         if command is None:
-            near = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+            near = get_close_matches(name, COMMANDS, n=1)
             ctx.fail(f"there is no command {name[:64]!r}" + (f"; did you mean {near[0]}?" if near else ""))
         before = [
             f"{_SHARED[key]}={value}" for key, value in ctx.params.items() if key in _SHARED and value is not None
@@ -115,5 +114,5 @@ def autoscaler(
     Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling groups, Docker Swarm services,
     Nomad groups or pools of local processes. Exit codes: 0 fine, 1 the command failed, 2 wrong arguments.
 
-    The first three options are those of commands, which may stand after the command as well.
+    The first three options belong to the commands that have them, and may stand after the command as well.
     """

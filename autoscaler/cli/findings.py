@@ -173,7 +173,7 @@ def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:
 def _measured(outcome: MetricOutcome) -> str:
     """`cpu 63%/60% (avg)`; without instances there is no average, so it says how the proposal was calculated."""
     averaged = outcome.failed or notation.value(outcome) is not None
-    return f"{outcome.name} {_ratio(outcome) if averaged else outcome.detail}"
+    return f"{outcome.name} {_ratio(outcome) if averaged else f'asks for {outcome.proposal} ({outcome.detail})'}"
 
 
 def _ratio(outcome: MetricOutcome) -> str:

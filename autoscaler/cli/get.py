@@ -1,5 +1,6 @@
 """`autoscaler get`: all autoscalers at a glance."""
 
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -130,11 +131,14 @@ class _Notes:
 
     def show(self, found: Sequence[Summary], refused: ReloadStatus | None) -> None:
         """Those that were not shown the last time; that only their ages differ does not count."""
-        on, errors = screen(), not self._wide
+        on, errors, begun = screen(), not self._wide, False
         lines = notes(found, refused, datetime.now(UTC), errors=errors)
         without_ages = notes(found, refused, _ANY_TIME, errors=errors)
         for line, key in zip(lines, without_ages, strict=True):
             if key not in self._shown:
+                if not begun and sys.stderr.isatty():
+                    typer.echo(err=True)  # apart from the table, which is on the same screen
+                begun = True
                 typer.echo("\n".join(on.wrap(line, 0, 2)), err=True)
         self._shown = without_ages
 

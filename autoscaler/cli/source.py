@@ -147,15 +147,21 @@ class Source:
             lambda library, _: library.history(name, since, until, points),
         )
 
-    def events(self, name: str | None, since: datetime) -> "EventList":
-        """The newest. Raises UnknownName."""
+    def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":
+        """The newest, equal ones counted if `merged`. Raises UnknownName."""
         from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
 
         path = ("events",) if name is None else ("autoscalers", name, "events")
         return self._read_named(
             name,
-            lambda server: server.get(EventList, *path, since=_rfc3339(since), limit=_MOST_EVENTS),
-            lambda library, _: library.events(name, since, limit=_MOST_EVENTS),
+            lambda server: server.get(
+                EventList,
+                *path,
+                since=_rfc3339(since),
+                limit=_MOST_EVENTS,
+                merged=None if merged else "false",  # a daemon of before knows no such parameter
+            ),
+            lambda library, _: library.events(name, since, limit=_MOST_EVENTS, merged=merged),
         )
 
     def _read_named(
@@ -235,6 +241,6 @@ def _rfc3339(at: datetime | None) -> str | None:
 
 def unknown(name: str, known: Iterable[str]) -> UnknownName:
     """The error for a name that is not among `known`: it names the nearest."""
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    near = get_close_matches(name, sorted(known), n=1)
     remedy = f"did you mean {near[0]}?" if near else "`autoscaler get` lists them"
     return UnknownName(f"there is no autoscaler {name[:64]!r}; {remedy}")

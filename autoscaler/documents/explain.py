@@ -165,6 +165,8 @@ class _Case:
         subject = _subject(outcome)
         word = "above" if out else "below"
         wanted = "" if limit is None else f" {word} {_limit(limit, outcome)}"
+        if limit == 1 and not out:  # the least there is: below it is only nothing
+            wanted = " 0"
         if not _asks(outcome, self.decision.current, direction):
             return f"{subject}{wanted}"
         present = "" if outcome.current is None else f" {_limit(outcome.current, outcome)}"

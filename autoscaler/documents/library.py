@@ -117,11 +117,22 @@ class Library:
         events = [row for row in self._archive.events(name, since) if row.first <= until]
         return history_document(name, since, until, rows, events, most)
 
-    def events(self, name: str | None, since: datetime | None, offset: int = 0, limit: int | None = None) -> EventList:
-        """Equal events counted, the newest last; a page counts from the newest. Raises UnknownAutoscaler."""
+    def events(
+        self,
+        name: str | None,
+        since: datetime | None,
+        offset: int = 0,
+        limit: int | None = None,
+        *,
+        merged: bool = True,
+    ) -> EventList:
+        """Events, equal ones counted if `merged`, the newest last; a page counts from the newest.
+
+        Raises UnknownAutoscaler.
+        """
         if name is not None:
             self.require(name)
-        found = self._archive.events(name, since)
+        found = self._archive.events(name, since, merged=merged)
         end = max(len(found) - offset, 0)
         start = 0 if limit is None else max(end - limit, 0)
         return EventList(events=tuple([event(row) for row in found[start:end]]), total=len(found))

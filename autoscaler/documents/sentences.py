@@ -16,7 +16,7 @@ def sentences(explanation: Explanation) -> tuple[str, ...]:
     """What was read, what it came to, what held it, what would have to change; in that order."""
     return (
         _size(explanation),
-        *map(_metric, explanation.metrics),
+        *[_metric(each, alone=len(explanation.metrics) == 1) for each in explanation.metrics],
         *[line for metric in explanation.metrics for line in _samples(metric)],
         *_steps(explanation),
         *_stabilization(explanation),
@@ -41,6 +41,14 @@ def _size(explanation: Explanation) -> str:
     mark = " (dry run)" if explanation.dry_run else ""
     if explanation.current is None:
         return f"The target could not be read: {explanation.error}.{mark}"
+    failed = sum(metric.error is not None for metric in explanation.metrics)
+    if explanation.desired is None and failed:
+        which = (
+            "its metric has"
+            if len(explanation.metrics) == 1
+            else f"{failed} of its {len(explanation.metrics)} metrics have"
+        )
+        return f"The size is {explanation.current} and stays, as {which} no value.{mark}"
     if explanation.desired is None:
         return f"The size is {explanation.current}; no other could be decided: {explanation.error}.{mark}"
     if explanation.desired == explanation.current:
@@ -50,10 +58,10 @@ def _size(explanation: Explanation) -> str:
     return f"The size is {explanation.current}; {explanation.desired} is wanted but was not written.{mark}"
 
 
-def _metric(metric: ExplainedMetric) -> str:
+def _metric(metric: ExplainedMetric, *, alone: bool) -> str:
     if metric.proposal is None:
         return f"{metric.name} has no value: {metric.error}."
-    wins = "; it asks for most and wins" if metric.wins else ""
+    wins = "; it asks for most and wins" if metric.wins and not alone else ""
     ratio = "" if metric.ratio is None else f", ratio {metric.ratio:.3f}"
     current = current_decimal(metric)
     read = "" if current is None else f"{f'{average_words(metric.target_type)} {current}'.strip()}, "
@@ -63,15 +71,16 @@ def _metric(metric: ExplainedMetric) -> str:
 
 def _samples(metric: ExplainedMetric) -> Iterator[str]:
     samples = metric.samples
-    for names, meaning in (
-        (samples.missing, "have no sample"),
-        (samples.not_ready, "are not ready"),
-        (samples.ignored, "failed or are on their way out, and are ignored"),
-        (samples.unmatched, "are samples of no known instance"),
-        (samples.dropped, "have an unusable sample"),
+    for names, one, many in (
+        (samples.missing, "instance has no sample", "instances have no sample"),
+        (samples.not_ready, "instance is not ready", "instances are not ready"),
+        (samples.ignored, "instance failed or leaves, and is ignored", "instances failed or leave, and are ignored"),
+        (samples.unmatched, "sample belongs to no known instance", "samples belong to no known instance"),
+        (samples.dropped, "instance has an unusable sample", "instances have unusable samples"),
     ):
         if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            meaning = one if len(names) == 1 else many
             yield f"{metric.name}: {len(names)} {meaning}: {', '.join(names[:_NAMED])}{more}."
 
 

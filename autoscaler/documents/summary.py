@@ -280,11 +280,14 @@ _LEVELS: Final[Mapping[AutoscalerState, Level]] = {
 def level(state: AutoscalerState, decision: Decision | None) -> Level:
     """How much attention the state of `decision` deserves.
 
-    `limited` is a warning only where a metric asks for more than the maximum.
+    `limited` is a warning only where a metric asks for more than the maximum. What the target itself warns of, such
+    as workers that cannot start, is one in any state.
     """
-    if state is AutoscalerState.LIMITED and decision is not None and wants_more_than_maximum(decision):
-        return Level.WARNING
-    return _LEVELS.get(state, Level.NORMAL)
+    found = _LEVELS.get(state, Level.NORMAL)
+    if found is Level.ERROR or decision is None:
+        return found
+    capped = state is AutoscalerState.LIMITED and wants_more_than_maximum(decision)
+    return Level.WARNING if capped or decision.warnings else found
 
 
 def _direction(decision: Decision | None) -> Direction | None:

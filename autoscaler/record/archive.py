@@ -111,8 +111,13 @@ class Archive:
                         record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
                     )
 
-    def events(self, name: str | None = None, since: datetime | None = None) -> Sequence[EventRow]:
-        """Equal events counted, in the order in which they came last; of one autoscaler, or of all."""
+    def events(
+        self, name: str | None = None, since: datetime | None = None, *, merged: bool = True
+    ) -> Sequence[EventRow]:
+        """Events in the order in which they came last, of one autoscaler or of all.
+
+        `merged`: equal ones are one row that counts them; else each is a row.
+        """
         table, owner, words = schema.event, schema.autoscaler, schema.event_text
         newest, last = func.max(table.c.recorded), func.max(table.c.at).label("last")
         query = (
@@ -131,6 +136,8 @@ class Archive:
             .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
             .order_by(newest, func.max(table.c.number), func.max(table.c.position))
         )
+        if not merged:
+            query = query.group_by(table.c.autoscaler_id, table.c.number, table.c.position)
         if name is not None:
             query = query.where(owner.c.name == name)
         if since is not None:

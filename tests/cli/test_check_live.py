@@ -99,7 +99,7 @@ def test_before_the_daemon_s_first_start_it_leaves_no_trace(tmp_path: Path, prom
     config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
     code, out = check(config, "--live")
     assert code == 0, out
-    assert "\n  now     would propose 3: queue value / target, from zero\n" in out
+    assert "\n  now     would propose 3: queue asks for 3 (value / target, from zero)\n" in out
     assert not workers(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [config.name]
 

@@ -123,6 +123,12 @@ def test_labels_stand_one_below_the_other(online: ServedScene) -> None:
     assert "Labels:" not in online.run("describe", "jobs").out
 
 
+def test_the_last_decision_is_told_in_a_line(online: ServedScene) -> None:
+    """Before all numbers; of what fails the error is enough."""
+    assert re.search(r"^Decision: +stays at 6: cpu asks for 6 ", online.run("describe", "web").out, re.MULTILINE)
+    assert "\nDecision:" not in online.run("describe", "broken").out
+
+
 def test_queries_and_what_each_instance_measured(online: ServedScene) -> None:
     """The next question, whatever was seen first: what was asked, and who answered what."""
     said = online.run("describe", "web")

@@ -14,7 +14,7 @@ def test_metrics_stand_in_a_table_and_the_rest_in_sentences(online: ServedScene)
     assert said.code == 0
     assert said.lines[0].startswith("web (fleet/web), decided ")
     assert said.lines[2].split() == ["METRIC", "CURRENT", "TARGET", "RATIO", "ASKS", "FOR", "SAMPLES"]
-    assert re.fullmatch(r"cpu +60% \(avg\) +60% +1\.000 +6 \(wins\) +6 read, 6 counted", said.lines[3])
+    assert re.fullmatch(r"cpu +60% \(avg\) +60% +1\.000 +6 +6 read, 6 counted", said.lines[3])
     assert "The size is 6 and stays." in said.lines
     assert any(line.startswith("To scale out it takes average cpu above 66%") for line in said.lines)
 

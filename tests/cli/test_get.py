@@ -231,6 +231,7 @@ def test_a_pool_that_cannot_start_says_so_below_the_table() -> None:
     made = decision(warnings=("worker web-3 ended with exit code 1: cannot bind", "another one"))
     shown = summary("web", scaler(QUEUE_15), made, Steering(), configured=True)
     assert notes([shown], None, NOW) == ["web: worker web-3 ended with exit code 1: cannot bind"]
+    assert notes([shown], None, NOW, errors=False) == []  # where the last column says it
 
 
 def test_many_notes_are_counted() -> None:

@@ -95,6 +95,12 @@ def test_states_have_levels(made: Decision, steering: Steering, expected: Level)
     assert shown(made, steering).level is expected
 
 
+def test_what_the_target_warns_of_is_a_warning() -> None:
+    """Workers that cannot start: the size is as wanted, no metric fails, and nothing runs."""
+    assert shown(decision(warnings=("worker web-3 ended",))).level is Level.WARNING
+    assert shown(decision(warnings=("worker web-3 ended",), error="no answer")).level is Level.ERROR
+
+
 def test_one_that_cannot_be_shown_is_an_error() -> None:
     """It looks like its state, which is `failing`."""
     assert shown(decision(conditions=(None,))).level is Level.ERROR

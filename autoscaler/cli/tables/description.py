@@ -52,6 +52,8 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     for position, (key, value) in enumerate(sorted(summary.labels.items())):
         yield "" if position else "Labels:", f"{key}={value}"
     yield "State:", state_words(summary)
+    if detail.conclusion and not summary.error:
+        yield "Decision:", detail.conclusion
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
     if summary.limited_by:

@@ -28,7 +28,7 @@ def explanation(document: Explanation, now: datetime, screen: Screen) -> list[st
 
 def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
     table = Table(("METRIC", "CURRENT", "TARGET", "RATIO", "ASKS FOR", "SAMPLES"), screen)
-    rows = [_cells(metric) for metric in document.metrics]
+    rows = [_cells(metric, alone=len(document.metrics) == 1) for metric in document.metrics]
     table.fit(rows)
     yield table.header()
     for metric, row in zip(document.metrics, rows, strict=True):
@@ -53,8 +53,9 @@ def _instances(document: Explanation, screen: Screen) -> Iterator[str]:
         yield from ("", "Instances:", *instances(document.instances, document.at, screen))
 
 
-def _cells(metric: ExplainedMetric) -> tuple[str, ...]:
-    asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{' (wins)' if metric.wins else ''}"
+def _cells(metric: ExplainedMetric, *, alone: bool) -> tuple[str, ...]:
+    wins = " (wins)" if metric.wins and not alone else ""
+    asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{wins}"
     ratio = "-" if metric.ratio is None else f"{metric.ratio:.3f}"
     return (clean(metric.name), _current(metric), target_decimal(metric), ratio, asked, _samples(metric))
 

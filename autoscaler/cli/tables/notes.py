@@ -30,7 +30,13 @@ def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime,
 
 def _has_note(summary: Summary, *, errors: bool) -> bool:
     steering = summary.steering
-    return bool(summary.problem or (errors and summary.error) or steering.pause or steering.override)
+    return bool(_failures(summary, errors=errors) or steering.pause or steering.override)
+
+
+def _failures(summary: Summary, *, errors: bool) -> Sequence[str]:
+    """What the target warns of, and what failed; a wide table's last column has the latter, else the former."""
+    known = [each for each in (summary.problem, summary.error) if each]
+    return known if errors else known[:-1]
 
 
 def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
@@ -39,10 +45,7 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
         yield f"{scope(pause)} is paused {asked(pause, now)}"
     if override is not None:
         yield f"its bounds are overridden ({bounds(override)}) {asked(override, now)}"
-    if summary.problem:
-        yield summary.problem
-    if errors and summary.error:
-        yield summary.error
+    yield from _failures(summary, errors=errors)
 
 
 def _reload(refused: ReloadStatus, now: datetime) -> str:

@@ -223,11 +223,11 @@ class Api:
 
     def _events_of_one(self, request: EndpointRequest) -> Document:
         query: EventParameters = request.query
-        return self._sources.library().events(request.name, query.since, query.offset, query.limit)
+        return self._sources.library().events(request.name, query.since, query.offset, query.limit, merged=query.merged)
 
     def _events(self, request: EndpointRequest) -> Document:
         query: AllEventParameters = request.query
-        return self._sources.library().events(query.name, query.since, query.offset, query.limit)
+        return self._sources.library().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
 
     def _pause(self, request: EndpointRequest) -> Document:
         return self._steering.pause(request.name, request.body, _who(request))
