@@ -8,6 +8,9 @@ LOCK := PYTHONWARNINGS=ignore $(BIN)/pip-compile --quiet --generate-hashes --str
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs  # the theme's notice of its successor, at each build
 
+# Where `make wheel` and `make deb` put their files.
+DIST := dist
+
 # Nothing is left outside the clone, a package cache neither, unless one is named.
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
 export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
@@ -17,7 +20,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state rehearse-takeover lock upgrade ready servers venv clean
+.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state fuzz rehearse-takeover wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -65,12 +68,45 @@ bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; AR
 bench-hostile: $(VENV)/installed-dev ## a good autoscaler beside hostile neighbours, some ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m bench.hostile $(ARGS)
 
+fuzz: $(VENV)/installed-dev ## a million inputs into all that reads what others wrote; ARGS="--seed 2" for others
+	$(BIN)/python -m bench.fuzz $(ARGS)
+
 rehearse-takeover: $(VENV)/installed-dev ## an older version's state of 2 GB is taken over in time; ARGS=0.2 for fewer GB
 	$(BIN)/python -m bench.takeover $(ARGS)
+
+wheel: $(VENV)/installed-dev ## dist/*.whl and the sdist that it is built from, for a virtual environment of your own
+	@rm -f $(DIST)/*.whl $(DIST)/*.tar.gz
+	@$(BIN)/python -m build --no-isolation --outdir $(DIST) . >/dev/null
+	@ls $(DIST)/*.whl
+
+deb: ## dist/*.deb, for the release of Debian that this machine runs
+	@rm -f $(DIST)/*.deb && tools/deb.sh $(DIST)
+
+check-deb: deb ## as root: lintian, piuparts (installs, upgrades and purges it in a chroot), and whether a second build is the same
+	@tools/check-deb.sh $(DIST)/*.deb
+
+image: deb ## as root: dist/*-oci.tar, an image for Swarm and Nomad, of the Debian package
+	@rm -f $(DIST)/*-oci.tar && tools/image.sh $(DIST)/*.deb $(DIST)
+
+sbom: $(VENV)/installed-dev ## dist/*.cdx.json, the packages that are installed with the daemon (CycloneDX)
+	@mkdir -p $(DIST)
+	@PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+		--output-format JSON --output-file $(DIST)/prometheus-autoscaler.cdx.json requirements-postgresql.lock
+	@ls $(DIST)/*.cdx.json
+
+release: $(VENV)/installed-dev ## a version's files, commit and tag, of a clean tree: make release VERSION=0.2.0
+	@$(BIN)/python -m tools.release "$(VERSION)"
+
+install: ## as root: the daemon with unit, user and configuration; below PREFIX=/usr/local, DESTDIR= for elsewhere
+	@tools/install.sh install
+
+uninstall: ## as root: what `make install` put there; configuration and state stay
+	@tools/install.sh uninstall
 
 lock: $(VENV)/installed-dev ## write the lock files anew, keeping the versions that still fit
 	$(LOCK) --all-build-deps --only-build-deps --output-file requirements-build.lock pyproject.toml
 	$(LOCK) --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra postgresql --constraint requirements.lock --output-file requirements-postgresql.lock pyproject.toml
 	$(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
 upgrade: ## the same with the newest versions

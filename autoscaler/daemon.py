@@ -119,7 +119,7 @@ class Daemon:
         self._metrics = Metrics(self.registry, clock, _VERSION)
         self._settings = settings = self._stop.unless(partial(read, options))
         self._web_config = self._stop.unless(partial(read_web, options, settings))
-        self._reporter.log_every_decision(settings.log.every_decision)
+        self._report_settings(settings)
         state_dir = make_folder(state_folder(os.environ))
         self._state = self._stop.unless(
             partial(State.open, settings.state.url, state_dir, retention_of(settings), clock.moment())
@@ -218,6 +218,7 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self._ready,
             reload=self._request_reload,
+            status=lambda: self._metrics.health.status(self._settings, self._runtime.lanes, _VERSION, self._started),
             started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
@@ -260,7 +261,7 @@ class Daemon:
         for problem in problems[:_LOGGED_PROBLEMS]:
             self._logger.error("reload_failed", error=problem, problems=len(problems))
         if problems:
-            self._metrics.reload_failed()
+            self._metrics.reload_failed(problems)
         else:
             self._logger.info("reloaded", autoscalers=len(self._settings.autoscalers), adapters=self._runtime.adapters)
         if self._ready:
@@ -295,8 +296,12 @@ class Daemon:
         self._count(settings)
         self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
-        self._reporter.log_every_decision(settings.log.every_decision)
+        self._report_settings(settings)
         return []
+
+    def _report_settings(self, settings: Settings) -> None:
+        self._reporter.log_every_decision(settings.log.every_decision)
+        self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
 
     def _keep_up(self) -> None:
         """Every few seconds: return memory, hold the state against other daemons, say whether it was cut short.

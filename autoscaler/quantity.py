@@ -38,6 +38,9 @@ _SUFFIXES: Final[dict[str, tuple[int, int]]] = {  # suffix -> numerator, denomin
     "Ei": (2**60, 1),
 }
 _QUANTITY: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?")
+_MOST_CHARACTERS: Final = 1_000
+"""Of a quantity: Python turns no more than 4,300 digits into a number, and Kubernetes' have nineteen at most."""
+_TOO_LARGE: Final = "its thousandths do not fit 63 bits; use a smaller unit"
 _FORM: Final = 'expected a quantity such as 2, 0.5, "500m" or "1Gi"'
 
 _DURATION: Final = re.compile(
@@ -59,8 +62,10 @@ def parse_quantity(text: str | int | float) -> Milli:
 
 def parse_exact(text: str | int | float) -> Fraction:
     """A Kubernetes quantity at full precision. Raises QuantityError as `parse_quantity` does."""
+    if isinstance(text, int) and abs(text) > MAX_MILLI:
+        raise QuantityError(f"a number this large is not a valid quantity: {_TOO_LARGE}")
     source = repr(text) if isinstance(text, float) else str(text)
-    match = _QUANTITY.fullmatch(source.strip()) if source.isascii() else None
+    match = _QUANTITY.fullmatch(source.strip()) if source.isascii() and len(source) <= _MOST_CHARACTERS else None
     if match is None or isinstance(text, bool):
         raise QuantityError(f"{source[:64]!r} is not a valid quantity; {_FORM}")
     sign, number, exponent, suffix = match.groups()
@@ -69,7 +74,7 @@ def parse_exact(text: str | int | float) -> Fraction:
     power = int(exponent or 0) - len(fraction)
     value = Fraction(int(whole + fraction or "0")) * Fraction(numerator, denominator) * Fraction(10) ** power
     if math.ceil(value * 1000) > MAX_MILLI:
-        raise QuantityError(f"{source[:64]!r} is too large: its thousandths do not fit 63 bits; use a smaller unit")
+        raise QuantityError(f"{source[:64]!r} is too large: {_TOO_LARGE}")
     return -value if sign == "-" else value
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +23,12 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.decide import decide
 from autoscaler.log import Format, Level, configure
+from autoscaler.metrics import Health
 from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State
 from autoscaler.web import Sources, serve
 from tests.decide.build import CPU_60, samples, scaler, state
+from tests.web.lanes import NoLanes
 
 AIM_SECONDS: Final = 1.0
 AUTOSCALERS: Final = 2_000
@@ -76,6 +79,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
                 registry=CollectorRegistry(),
                 ready=lambda: True,
                 reload=lambda: (),
+                status=partial(Health(SystemClock()).status, settings, NoLanes(), "0", now),
                 started=now,
             ),
         )

@@ -7,28 +7,33 @@ import time
 from typing import Final
 
 from demo.show import HEADER, Moment, Summary, Teller
-from demo.stage import Stage, StageError
+from demo.stage import USUAL_ADDRESS, Stage, StageError
 from demo.traffic import PERIOD_SECONDS, traffic
 from tools.prometheus import PrometheusNotFound
 
 _TICK_SECONDS: Final = 0.25
+_FIRST_SAMPLE_SECONDS: Final = 20.0
+"""How long a decision without a sample is not told: Prometheus has yet to find the first worker."""
 
 
 def play(stage: Stage, seconds: float | None) -> Summary:
-    """Run the wave of traffic for so long (None: for ever) and tell every decision. Raises StageError."""
+    """Run the wave of traffic for so long (None: for ever) and tell every decision. Raises StageError.
+
+    The decisions before the first sample are left out.
+    """
     started = time.monotonic()
     moments: list[Moment] = []
     teller = Teller()
-    stage.set_traffic(traffic(0))
-    stage.start_daemon()
     while seconds is None or time.monotonic() - started < seconds:
         elapsed = time.monotonic() - started
         now = traffic(elapsed, until=seconds)
         stage.set_traffic(now)
         for line in stage.new_lines():
             if line["event"] == "decision":
-                moments.append(Moment.of(line, elapsed, now))
-                teller.tell(moments[-1])
+                moment = Moment.of(line, elapsed, now)
+                if moments or moment.each != "-" or elapsed > _FIRST_SAMPLE_SECONDS:
+                    moments.append(moment)
+                    teller.tell(moment)
             elif line["level"] in ("warning", "error"):
                 say(f"{line['event']}: {line.get('error') or line.get('message') or line}")
         stage.check_running()
@@ -41,17 +46,23 @@ def play(stage: Stage, seconds: float | None) -> Summary:
 def introduce(stage: Stage, seconds: float | None) -> str:
     """What is about to be seen and where things are."""
     end = f"after {seconds:.0f} s" if seconds else "with Ctrl-C"
+    usual = stage.page_url.endswith(USUAL_ADDRESS)
+    server = "" if usual else f" --server {stage.page_url}"
+    why = (
+        "" if usual else f"\n               (where it looks without --server, another program listens: {USUAL_ADDRESS})"
+    )
     return f"""\
 
 Every 2 s the daemon asks Prometheus how many requests each worker has in flight, and keeps
-them near 10 each. The traffic rises from 6 to 56 and falls again, over {PERIOD_SECONDS} s. The first
-decisions have no sample yet: Prometheus has not found the new worker. Then each line is a
-decision; those that say the same again are shown every 10 s.
+them near 10 each. The traffic rises from 6 to 56 and falls again, over {PERIOD_SECONDS} s.
+Each line is a decision, from the first for which Prometheus has found a worker (in some
+seconds) on; those that say the same again are shown every 10 s.
 
   page         {stage.page_url}   every decision and why; open it in a browser
-  terminal     .venv/bin/autoscaler describe shop --server {stage.page_url}
+  terminal     .venv/bin/autoscaler get{server}
+               .venv/bin/autoscaler explain shop{server}{why}
   Prometheus   {stage.prometheus_url}
-  settings     {stage.config} (config/demo.yaml with free ports)
+  settings     {stage.config} (config/demo.yaml with addresses filled in)
   daemon's log {stage.log}
   ends         {end}; nothing is left behind
 """
@@ -68,6 +79,8 @@ def main() -> int:
             try:
                 say("Starting a real Prometheus (fetched once when there is none)")
                 stage.start_prometheus()
+                stage.set_traffic(traffic(0))
+                stage.start_daemon()
                 say(introduce(stage, seconds))
                 say(HEADER)
                 summary = play(stage, seconds)

@@ -28,6 +28,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 CONFIG: Final = ROOT / "config" / "demo.yaml"
 _READY_WITHIN_SECONDS: Final = 60.0
 _STOPPED_WITHIN_SECONDS: Final = 15.0
+USUAL_ADDRESS: Final = "127.0.0.1:9797"
+"""Where `autoscaler get` looks for the daemon unless told otherwise."""
 
 
 class StageError(Exception):
@@ -68,8 +70,16 @@ def free_range(size: int, first: int = 20000) -> range:
     raise StageError(f"no {size} free ports in a row between {first} and 32000 on 127.0.0.1; stop what listens there")
 
 
-def _is_free(port: int) -> bool:
+def web_address() -> str:
+    """Where the daemon is to listen: at the usual address, or at another where that is taken."""
+    port = int(USUAL_ADDRESS.rpartition(":")[2])
+    return USUAL_ADDRESS if _is_free(port, or_just_left=True) else f"127.0.0.1:{free_ports(1)[0]}"
+
+
+def _is_free(port: int, *, or_just_left: bool = False) -> bool:
+    """Whether nothing listens there. `or_just_left`: also where connections of a server that has ended linger."""
     with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, or_just_left)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
@@ -82,7 +92,7 @@ class Stage:
 
     def __init__(self, adjust: Callable[[dict[str, Any]], None] | None = None) -> None:
         """Prepares the folder; `adjust` may change the filled-in configuration before it is written."""
-        prometheus, web = (f"127.0.0.1:{port}" for port in free_ports(2))
+        prometheus, web = f"127.0.0.1:{free_ports(1)[0]}", web_address()
         ports = free_range(16)
         self.folder = Path(tempfile.mkdtemp(prefix="autoscaler-demo-"))
         self.prometheus_url = f"http://{prometheus}"
@@ -94,7 +104,8 @@ class Stage:
         settings = filled(yaml.safe_load(CONFIG.read_text()), self.folder, prometheus, web, ports)
         if adjust:
             adjust(settings)
-        self.config.write_text(yaml.safe_dump(settings, sort_keys=False))
+        self._settings = settings
+        self._write_settings()
         self.set_traffic(0)
 
     def __enter__(self) -> Self:
@@ -123,8 +134,30 @@ class Stage:
         self._wait("prometheus", self._prometheus_is_ready)
 
     def start_daemon(self) -> int:
-        """Start `autoscaler run` on the filled-in configuration; returns its pid."""
-        return self._start("daemon", sys.executable, "-m", "autoscaler", "run", f"--config.file={self.config}")
+        """Start `autoscaler run` on the filled-in configuration and wait until it listens; returns its pid.
+
+        Where another program has taken its address meanwhile, it gets another one. Raises StageError.
+        """
+        try:
+            return self._start_daemon()
+        except StageError:
+            web = web_address()
+            was_taken = self.page_url == f"http://{USUAL_ADDRESS}" and web != USUAL_ADDRESS
+            if not was_taken or self._processes["daemon"].poll() is None:
+                raise
+        del self._processes["daemon"]  # which has ended
+        self.page_url, self._settings["web"]["listenAddress"] = f"http://{web}", web
+        self._write_settings()
+        return self._start_daemon()
+
+    def _start_daemon(self) -> int:
+        begin = self.log.stat().st_size if self.log.exists() else 0
+        pid = self._start("daemon", sys.executable, "-m", "autoscaler", "run", f"--config.file={self.config}")
+        self._wait("daemon", lambda: b'"event": "listening"' in self.log.read_bytes()[begin:])
+        return pid
+
+    def _write_settings(self) -> None:
+        self.config.write_text(yaml.safe_dump(self._settings, sort_keys=False))
 
     def kill_daemon(self) -> None:
         """End it as a crash does (SIGKILL); its workers go on."""

@@ -21,6 +21,8 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/adapters/docker_swarm/",
         "tests/e2e/test_docker_swarm.py",
         "tests/cli/test_check_live.py",
+        "tests/packaging/test_image.py",
+        "tests/quickstart/test_docker_swarm.py",
     ),
     "demo": ("tests/demo/",),  # two demos at once would look for their ports at the same place
     "nomad": ("tests/adapters/nomad/",),  # the rest share what a folder's conftest starts for all of its files
@@ -35,9 +37,14 @@ LONGEST: Final = (
     "browser",
     "docker",
     "aws",
+    "tests/packaging/test_debian_package.py",
     "tests/systemd/test_booted.py",
+    "tests/quickstart/test_nomad.py",
+    "tests/quickstart/test_aws.py",
+    "tests/quickstart/test_process.py",
     "tests/web/test_openapi.py",
     "tests/e2e/test_aws_asg.py",
+    "tests/packaging/test_install.py",
     "tests/packaging/test_wheel.py",
     "tests/daemon/test_failures.py",
 )

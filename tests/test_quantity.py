@@ -3,7 +3,7 @@
 import pytest
 
 from autoscaler.errors import QuantityError
-from autoscaler.quantity import format_decimal, format_quantity, parse_duration, parse_quantity
+from autoscaler.quantity import format_decimal, format_quantity, parse_duration, parse_exact, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,10 @@ def test_what_is_not_a_quantity_or_a_duration_says_what_was_expected() -> None:
         parse_quantity("3x")
     with pytest.raises(QuantityError, match=r"^'soon' is not a valid duration; expected a duration such as"):
         parse_duration("soon")
+
+
+@pytest.mark.parametrize("text", ["1" * 5000, f"0.{'1' * 5000}", 10**5000, -(10**5000)], ids=range(4))
+def test_thousands_of_digits_are_not_a_quantity(text: str | int) -> None:
+    """Python refuses to turn more than 4,300 digits into a number, or back, by an error of its own."""
+    with pytest.raises(QuantityError, match="is not a valid quantity"):
+        parse_exact(text)

@@ -26,6 +26,8 @@ IMAGES: Final = ROOT / "docs" / "images"
 _PLAYED_SECONDS: Final = 128.0
 """One wave has gone out and in, and the next is at its height."""
 _WIDTH: Final = 1200
+_HEIGHT: Final = 1560
+"""The page of one autoscaler down to its instances and events."""
 _SHARPNESS: Final = 1.5
 """Pixels of the picture to one of the page."""
 _COLUMNS: Final = 132
@@ -49,7 +51,7 @@ def play(stage: Stage) -> None:
 def photograph_page(browser: Browser, address: str, file: Path, scheme: str) -> None:
     """What a browser shows there, the charts drawn."""
     page = browser.new_page(
-        viewport={"width": _WIDTH, "height": 1240},
+        viewport={"width": _WIDTH, "height": _HEIGHT},
         color_scheme="dark" if scheme == "dark" else "light",
         device_scale_factor=_SHARPNESS,
     )

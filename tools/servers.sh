@@ -25,9 +25,16 @@ postgres || wanted+=(postgresql)
 have systemd-analyze || wanted+=(systemd)
 have systemd-nspawn || wanted+=(systemd-container)
 have mmdebstrap || wanted+=(mmdebstrap)
+have umoci || wanted+=(umoci)
+have skopeo || wanted+=(skopeo)
 have sshd || wanted+=(openssh-server)
 have ssh || wanted+=(openssh-client)
 have chromium || wanted+=(chromium)
+have aws || wanted+=(awscli)
+have dh_installsysusers && have dpkg-buildpackage || wanted+=(debhelper)
+have lintian || wanted+=(lintian)
+have zsh || wanted+=(zsh)
+have fish || wanted+=(fish)
 
 if [ ${#wanted[@]} -gt 0 ]; then
     if [ "$(id -u)" -ne 0 ] || ! have apt-get; then
@@ -59,4 +66,11 @@ line systemd "$(found systemd-analyze 'apt install systemd')"
 line nspawn "$(found systemd-nspawn 'apt install systemd-container')"
 line sshd "$(found sshd 'apt install openssh-server')"
 line chromium "$(found chromium 'apt install chromium')"
+line debhelper "$(found dh_installsysusers 'apt install debhelper')"
+line lintian "$(found lintian 'apt install lintian')"
+line zsh "$(found zsh 'apt install zsh')"
+line fish "$(found fish 'apt install fish')"
 line mmdebstrap "$(found mmdebstrap 'apt install mmdebstrap')"
+line umoci "$(found umoci 'apt install umoci')"
+line skopeo "$(found skopeo 'apt install skopeo')"
+line aws "$(found aws 'apt install awscli')"

@@ -19,13 +19,7 @@ from mkdocs.structure.pages import Page
 ROOT: Final = Path(__file__).resolve().parents[1]
 _PAGES: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Documents outside of docs/ -> their pages."""
-COMING: Final = (
-    "docs/install.md",
-    "docs/quickstart-aws.md",
-    "docs/quickstart-docker-swarm.md",
-    "docs/quickstart-nomad.md",
-    "docs/quickstart-process.md",
-)
+COMING: Final = ("docs/install.md",)
 """Documents that are linked to and not written yet; an empty page stands in for each until it is there."""
 _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 """The path in a Markdown link, without its anchor; not an address."""

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from adapters.process import procfs
+from adapters.process import procfs, targets_file
 from adapters.process.keeper import Keeper
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings, ProcessSettings, unknown_pool
@@ -61,7 +61,10 @@ class Process:
 
     def __init__(self, context: AdapterContext[ProcessSettings]) -> None:
         if not procfs.available():
-            raise AdapterError(f"adapter {context.name}: /proc is missing, where workers are found; run it on Linux")
+            raise AdapterError(
+                f"adapter {context.name}: /proc does not show the machine's boot id, by which workers are found again; "
+                "under systemd install the drop-in process.conf (docs/process.md), elsewhere run it on Linux"
+            )
         self._context = context
         self._settings = context.settings
         self._keeper = Keeper(context)
@@ -97,10 +100,16 @@ class Process:
             return Written(change.size)
 
     def examine(self, target: TargetRef) -> str | None:
-        """A command that cannot be started here."""
+        """A command that cannot be started here, and a targets file that cannot be written."""
         pool = self._settings.pools.get(target.name)
-        problem = None if pool is None else unstartable(pool, os.environ)
-        return None if problem is None else f"pool {target.name!r} could not start a worker: {problem}"
+        if pool is None:
+            return None
+        problems = []
+        if (problem := unstartable(pool, os.environ)) is not None:
+            problems.append(f"pool {target.name!r} could not start a worker: {problem}")
+        if (problem := targets_file.unwritable(pool.targets_file)) is not None:
+            problems.append(f"Prometheus would learn of no worker of pool {target.name!r}: {problem}")
+        return "; ".join(problems) or None
 
     def close(self) -> None:
         """Let go of the pools; the workers go on."""
@@ -120,14 +129,16 @@ class Process:
             return TargetNotFound(f"{target}: {problem}")
         pool, settings, upkeep = pools[target.name], self._settings.pools[target.name], self._keeper.upkeep(target.name)
         workers = [worker for worker in pool.workers if worker.identity is not None]
+        hold = _hold(target.name, settings, upkeep)
+        exhausted = None if hold.scale_out is None else hold.scale_out.message
         return TargetState(
             replicas=pool.size,
             status_replicas=sum(not worker.stopping for worker in workers),
             instances=tuple(map(_instance, workers)),
             limits=_limits(settings),
-            hold=_hold(target.name, settings, upkeep),
+            hold=hold,
             revision=str(pool.revision),
-            warnings=(upkeep.backoff.cause,) if upkeep.backoff.cause else (),
+            warnings=tuple(filter(None, (exhausted, upkeep.problem(), *self._keeper.problems(target.name)))),
         )
 
 

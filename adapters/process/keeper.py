@@ -13,6 +13,7 @@ from pathlib import Path
 
 from adapters.process import logs, targets_file
 from adapters.process.probe import probe
+from adapters.process.procfs import reap
 from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError
 from adapters.process.settings import ProcessSettings, log_folder
 from adapters.process.upkeep import Upkeep, present
@@ -90,6 +91,13 @@ class Keeper:
         """Whether nothing of this pool may be changed."""
         return name in self._watched
 
+    def problems(self, name: str) -> Iterator[str]:
+        """What keeps a configured pool from being kept, and Prometheus from learning of its workers; within `pools`."""
+        yield from filter(None, map(self._troubles.get, _events(name)))
+        file = self._settings[name].targets_file
+        if name in self._kept and (problem := targets_file.unreadable(file)) is not None:
+            yield problem
+
     def upkeep(self, name: str) -> Upkeep:
         """What is known of a configured pool's troubles; within `pools`."""
         return self._upkeep[name]
@@ -125,9 +133,10 @@ class Keeper:
             with self._trouble("logs_not_written"):
                 self._drainer.ensure()
             for name, upkeep in self._kept.items():
-                with self._trouble(f"pool_{name}_not_kept"):
+                not_kept, not_written = _events(name)
+                with self._trouble(not_kept):
                     self._keep(name, upkeep)
-                with self._trouble(f"targets_file_of_{name}_not_written"):
+                with self._trouble(not_written):
                     self._publish(name)
             questions = self._questions()
         answers = probe(questions)  # up to a second, so nobody is kept waiting for it
@@ -152,12 +161,14 @@ class Keeper:
 
     def _publish(self, name: str) -> None:
         file, text = self._settings[name].targets_file, targets_file.render(name, self._open()[name])
-        if file is None or (self._published.get(file) == text and file.exists()):
+        if file is None:
             return
         try:
+            if self._published.get(file) == text and file.exists():
+                return
             write_atomically(file, text, mode=0o644)  # Prometheus runs as another user
         except OSError as error:
-            raise RecordsError(f"{file}: {error.strerror}; create its folder, writable for the daemon") from None
+            raise RecordsError(targets_file.not_written(file, error)) from None
         self._published[file] = text
 
     def _questions(self) -> dict[str, tuple[int, str]]:
@@ -210,7 +221,15 @@ class Keeper:
                 self._logger.info("workers_found_again", adapter=self._name, pool=name, workers=names)
 
 
+def _events(name: str) -> tuple[str, str]:
+    """What is logged of a pool that cannot be kept, and of its targets file that cannot be written."""
+    return f"pool_{name}_not_kept", f"targets_file_of_{name}_not_written"
+
+
 def _as_found(pool: Pool) -> Pool:
     """Without the workers that have ended while nobody kept the pool."""
+    for worker in pool.workers:
+        if worker.identity is not None:
+            reap(worker.identity)
     found = (present(worker) for worker in pool.workers)
     return replace(pool, workers=tuple(worker for worker in found if worker is not None))

@@ -12,11 +12,14 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adapters.process import drain
+from autoscaler.target import plain
 
 KEPT_LOGS = 10
 """Logs that are kept of workers that are gone."""
 
-
+_END_BYTES = 4096
+_LONGEST_LINE = 300
+"""Bytes of a log's last line that are shown."""
 _HELD_SECONDS = 1.0
 _HELD_AT_MOST_SECONDS = 30.0
 _MOST_HELD = 100
@@ -154,3 +157,15 @@ def forget(folder: Path, names: Collection[str]) -> None:
     for log in gone[KEPT_LOGS:]:
         log.unlink(missing_ok=True)
         log.with_name(f"{log.name}.1").unlink(missing_ok=True)
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that has something in it, made plain and short; empty where there is none to be read."""
+    try:
+        number = os.open(log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(number, "rb") as file:
+            file.seek(max(0, os.fstat(number).st_size - _END_BYTES))
+            end = file.read(_END_BYTES).decode(errors="replace")
+    except OSError:  # nothing was written yet; or the worker, who may, has put something else in its place
+        return ""
+    return plain(next((line.strip() for line in reversed(end.splitlines()) if line.strip()), ""), _LONGEST_LINE)

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import signal
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ TOKEN_VARIABLE = "AUTOSCALER_WORKER"  # noqa: S105 - the name of a variable; wha
 """Every worker, and all that it starts, carries its token in this environment variable."""
 
 _PROC = Path("/proc")
+_ENDED = "ZX"
+"""States of a process that has ended and whose parent has not asked how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,19 @@ class Identity:
 
 
 def available() -> bool:
-    """Whether this system has /proc, with what is read of it here."""
-    return (_PROC / "self/stat").exists() and (_PROC / "sys/kernel/random/boot_id").exists()
+    """Whether this system has /proc, and says which of its boots this is."""
+    return (_PROC / "self/stat").exists() and bool(boot_id())
 
 
 @functools.cache
 def boot_id() -> str:
-    """Changes with every boot of the machine."""
-    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    """Changes with every boot of the machine; "" when nothing says it."""
+    try:
+        # From systemd's %b where our unit hands it over, for a sandbox may hide the file, or show another one's.
+        return str(uuid.UUID(os.environ.get("AUTOSCALER_BOOT_ID", "")))
+    except ValueError:  # not given, or not by systemd
+        file = _PROC / "sys/kernel/random/boot_id"
+        return file.read_text().strip() if file.exists() else ""
 
 
 def identify(pid: int) -> Identity | None:
@@ -41,15 +49,24 @@ def identify(pid: int) -> Identity | None:
 
 
 def runs(identity: Identity) -> bool:
-    """Whether this very process still runs. A zombie does not; one that is our own child is reaped here."""
+    """Whether this very process still runs. A zombie does not; `reap` lets it go."""
     stat = _stat(identity.pid)
-    if stat is None or stat[1] != identity.start_ticks or identity.boot_id != boot_id():
-        return False
-    if stat[0] not in "ZX":
-        return True
-    with contextlib.suppress(ChildProcessError):  # adopted after a restart: its parent, init, reaps it
-        os.waitpid(identity.pid, os.WNOHANG)
-    return False
+    return stat is not None and _is_of(stat, identity) and stat[0] not in _ENDED
+
+
+def reap(identity: Identity) -> int | None:
+    """Let a process go that has ended: its exit code, or the negative number of the signal that ended it.
+
+    None: it runs, it was let go before, or it is not our child. One that was adopted after a restart is init's.
+    """
+    stat = _stat(identity.pid)
+    if stat is None or not _is_of(stat, identity) or stat[0] not in _ENDED:
+        return None
+    try:
+        pid, status = os.waitpid(identity.pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return os.waitstatus_to_exitcode(status) if pid else None
 
 
 def carriers(token: str) -> list[int]:
@@ -95,6 +112,10 @@ def _carries(pid: int, wanted: bytes) -> bool:
         return wanted in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:  # gone meanwhile, or another user's
         return False
+
+
+def _is_of(stat: tuple[str, int], identity: Identity) -> bool:
+    return stat[1] == identity.start_ticks and identity.boot_id == boot_id()
 
 
 def _stat(pid: int) -> tuple[str, int] | None:

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from autoscaler.target import AdapterSettings, ConfigPath, Duration
+from autoscaler.target import AdapterSettings, ConfigPath, Duration, SharedPath
 
 PORT_MARK = "{port}"
 _LONGEST_NAME: Final = 63
@@ -106,7 +106,7 @@ class PoolSettings(AdapterSettings):
         int, AfterValidator(_check_initial), WithJsonSchema({"type": "integer", "minimum": 1})
     ] = 1
     """The size of a pool that has never run; at least 1."""
-    targets_file: ConfigPath | None = None
+    targets_file: SharedPath | None = None
     """A Prometheus file_sd file of the workers' addresses, kept up to date."""
 
     @model_validator(mode="after")

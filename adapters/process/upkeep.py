@@ -12,6 +12,7 @@ from signal import SIGKILL, SIGTERM, Signals
 
 from adapters.process import procfs
 from adapters.process.backoff import STEADY_SECONDS, Backoff
+from adapters.process.logs import last_line
 from adapters.process.records import Pool, Worker
 from adapters.process.settings import PoolSettings
 from adapters.process.spawn import free_port, start
@@ -42,6 +43,8 @@ class Upkeep:
         self.no_free_port = False
         """The last attempt to start a worker found none."""
         self.backoff = Backoff()
+        self._log_of_cause: Path | None = None
+        """Of the worker whose end is the backoff's cause; None: it could not be started, and wrote nothing."""
         self._name, self._logs, self._clock, self._logger = name, logs, clock, logger
         self._kill_at: dict[str, float] = {}
         """Name of a stopping worker -> when its grace period is over."""
@@ -53,8 +56,10 @@ class Upkeep:
         left = []
         for worker in pool.workers:
             found = present(worker)
-            if not worker.stopping and (found is None or found.stopping):
-                self._note_death(worker)
+            gone = found is None or found.stopping
+            status = procfs.reap(worker.identity) if gone and worker.identity is not None else None
+            if gone and not worker.stopping:
+                self._note_death(worker, status)
             if found is not None:
                 left.append(found)
                 continue
@@ -142,18 +147,32 @@ class Upkeep:
             return Worker(f"{self._name}-{number}", token, port, now)
         return Worker(f"{self._name}-{number}", token, port, now, ready=False, ready_since=now)
 
-    def _note_death(self, worker: Worker) -> None:
+    def problem(self) -> str | None:
+        """Why workers are missing, with the last line that the one that ended has written; None: all is well."""
+        cause = self.backoff.cause
+        line = last_line(self._log_of_cause) if cause and self._log_of_cause is not None else ""
+        return (f"{cause}, the last line: {line}" if line else cause) or None
+
+    def _note_death(self, worker: Worker, status: int | None) -> None:
         age = max(0.0, (self._clock.now() - worker.started_at).total_seconds())  # the clock may have been set back
+        log = self._log(worker)
         self._logger.warning(
-            "worker_died", pool=self._name, worker=worker.name, age_seconds=round(age, 1), log=str(self._log(worker))
+            "worker_died",
+            pool=self._name,
+            worker=worker.name,
+            age_seconds=round(age, 1),
+            exit_status=status,
+            log=str(log),
         )
         if age < STEADY_SECONDS:
-            cause = f"worker {worker.name} ended {age:.1f} s after its start; its output is in {self._log(worker)}"
-            self.backoff.failed(cause, self._clock.monotonic())
+            end = f"{_ended(status)}, {age:.1f} s after its start"
+            self._log_of_cause = log
+            self.backoff.failed(f"worker {worker.name} {end}; its output is in {log}", self._clock.monotonic())
 
     def _cannot_start(self, worker: Worker, error: Exception) -> None:
         cause = f"worker {worker.name} cannot be started: {error}; correct the pool's command or cwd"
         self._logger.error("worker_not_started", pool=self._name, worker=worker.name, error=str(error))
+        self._log_of_cause = None
         self.backoff.failed(cause, self._clock.monotonic())
 
     def _log(self, worker: Worker) -> Path:
@@ -166,3 +185,16 @@ class Upkeep:
         except PermissionError:
             why = f"it changed its user, and {number.name} is not permitted; end it yourself"
             self._logger.warning("worker_not_signalled", pool=self._name, worker=worker.name, why=why)
+
+
+def _ended(status: int | None) -> str:
+    """`status`: an exit code, or the negative number of a signal; None: unknown."""
+    if status is None:
+        return "ended"
+    if status >= 0:
+        return f"ended with exit code {status}"
+    try:
+        name = Signals(-status).name
+    except ValueError:  # one of the real-time signals, which have no names of their own
+        name = f"signal {-status}"
+    return f"was ended by {name}"

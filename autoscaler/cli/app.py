@@ -1,6 +1,7 @@
 """`autoscaler`: its commands, none of which is imported before it is called."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from keyword import iskeyword
@@ -9,6 +10,8 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
+
+from autoscaler.cli.help import Command, write_parameters
 
 COMMANDS: Final = {
     "check": "Check configuration files offline; show every error at once.",
@@ -25,14 +28,25 @@ COMMANDS: Final = {
     "restore": "Make the daemon's state what a backup holds.",
     "create": "Print the configuration of a new autoscaler.",
     "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
+    "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. Its function is NAME in `autoscaler.cli.NAME`; `import` is `import_` there."""
+
+COMPLETION_VARIABLE: Final = "_AUTOSCALER_COMPLETE"
+"""Set by the scripts of `autoscaler completion` when a shell asks what may come next; click makes it of the name."""
 
 _PLAIN: Final[dict[str, Any]] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,  # a traceback is ours to repair, and rich's would show local variables
     "rich_markup_mode": None,  # rich is slow to import
 }
+
+_SHARED: Final = {
+    "server": "--server",
+    "http_config_file": "--http.config.file",
+    "config_file": "--config.file",
+}
+"""Options that may also stand before a command that has them: parameter of `autoscaler` -> option."""
 
 
 class Commands(TyperGroup):
@@ -50,11 +64,24 @@ class Commands(TyperGroup):
         module = import_module(f"autoscaler.cli.{word}")
         function: Callable[..., None] = getattr(module, word)
         single = typer.Typer(**_PLAIN)
-        single.command(name=cmd_name)(function)
+        single.command(name=cmd_name, cls=Command)(function)
         return get_command(single)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the base class's
-        """Write the overview without importing a command."""
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that `args` begin with, and its own; options that stand before it are put among these."""
+        name, *rest = args
+        command = self.get_command(ctx, name)
+        if command is None:
+            near = get_close_matches(name, COMMANDS, n=1)
+            ctx.fail(f"there is no command {name[:64]!r}" + (f"; did you mean {near[0]}?" if near else ""))
+        before = [
+            f"{_SHARED[key]}={value}" for key, value in ctx.params.items() if key in _SHARED and value is not None
+        ]
+        return name, command, [*before, *rest]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, then the overview without importing a command."""
+        write_parameters(self.get_params(ctx), formatter)
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -71,6 +98,13 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def autoscaler(
     *,
+    server: Annotated[str | None, typer.Option("--server", metavar="URL", help="Where the daemon answers.")] = None,
+    http_config_file: Annotated[
+        str | None, typer.Option("--http.config.file", metavar="FILE", help="Credentials and TLS for it.")
+    ] = None,
+    config_file: Annotated[
+        str | None, typer.Option("--config.file", metavar="FILE", help="The daemon's configuration.")
+    ] = None,
     show_version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -79,4 +113,6 @@ def autoscaler(
 
     Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling groups, Docker Swarm services,
     Nomad groups or pools of local processes. Exit codes: 0 fine, 1 the command failed, 2 wrong arguments.
+
+    The first three options belong to the commands that have them, and may stand after the command as well.
     """

@@ -1,6 +1,5 @@
 """An autoscaler's block of the configuration as commented YAML: what `create` and `import` write."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from typing import Any, Final
 
 import yaml
 
+from autoscaler.cli.series import quoted
 from autoscaler.config.document import FLOAT, INT
 from autoscaler.text import plain
 
@@ -170,11 +170,6 @@ def flow(value: Any) -> str:
     return text.removesuffix("...\n").rstrip("\n")
 
 
-def _quoted(text: str) -> str:
-    """As a string of PromQL, which escapes as Go does: it knows no halves of a character beyond 16 bits."""
-    return json.dumps(text, ensure_ascii=False)
-
-
 def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQuery | None:
     """The usual query for `cpu` or `memory` on an adapter of this type (None: unknown); None for other resources."""
     makers = {"aws-asg": _aws_asg, "docker-swarm": _docker_swarm, "nomad": _nomad}
@@ -183,7 +178,7 @@ def usual_query(resource: str, adapter_type: str | None, target: str) -> UsualQu
 
 def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
     """By node_exporter, with the group's name in a label `asg`."""
-    name = _quoted(group)
+    name = quoted(group)
     total = f"node_memory_MemTotal_bytes{{asg={name}}}"
     cores = f'count by (instance_id) (node_cpu_seconds_total{{asg={name},mode="idle"}})'
     return {
@@ -200,7 +195,7 @@ def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
 def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
     """By cAdvisor."""
     label = "container_label_com_docker_swarm_task_id"
-    chosen = f"{{container_label_com_docker_swarm_service_name={_quoted(service)}}}"
+    chosen = f"{{container_label_com_docker_swarm_service_name={quoted(service)}}}"
     return {
         "cpu": UsualQuery(f"sum by ({label}) (rate(container_cpu_usage_seconds_total{chosen}[2m]))", label=label),
         "memory": UsualQuery(f"sum by ({label}) (container_memory_working_set_bytes{chosen})", label=label),
@@ -208,18 +203,18 @@ def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:
 
 
 def _nomad(target: str) -> Mapping[str, UsualQuery]:
-    """By Nomad itself."""
-    job, _, group = target.rpartition("/")
-    chosen = f"{{exported_job={_quoted(job)},task_group={_quoted(group)}}}"
+    """By Nomad itself, scraped with `honor_labels: true`. A target without a slash is a job's name alone."""
+    job, slash, group = target.rpartition("/")
+    chosen = f"{{job={quoted(job)},task_group={quoted(group)}}}" if slash else f"{{job={quoted(target)}}}"
     return {
         "cpu": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_cpu_total_ticks{chosen})"),
-        "memory": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_memory_usage{chosen})"),
+        "memory": UsualQuery(f"sum by (alloc_id) (nomad_client_allocs_memory_rss{chosen})"),
     }
 
 
 def _process(target: str) -> Mapping[str, UsualQuery]:
     """By what every Prometheus client library says of its own process."""
-    chosen = f"{{job={_quoted(target)}}}"
+    chosen = f"{{job={quoted(target)}}}"
     return {
         "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))", 1),
         "memory": UsualQuery(f"sum by (instance) (process_resident_memory_bytes{chosen})", "1Gi"),

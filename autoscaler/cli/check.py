@@ -24,7 +24,7 @@ _NARROWEST: Final = 40
 def check(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="The files to check. Default: that of --config.file."),
+        typer.Argument(metavar="FILE", help="The files to check. Default: that of --config.file."),
     ] = None,
     *,
     config_file: Annotated[
@@ -40,7 +40,9 @@ def check(
     """Check configuration files, offline: keys, values, references, the syntax of every query.
 
     Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits 1 if there are any.
-    A missing file that may exist on the daemon's host, such as a secret, is a warning.
+    A missing file that may exist on the daemon's host, such as a secret, is a warning. So is an expression whose syntax
+    is not known here, because Prometheus may be newer: --live asks it. So is a query that aggregates away the label
+    that would name an instance, and a targetsFile that could not be written here, or that others could not read.
 
     With --live it also reads every target, runs every query once and says what each autoscaler would do. It then exits
     1 if something would not work, for example if a secret is missing.
@@ -58,8 +60,10 @@ def _check(file: Path, *, live: bool, plan: bool) -> bool:
     except ConfigError as error:
         typer.echo("\n".join(error_lines(error.problems)))
         return False
+    unknown = {each.problem for each in settings.unknown_expressions}
     warnings = [
-        f"{each.file}:{each.line}:{each.column}: warning: {each.path}: {each.message}" for each in settings.warnings
+        f"{each.file}:{each.line}:{each.column}: warning: {each.path}: {each.message}"
+        for each in sorted({*settings.warnings, *settings.hints, *unknown})
     ]
     for line in error_lines(warnings):
         typer.echo(line)

@@ -10,7 +10,7 @@ import typer
 from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.source import DEFAULT_CONFIG
-from autoscaler.errors import AutoscalerError, QuantityError
+from autoscaler.errors import QuantityError
 from autoscaler.quantity import parse_quantity
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
@@ -26,8 +26,8 @@ def create(
             help="The connection in `adapters`, and the back end's name of the target.",
         ),
     ],
-    maximum: Annotated[int, typer.Option("--max", min=1, max=2**31 - 1, help="maxReplicas.")],
-    minimum: Annotated[int, typer.Option("--min", min=1, max=2**31 - 1, help="minReplicas.")] = 1,
+    maximum: Annotated[int, typer.Option("--max", metavar="N", min=1, max=2**31 - 1, help="maxReplicas.")],
+    minimum: Annotated[int, typer.Option("--min", metavar="N", min=1, max=2**31 - 1, help="minReplicas.")] = 1,
     cpu: Annotated[
         str | None,
         typer.Option("--cpu", metavar="TARGET", help="Target: 60% (of the request), or 500m (for each instance)."),
@@ -37,7 +37,8 @@ def create(
         typer.Option("--memory", metavar="TARGET", help="Target: 60% (of the request), or 1Gi (for each instance)."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="The autoscaler's name. Default: made from the target's.")
+        str | None,
+        typer.Option("--name", metavar="NAME", help="The autoscaler's name. Default: made from the target's."),
     ] = None,
     config_file: Annotated[
         Path | None,
@@ -78,18 +79,14 @@ def create(
 def adapter_type(adapter: str, config_file: Path | None) -> str | None:
     """Of a connection in the configuration; None where no file is named and there is none at the default place.
 
-    Raises ConfigError for a file that does not load, AutoscalerError for a connection that it does not have.
+    Raises as `config.connection_type`.
     """
     path = config_file or DEFAULT_CONFIG
     if config_file is None and not path.exists():
         return None
-    from autoscaler.config import load  # noqa: PLC0415 - slow, and not always needed
-    from autoscaler.config.fields import suggest  # noqa: PLC0415
+    from autoscaler.config import connection_type  # noqa: PLC0415 - slow, and not always needed
 
-    known = load(path).adapters
-    if adapter not in known:
-        raise AutoscalerError(f"no connection {adapter[:64]!r} in `adapters` of {path}; {suggest(adapter, known)}")
-    return known[adapter].type
+    return connection_type(path, adapter)
 
 
 def _target(word: str, value: str) -> Mapping[str, Any]:

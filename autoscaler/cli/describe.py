@@ -14,7 +14,7 @@ from autoscaler.cli.tables.description import description
 def describe(
     name: Name,
     *,
-    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

@@ -1,7 +1,7 @@
 """`autoscaler events`: what happened, equal events counted."""
 
-from datetime import UTC, datetime
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
 
 import typer
 
@@ -10,23 +10,29 @@ from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, sho
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.events import EventTable
 
+_OVERLAP: Final = timedelta(minutes=2)
+"""What is asked for again when following: an event may be recorded after one that is younger."""
+
 
 def events(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only events of this autoscaler.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only events of this autoscaler.")] = None,
     *,
     since: Since = "1h",
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new events, until Ctrl-C.")] = False,
-    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """List events, the newest last. Equal ones are counted: `12s (x5 over 96s)`."""
+    """List events, the newest last. Equal ones are counted: `12s (x5 over 96s)`.
+
+    With --follow each new one has its own line, with its time.
+    """
     begin = moment(since, "--since")
     if follow and output is not Form.TEXT:
         raise typer.BadParameter("cannot be combined with -o; leave one of them out", param_hint="--follow")
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
-        found = source.events(name, begin)
+        found = source.events(name, begin, merged=not follow)
         if output is not Form.TEXT:
             show_document(found, output)
             return
@@ -34,7 +40,7 @@ def events(
         if not shown and not follow:
             typer.echo("no events in this time; --since looks further back", err=True)
             return
-        table = EventTable(screen(), with_name=name is None)
+        table = EventTable(screen(), with_name=name is None, clock_times=follow)
         now = datetime.now(UTC)
         show([*table.header(shown, now), *table.rows(shown, now)])
         if not follow:
@@ -42,8 +48,9 @@ def events(
 
         def go_on() -> None:
             nonlocal shown
-            now_there = source.events(name, begin).events
+            since = max([begin, *(each.last - _OVERLAP for each in shown)])
+            now_there = source.events(name, since, merged=False).events
             show(table.rows([each for each in now_there if each not in shown], datetime.now(UTC)))
-            shown = now_there
+            shown = now_there or shown
 
         repeat(go_on)

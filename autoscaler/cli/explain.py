@@ -18,7 +18,7 @@ def explain(
         str | None,
         typer.Option("--at", metavar="TIME", help=f"Explain the decision in force at that time: {TIME_FORMS}."),
     ] = None,
-    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

@@ -134,6 +134,8 @@ def _unjoined(metric: MetricSpec, reading: Reading | MetricError) -> Finding:
 def _metric(reading: Reading | MetricError, outcome: MetricOutcome, state: TargetState) -> Finding:
     if isinstance(reading, MetricError):
         return Finding(outcome.name, str(reading), wrong=True)
+    if isinstance(reading, InstanceReading) and not reading.samples and reading.unmatched and outcome.error:
+        return Finding(outcome.name, outcome.error, wrong=state.replicas > 0)  # it says which did not join with what
     text = _values(reading) if isinstance(reading, ValueReading) else _joined(reading, state)
     wrong = (
         outcome.failed and state.replicas > 0
@@ -187,7 +189,7 @@ def _now(decision: Decision, outcomes: Sequence[MetricOutcome]) -> Finding:
 def _measured(outcome: MetricOutcome) -> str:
     """`cpu 63%/60% (avg)`; without instances there is no average, so it says how the proposal was calculated."""
     averaged = outcome.failed or notation.value(outcome) is not None
-    return f"{outcome.name} {_ratio(outcome) if averaged else outcome.detail}"
+    return f"{outcome.name} {_ratio(outcome) if averaged else f'asks for {outcome.proposal} ({outcome.detail})'}"
 
 
 def _ratio(outcome: MetricOutcome) -> str:

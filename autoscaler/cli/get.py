@@ -1,9 +1,10 @@
 """`autoscaler get`: all autoscalers at a glance."""
 
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -12,7 +13,11 @@ from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, sho
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
 from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, Row
+from autoscaler.cli.tables.notes import notes
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
+
+_ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Output(StrEnum):
@@ -25,13 +30,17 @@ class Output(StrEnum):
 
 
 def get(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="The autoscalers. Default: all.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The autoscalers. Default: all.")] = None,
     *,
     labels: SelectorText = None,
     output: Annotated[
-        Output, typer.Option("-o", "--output", help="wide: also all metrics, the desired size, the state and why.")
+        Output,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help="table; wide: also all metrics, the desired size, the state and why; json; yaml.",
+        ),
     ] = Output.TABLE,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
     server: ServerUrl = DEFAULT_SERVER,
@@ -40,7 +49,9 @@ def get(
 ) -> None:
     """List autoscalers in the columns of `kubectl get hpa`.
 
-    TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the size last read.
+    TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: how many instances the
+    target is asked for. READY: how many of these run and are ready. Below the table, on stderr: what fails, is paused
+    or overridden, and a reload that was refused.
     """
     if names and labels is not None:
         raise typer.BadParameter("cannot be combined with names; give one of the two", param_hint="--selector")
@@ -55,16 +66,26 @@ def get(
 
         found = look()
         if document:
-            show_document(AutoscalerList(autoscalers=tuple(found), total=len(found)), Form(output.value))
+            listed = AutoscalerList(autoscalers=tuple(found), total=len(found), refused_reload=source.refused_reload)
+            show_document(listed, Form(output.value))
             return
+        below = _Notes(wide=output is Output.WIDE)
         if not found and not watch:
+            below.show((), source.refused_reload)
             which = "are configured or remembered" if chosen is None else f"have labels that fit {chosen.text!r}"
             typer.echo(f"no autoscalers {which}", err=True)
             return
         listing = _Listing(wide=output is Output.WIDE)
         listing.begin(found)
+        below.show(found, source.refused_reload)
+
+        def go_on() -> None:
+            now_there = look()
+            listing.go_on(now_there)
+            below.show(now_there, source.refused_reload)
+
         if watch:
-            repeat(lambda: listing.go_on(look()))
+            repeat(go_on)
 
 
 class _Listing:
@@ -99,6 +120,27 @@ class _Listing:
             for row in rows.values()
             for line in self._table.row(self._cells(row, now), row.colours() if self._wide else ())
         ]
+
+
+class _Notes:
+    """The lines below the table, on stderr."""
+
+    def __init__(self, *, wide: bool) -> None:
+        self._wide = wide
+        self._shown: Sequence[str] = ()
+
+    def show(self, found: Sequence[Summary], refused: ReloadStatus | None) -> None:
+        """Those that were not shown the last time; that only their ages differ does not count."""
+        on, errors, begun = screen(), not self._wide, False
+        lines = notes(found, refused, datetime.now(UTC), errors=errors)
+        without_ages = notes(found, refused, _ANY_TIME, errors=errors)
+        for line, key in zip(lines, without_ages, strict=True):
+            if key not in self._shown:
+                if not begun and sys.stderr.isatty():
+                    typer.echo(err=True)  # apart from the table, which is on the same screen
+                begun = True
+                typer.echo("\n".join(on.wrap(line, 0, 2)), err=True)
+        self._shown = without_ages
 
 
 def _rows(found: Sequence[Summary]) -> dict[str, Row]:

@@ -22,7 +22,7 @@ def history(
             "--until", metavar="TIME", help="Show what happened until then; in the same forms.", show_default="now"
         ),
     ] = "0",
-    output: Annotated[Form, typer.Option("-o", "--output", help="How it is printed.")] = Form.TEXT,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,

@@ -1,29 +1,32 @@
 """`autoscaler import`: HorizontalPodAutoscaler manifests as our configuration."""
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
+from autoscaler.cli import hpa as fields
 from autoscaler.cli import manifest
 from autoscaler.cli.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.cli.create import adapter_type
-from autoscaler.cli.output import exit_on_error, show
+from autoscaler.cli.output import error_lines, exit_on_error, show
 from autoscaler.cli.reread import checked_lines
+from autoscaler.cli.series import series
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.errors import AutoscalerError
 from autoscaler.text import plain
 
 _NO_ADAPTER: Final = "CHANGE-ME"
+_NOMAD: Final = "nomad"
 _HEAD: Final = "Add these to the configuration, write the missing queries, then run: autoscaler check"
+
+_Pairs: TypeAlias = Sequence[tuple[manifest.Hpa, AutoscalerBlock]]
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The manifests; - is standard input.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The manifests; - is standard input.")],
     *,
     adapter: Annotated[
         str | None, typer.Option("--adapter", metavar="NAME", help="The connection in `adapters` that has the targets.")
@@ -39,109 +42,129 @@ def import_(
 ) -> None:
     """Print the section `autoscalers` for HorizontalPodAutoscaler manifests (autoscaling/v2 and v1).
 
-    Metrics that still need a query, or that should be looked at again, are listed on standard error.
+    Metrics that still need a query, or that should be looked at again, are listed on standard error. So is each
+    manifest that is wrong: the others are printed, and the exit code is 1.
     """
     with exit_on_error():
         kind = None if adapter is None else adapter_type(adapter, config_file)
         manifests = [manifest.read_manifest(Path("/dev/stdin") if str(file) == "-" else file) for file in files]
-        hpas = [hpa for each in manifests for hpa in each.hpas]
-        blocks = [_block(hpa, name, adapter, kind) for hpa, name in zip(hpas, _names(hpas), strict=True)]
-        lines = checked_lines([_HEAD], blocks) if blocks else []
+        hpas, twice = _named(hpa for each in manifests for hpa in each.hpas)
+        pairs, lines, unwritable = _written([(hpa, _block(hpa, name, adapter, kind)) for hpa, name in hpas])
+    problems = [problem for each in manifests for problem in each.problems]
+    refused = [*(text for each in manifests for text in each.refused), *twice, *unwritable]
     notes = [note for each in manifests for note in each.notes]
     if more := sum(each.skipped for each in manifests) - len(notes):
         notes.append(f"{more} more objects are skipped")
-    if not hpas:
-        _say([*notes, "no HorizontalPodAutoscaler was found"])
-        raise typer.Exit(1)
-    for hpa, block in zip(hpas, blocks, strict=True):
+    if not pairs and not problems and not refused:
+        notes.append("no HorizontalPodAutoscaler was found")
+    for hpa, block in pairs:
         notes += _left_to_do(hpa, block)
-    if adapter is None:
+    if adapter is None and pairs:
         notes.append(f"scaleTargetRef.adapter is {_NO_ADAPTER}; name the connection with --adapter")
-    _say(notes)
+    _say([*error_lines(problems), *error_lines(refused), *map(plain, notes)])
     show(lines)
+    if not pairs or problems or refused:
+        raise typer.Exit(1)
 
 
-def _say(notes: Iterable[str]) -> None:
-    typer.echo("\n".join(map(plain, notes)), err=True)
+def _say(lines: Sequence[str]) -> None:
+    if lines:
+        typer.echo("\n".join(lines), err=True)
+
+
+def _written(pairs: _Pairs) -> tuple[_Pairs, Sequence[str], Sequence[str]]:
+    """Those that `check` would not refuse, the lines for them, and what is wrong with the others."""
+    unwritable: Sequence[str] = []
+    try:
+        lines = _lines(pairs)
+    except AutoscalerError:
+        pairs, unwritable = _writable(pairs)
+        lines = _lines(pairs)
+    return pairs, lines, unwritable
+
+
+def _lines(pairs: _Pairs) -> Sequence[str]:
+    return checked_lines([_HEAD], [block for _, block in pairs]) if pairs else []
+
+
+def _writable(pairs: _Pairs) -> tuple[_Pairs, Sequence[str]]:
+    """Those that `check` would not refuse, and what is wrong with the others. They are halved until these are found."""
+    try:
+        _lines(pairs)
+    except AutoscalerError as error:
+        if len(pairs) == 1:
+            ((hpa, block),) = pairs
+            return [], [f"{hpa.place}: {block.name}: {error}"]
+        middle = len(pairs) // 2
+        first, second = _writable(pairs[:middle]), _writable(pairs[middle:])
+        return [*first[0], *second[0]], [*first[1], *second[1]]
+    return pairs, []
 
 
 def _block(hpa: manifest.Hpa, name: str, adapter: str | None, kind: str | None) -> AutoscalerBlock:
     metrics = [_metric(metric, target, kind, hpa.target) for metric, target in hpa.metrics]
     return AutoscalerBlock(
-        name, adapter or _NO_ADAPTER, hpa.target, hpa.minimum, hpa.maximum, metrics, hpa.behavior, hpa.labels
+        name, adapter or _NO_ADAPTER, _target(hpa, kind), hpa.minimum, hpa.maximum, metrics, hpa.behavior, hpa.labels
     )
 
 
-def _names(hpas: Sequence[manifest.Hpa]) -> Sequence[str]:
-    """Their own; with the namespace before it where several have one name. Raises AutoscalerError."""
+def _target(hpa: manifest.Hpa, kind: str | None) -> str:
+    """Kubernetes knows no task groups: the one that is named like its job is a guess, which is said."""
+    return f"{hpa.target}/{hpa.target}" if kind == _NOMAD else hpa.target
+
+
+def _named(found: Iterable[manifest.Hpa]) -> tuple[Sequence[tuple[manifest.Hpa, str]], Sequence[str]]:
+    """Each with its name, after the namespace where several have one name; and which still have another's name."""
+    hpas = list(found)
     often = Counter(hpa.name for hpa in hpas)
-    names = [hpa.name if often[hpa.name] == 1 else f"{hpa.namespace}-{hpa.name}" for hpa in hpas]
-    places: dict[str, str] = {}
-    for hpa, name in zip(hpas, names, strict=True):
-        first = places.setdefault(name, hpa.place)
-        if first != hpa.place:
-            raise AutoscalerError(f"{hpa.place}: {name} is already the name of the one at {first}; rename one of them")
-    return names
+    first: dict[str, manifest.Hpa] = {}
+    twice = []
+    for hpa in hpas:
+        name = hpa.name if often[hpa.name] == 1 else f"{hpa.namespace}-{hpa.name}"
+        if name in first:
+            message = f"{name} is already the name of the one at {first[name].place}; rename one of them"
+            twice.append(f"{hpa.place}: {message}")
+        else:
+            first[name] = hpa
+    return [(hpa, name) for name, hpa in first.items()], twice
 
 
-def _metric(metric: manifest.HpaMetric, target: Mapping[str, Any], kind: str | None, name: str) -> MetricBlock:
+def _metric(metric: fields.HpaMetric, target: Mapping[str, Any], kind: str | None, name: str) -> MetricBlock:
     body = metric.body
     match body:
-        case manifest.ContainerResource():
+        case fields.ContainerResource():
             hint = f"one sample for each instance, with {body.container} as its label task or container"
             return MetricBlock(
                 metric.type, {"name": body.name, "container": body.container}, target, UsualQuery(""), hint
             )
-        case manifest.Resource():
+        case fields.Resource():
             known = usual_query(body.name, kind, name)
             hint = "one sample for each instance" + ("; check that it fits" if known else "")
             return MetricBlock(metric.type, {"name": body.name}, target, known or UsualQuery(""), hint)
-        case manifest.Pods():
-            hint = f"one sample for each instance; perhaps sum by (instance) ({_series(body.metric)})"
-            return MetricBlock(metric.type, _named(body.metric), target, UsualQuery(""), hint)
-        case manifest.Object():
+        case fields.Pods():
+            hint = f"one sample for each instance; perhaps sum by (instance) ({series(body.metric)})"
+            return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint)
+        case fields.Object():
             about = body.described_object
             shown = {"describedObject": {"kind": about.kind, "name": about.name}}
-            hint = f"exactly one sample; perhaps sum({_series(body.metric)})"
-            return MetricBlock(metric.type, shown | _named(body.metric), target, UsualQuery(""), hint)
-        case manifest.External():
-            hint = f"its samples are summed; perhaps {_series(body.metric)}"
+            hint = f"exactly one sample; perhaps sum({series(body.metric)})"
+            return MetricBlock(metric.type, shown | _name(body.metric), target, UsualQuery(""), hint)
+        case fields.External():
+            hint = f"its samples are summed; perhaps {series(body.metric)}"
             given = body.fallback
             fallback = None if given is None else given.model_dump(by_alias=True, exclude_none=True)
-            return MetricBlock(metric.type, _named(body.metric), target, UsualQuery(""), hint, fallback)
+            return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint, fallback)
     raise AssertionError("a metric without its body is a problem of the manifest")
 
 
-def _named(metric: manifest.Identifier) -> dict[str, Any]:
+def _name(metric: fields.Identifier) -> dict[str, Any]:
     return {"metric": {"name": metric.name}}
 
 
-def _series(metric: manifest.Identifier) -> str:
-    """A selector of Prometheus that says what Kubernetes' own does."""
-    matchers = list(_matchers(metric.selector)) if metric.selector is not None else []
-    if re.fullmatch(r"[A-Za-z_:][A-Za-z0-9_:]*", metric.name):
-        return metric.name + (f"{{{','.join(matchers)}}}" if matchers else "")
-    return f"{{{','.join([f'__name__={json.dumps(metric.name)}', *matchers])}}}"
-
-
-def _matchers(selector: manifest.Selector) -> Iterator[str]:
-    for key, value in selector.match_labels.items():
-        yield f"{_label(key)}={json.dumps(value)}"
-    for each in selector.match_expressions:
-        match each.operator:
-            case "In" | "NotIn":
-                sign = "=~" if each.operator == "In" else "!~"
-                yield f"{_label(each.key)}{sign}{json.dumps('|'.join(each.values).replace('.', '[.]'))}"
-            case "Exists" | "DoesNotExist":
-                yield f'{_label(each.key)}{"!=" if each.operator == "Exists" else "="}""'
-
-
-def _label(key: str) -> str:
-    """A label's key as Prometheus' service discovery writes it."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", key)
-
-
 def _left_to_do(hpa: manifest.Hpa, block: AutoscalerBlock) -> Iterator[str]:
+    if block.target != hpa.target:
+        guess = f"scaleTargetRef.name {block.target} is a guess, for Kubernetes names no task group"
+        yield f"{hpa.place}: {block.name}: {guess}; write it as JOB/GROUP"
     for index, metric in enumerate(block.metrics):
         what = metric.body.get("name") or metric.body["metric"]["name"]
         todo = "check that its query fits" if metric.query.expr else f"needs a query: {metric.hint}"

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,27 +14,47 @@ from typing import Final, NoReturn
 from autoscaler.cli.findings import Finding, Findings, count, findings_of
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, named
+from autoscaler.errors import AdapterError, MetricError, TargetUnavailable, bug, named
 from autoscaler.logger import Logger
-from autoscaler.model import Call, Observation, ScaleChange, Sighting, TargetRef, TargetState
+from autoscaler.model import (
+    Call,
+    MetricSpec,
+    MetricType,
+    Observation,
+    Reading,
+    ScaleChange,
+    Sighting,
+    TargetRef,
+    TargetState,
+)
 from autoscaler.observe import Connection, Observer
+from autoscaler.observe.answers import Results
 from autoscaler.observe.ask import ask
+from autoscaler.observe.causes import Causes
+from autoscaler.observe.failure import NoSample
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.workers import settle, spawn
 from autoscaler.record.folder import state_folder
 from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
 
 _CYCLE_SECONDS: Final = 15.0
 """Like the daemon's default period; the observer waits for answers for two thirds of it."""
+_CAUSE_SECONDS: Final = 15.0
+"""For all that is asked about queries without a sample."""
+_ZERO: Final = "; if that means zero, say so in the expression, as in … or vector(0)"
 _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findings]:
-    """What was found of files that are absent, of the connections, and of each autoscaler in the file's order."""
+    """What was found: of absent files, connections, expressions whose syntax is not known, and each autoscaler.
+
+    The autoscalers are in the file's order.
+    """
     now = clock.now()
     tally = _Tally()
     with _connected(settings, clock, logger) as adapters:
@@ -48,7 +69,9 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findin
             seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
+        unknown = _unknown(settings, tally, clock)
         _ask_the_unused(settings, tally, clock)
+        seen = _with_causes(settings, seen, call.now, clock)
         examined = {scaler.target: _examined(scaler.target, adapters) for scaler in settings.autoscalers}
     found = [*_sources(settings, tally), *_adapters(settings, adapters, seen)]
     blocks = []
@@ -57,7 +80,9 @@ def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findin
         more = examined[scaler.target]
         blocks.append(block if more is None else Findings(block.title, (*block.lines, more)))
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
-    return [*([Findings("files", absent)] if absent else []), Findings("connections", found), *blocks]
+    first = [Findings("files", absent)] if absent else []
+    expressions = [Findings("expressions", unknown)] if unknown else []
+    return [*first, Findings("connections", found), *expressions, *blocks]
 
 
 class _Tally:
@@ -152,14 +177,71 @@ def _examined(target: TargetRef, adapters: Mapping[str, Adapter]) -> Finding | N
     return None if problem is None else Finding("scaling", problem, wrong=True)
 
 
+def _unknown(settings: Settings, tally: _Tally, clock: Clock) -> Sequence[Finding]:
+    """What each Prometheus says of the expressions whose syntax is not known here."""
+    asked = [(each.problem.path, Question(each.prometheus, each.expr)) for each in settings.unknown_expressions]
+    answers = _ask([question for _, question in asked], settings, tally, clock)
+    return [_settled(path, question.prometheus, answers[question]) for path, question in asked]
+
+
+def _settled(path: str, prometheus: str, answer: QueryResult | MetricError) -> Finding:
+    if isinstance(answer, MetricError):
+        return Finding(path, str(answer), wrong=True)
+    if answer.type not in (ResultType.VECTOR, ResultType.SCALAR):
+        return Finding(path, f"prometheus {prometheus!r} answers with a {answer.type}, not one value each", wrong=True)
+    return Finding(path, f"prometheus {prometheus!r} knows its syntax: {count(len(answer.points), 'sample')}")
+
+
 def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock) -> None:
     """A Prometheus that no query uses is asked for a constant."""
     unused = settings.prometheus.keys() - tally.answered.keys() - tally.failed.keys()
-    sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in sorted(unused)}
+    _ask([Question(name, "vector(1)") for name in sorted(unused)], settings, tally, clock)
+
+
+def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock: Clock) -> Results:
+    """The answer to each, or why there is none."""
+    names = dict.fromkeys(question.prometheus for question in questions)
+    sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in names}
     call = Call(clock.now(), clock.monotonic() + _CYCLE_SECONDS)
-    ask([alone(Question(name, "vector(1)")) for name in sources], sources, call, clock, tally, lambda _: None)
+    answers: dict[Question, QueryResult | MetricError] = {}
+    ask([alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally, answers.update)
     for source in sources.values():
         source.close()
+    return answers
+
+
+def _with_causes(
+    settings: Settings, seen: Mapping[str, Observation], now: datetime, clock: Clock
+) -> Mapping[str, Observation]:
+    """What was seen, with why the queries that have no sample have none, as far as Prometheus says."""
+    sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
+    causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS)
+    explained = {
+        scaler.name: replace(
+            seen[scaler.name],
+            readings=tuple(
+                _explained(metric, reading, causes)
+                for metric, reading in zip(scaler.metrics, seen[scaler.name].readings, strict=True)
+            ),
+        )
+        for scaler in settings.autoscalers
+    }
+    for source in sources.values():
+        source.close()
+    return explained
+
+
+def _explained(metric: MetricSpec, reading: Reading | MetricError, causes: Causes) -> Reading | MetricError:
+    if not isinstance(reading, NoSample):
+        return reading
+    try:
+        cause = causes.of(reading.query)
+    except Exception as error:  # noqa: BLE001 - what nobody foresaw of a server must not cost all else that was found
+        return MetricError(f"{reading.what}; why was not found out: {bug(error)}")
+    if cause is None:
+        return MetricError(f"{reading.what}; ask Prometheus for its parts, one after the other")
+    zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
+    return MetricError(f"{reading.what}: {cause.text}{_ZERO if zero else ''}")
 
 
 def _sources(settings: Settings, tally: _Tally) -> Iterator[Finding]:

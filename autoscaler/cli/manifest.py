@@ -1,180 +1,26 @@
 """HorizontalPodAutoscaler manifests, read: autoscaling/v2 and v1, several documents, lists.
 
-Source: Kubernetes API reference, HorizontalPodAutoscaler v2 and v1 autoscaling.
+What is wrong with one object costs that object, and no other.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, ValidationError
 
-from autoscaler.cli.kubernetes import (
-    ContainerName,
-    MetricName,
-    NamespaceName,
-    ObjectName,
-    ReferredName,
-    ResourceName,
-)
+from autoscaler.cli import hpa_v1
+from autoscaler.cli.hpa import SPECS, HpaMetric, Metadata, Spec, SpecV1, SpecV2, target_in_effect
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.document import Loc, YamlDocument
-from autoscaler.config.fields import LabelKey, LabelValue
-from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
 
 _KIND: Final = "HorizontalPodAutoscaler"
-_OLD: Final = "autoscaling.alpha.kubernetes.io/"
-"""Annotations in which autoscaling/v1 hides what it has no fields for."""
-
-
-class _HpaModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
-
-
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
-_Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
-_Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-
-
-class Requirement(_HpaModel):
-    """One of a selector's `matchExpressions`."""
-
-    key: LabelKey
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[LabelValue, ...] = ()
-
-
-class Selector(_HpaModel):
-    """Which series of a metric are meant."""
-
-    match_labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
-    match_expressions: tuple[Requirement, ...] = ()
-
-
-class Identifier(_HpaModel):
-    """A metric's name and selector."""
-
-    name: MetricName
-    selector: Selector | None = None
-
-
-class DescribedObject(_HpaModel):
-    """What an Object metric is about."""
-
-    api_version: str | None = None
-    kind: ReferredName
-    name: ReferredName
-
-
-class Resource(_HpaModel):
-    """A resource of each pod."""
-
-    name: ResourceName
-    target: ResourceTarget
-
-
-class ContainerResource(Resource):
-    """A resource of one container of each pod."""
-
-    container: ContainerName
-
-
-class Pods(_HpaModel):
-    """A metric of each pod."""
-
-    metric: Identifier
-    target: PodsTarget
-
-
-class Total(_HpaModel):
-    """A metric of something else."""
-
-    metric: Identifier
-    target: TotalTarget
-
-
-class Object(Total):
-    """A metric of another object."""
-
-    described_object: DescribedObject
-
-
-class Fallback(_HpaModel):
-    """What an External metric proposes once it has had no value for long (KEP-5679)."""
-
-    failure_duration_seconds: _Positive | None = None
-    replicas: _Positive
-
-
-class External(Total):
-    """A metric of something outside of the cluster."""
-
-    fallback: Fallback | None = None
-
-
-class HpaMetric(_HpaModel):
-    """One metric: its type, and the body of that type."""
-
-    type: Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
-    resource: Resource | None = None
-    container_resource: ContainerResource | None = None
-    pods: Pods | None = None
-    object_: Object | None = Field(default=None, alias="object")
-    external: External | None = None
-
-    @property
-    def body(self) -> Resource | ContainerResource | Pods | Total | None:
-        """That of its type; None: it is missing."""
-        return {
-            "Resource": self.resource,
-            "ContainerResource": self.container_resource,
-            "Pods": self.pods,
-            "Object": self.object_,
-            "External": self.external,
-        }[self.type]
-
-
-class _TargetRef(_HpaModel):
-    api_version: str | None = None
-    kind: ReferredName
-    name: ObjectName
-
-
-class _Metadata(BaseModel):
-    """What is read of it; it holds more."""
-
-    name: ObjectName
-    namespace: NamespaceName = "default"
-    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
-    annotations: Any = None
-
-
-class _Spec(_HpaModel):
-    scale_target_ref: _TargetRef
-    min_replicas: _Count | None = None
-    max_replicas: _Positive
-
-
-class _SpecV1(_Spec):
-    target_cpu_utilization_percentage: Annotated[_Positive | None, Field(alias="targetCPUUtilizationPercentage")] = None
-
-
-class _SpecV2(_Spec):
-    metrics: tuple[HpaMetric, ...] | None = None
-    behavior: Behavior | None = None
-
-
-_SPECS: Final[Mapping[str, type[_Spec]]] = {
-    "autoscaling/v1": _SpecV1,
-    "autoscaling/v2": _SpecV2,
-    "autoscaling/v2beta2": _SpecV2,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +35,7 @@ class Hpa:
     minimum: int
     maximum: int
     metrics: Sequence[tuple[HpaMetric, Mapping[str, Any]]]
-    """Each with its target as it is written."""
+    """Each with its target, as Kubernetes' controller uses it."""
     behavior: Mapping[str, Any] | None
     labels: Mapping[str, str]
 
@@ -199,35 +45,34 @@ class Manifest:
     """What a file holds."""
 
     hpas: list[Hpa] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """What is wrong, with its place."""
+    refused: list[str] = field(default_factory=list)
+    """Which autoscalers are left out for that, with their places."""
     notes: list[str] = field(default_factory=list)
-    """What is left out, with its place; the first of many."""
+    """What else is left out, with its place; the first of many."""
     skipped: int = 0
-    """How many objects are left out."""
+    """How many objects are left out because they are something else."""
 
 
-_DEFAULT_CPU_PERCENT: Final = 80
-"""What Kubernetes scales on where nothing is said."""
 _MOST_NOTES: Final = 100
-_SEPARATOR: Final = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
-_NOTHING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
-"""Empty lines and comments."""
+_SEPARATOR: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|$)", re.MULTILINE)
+"""A document begins, or ends."""
+_NOTHING: Final = re.compile(r"(?:(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)\r?\n)*+(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)")
+"""Empty lines, comments, and what may stand before a document: `%YAML 1.2`."""
+_TEMPLATE: Final = "{{"
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The autoscalers in a file. Raises ConfigError with everything that is wrong with them."""
-    manifest, problems = Manifest(), list[Problem]()
-    for text, line in _documents(read(path)):
-        try:
-            document = YamlDocument(text, str(path), line)
-        except ConfigError as error:
-            problems += error.problems
-            continue
-        found = Problems(document)
-        for value, loc in _objects(document.value):
-            _read_object(value, loc, document, manifest, found)
-        problems += found
-    if problems:
-        raise ConfigError(problems)
+    """The autoscalers in a file, and what is wrong with the others, or with the file."""
+    manifest = Manifest()
+    try:
+        text = read(path)
+    except ConfigError as error:
+        manifest.problems += error.problems
+        return manifest
+    for part, line in _documents(text):
+        _read_document(part, line, path, manifest)
     return manifest
 
 
@@ -240,11 +85,41 @@ def _documents(text: str) -> Iterator[tuple[str, int]]:
         line += part.count("\n")
 
 
+def _read_document(text: str, line: int, path: Path, manifest: Manifest) -> None:
+    try:
+        document = YamlDocument(text, str(path), line)
+    except ConfigError as error:
+        manifest.problems += _problem_of_template(text, line, path) or error.problems
+        return
+    problems = Problems(document)
+    for value, loc in _objects(document.value):
+        _read_object(value, loc, document, manifest, problems)
+    lines = text.splitlines() if any(problems) and _TEMPLATE in text else []
+    if any(_TEMPLATE in lines[each.line - line] for each in problems if each.line - line < len(lines)):
+        manifest.problems += _problem_of_template(text, line, path)
+    else:
+        manifest.problems += problems
+
+
+def _problem_of_template(text: str, line: int, path: Path) -> list[Problem]:
+    """That it is a template of Helm and not a manifest; empty where there is no sign of that."""
+    at = text.find(_TEMPLATE)
+    if at < 0:
+        return []
+    message = (
+        f"this is a template of Helm (`{_TEMPLATE}`), not a manifest; "
+        "render it first: helm template CHART | autoscaler import -"
+    )
+    return [Problem(str(path), line + text.count("\n", 0, at), at - text.rfind("\n", 0, at), "", message)]
+
+
 def _objects(value: Any, loc: Loc = ()) -> Iterator[tuple[Any, Loc]]:
-    """The document's object, or a list's."""
-    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
-        for index, item in enumerate(value["items"]):
-            yield from _objects(item, (*loc, "items", index))
+    """The document's object, or a list's. The items of a typed list need not say again what they are."""
+    kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
+    if kind in ("List", f"{_KIND}List") and isinstance(items, list):
+        known = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": _KIND}
+        for index, item in enumerate(items):
+            yield from _objects(known | item if isinstance(item, dict) else item, (*loc, "items", index))
     elif value is not None:
         yield value, loc
 
@@ -258,40 +133,117 @@ def _read_object(value: Any, loc: Loc, document: YamlDocument, manifest: Manifes
             what = kind[:64] if isinstance(kind, str) and kind else "something without a kind"
             manifest.notes.append(f"{place}: {what} is skipped")
         return
+    hpa = _read_hpa(value, loc, place, problems)
+    if hpa is not None:
+        manifest.hpas.append(hpa)
+        return
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    shown = f"{_KIND} {name[:64]}" if isinstance(name, str) else f"a {_KIND}"
+    manifest.refused.append(f"{place}: {shown} is not imported; correct what is wrong with it")
+
+
+def _read_hpa(value: Mapping[str, Any], loc: Loc, place: str, problems: Problems) -> Hpa | None:
+    """None: what is wrong was added to `problems`."""
     version = value.get("apiVersion")
-    model = _SPECS.get(version) if isinstance(version, str) else None
+    model = SPECS.get(version) if isinstance(version, str) else None
     if model is None:
-        known = ", ".join(sorted(_SPECS))
+        known = ", ".join(sorted(SPECS))
         problems.add((*loc, "apiVersion"), f"is not one of {known}; `kubectl get hpa -o yaml` writes autoscaling/v2")
-        return
-    given, spec = value.get("metadata"), value.get("spec")
-    spec = spec if isinstance(spec, dict) else {}
-    metadata = _read(_Metadata, given, (*loc, "metadata"), problems)
-    read_spec = _read(model, spec, (*loc, "spec"), problems)
-    if metadata is None or read_spec is None:
-        return
-    annotations = metadata.annotations if isinstance(metadata.annotations, dict) else {}
-    hidden = any(key.startswith(_OLD) for key in annotations)
-    if isinstance(read_spec, _SpecV1) and hidden:
-        message = (
-            "annotations hold what autoscaling/v1 has no fields for; write it with `kubectl get hpa.v2.autoscaling`"
-        )
-        problems.add((*loc, "metadata", "annotations"), message)
-        return
-    metrics = _metrics(read_spec, spec, (*loc, "spec", "metrics"), problems)
-    manifest.hpas.append(
-        Hpa(
-            place=place,
-            name=metadata.name,
-            namespace=metadata.namespace,
-            target=read_spec.scale_target_ref.name,
-            minimum=1 if read_spec.min_replicas is None else read_spec.min_replicas,
-            maximum=read_spec.max_replicas,
-            metrics=metrics,
-            behavior=spec.get("behavior") or None,
-            labels=metadata.labels,
-        )
+        return None
+    given = _in_effect(value.get("spec"))
+    metadata = _read(Metadata, value.get("metadata"), (*loc, "metadata"), problems)
+    spec = _read(model, given, (*loc, "spec"), problems)
+    if metadata is None or spec is None:
+        return None
+    if isinstance(spec, SpecV1):
+        wanted = _wanted_by_v1(spec, metadata, (*loc, "metadata", "annotations"), problems)
+    else:
+        wanted = _wanted_by_v2(spec, given, (*loc, "spec", "metrics"), problems)
+    if wanted is None:
+        return None
+    return Hpa(
+        place=place,
+        name=metadata.name,
+        namespace=metadata.namespace,
+        target=spec.scale_target_ref.name,
+        minimum=1 if spec.min_replicas is None else spec.min_replicas,
+        maximum=spec.max_replicas,
+        metrics=wanted[0],
+        behavior=wanted[1],
+        labels=metadata.labels,
     )
+
+
+_Wanted: TypeAlias = tuple[Sequence[tuple[HpaMetric, Mapping[str, Any]]], Mapping[str, Any] | None]
+"""The metrics, each with its target, and the behavior."""
+
+
+def _in_effect(spec: Any) -> dict[str, Any]:
+    """A spec with each metric's target as Kubernetes' controller uses it."""
+    given = spec if isinstance(spec, dict) else {}
+    metrics = given.get("metrics")
+    if not isinstance(metrics, list):
+        return given
+    return given | {"metrics": [_metric_in_effect(each) for each in metrics]}
+
+
+def _metric_in_effect(metric: Any) -> Any:
+    if not isinstance(metric, dict):
+        return metric
+    return {
+        key: each | {"target": target_in_effect(key, each["target"])}
+        if isinstance(each, dict) and "target" in each
+        else each
+        for key, each in metric.items()
+    }
+
+
+def _wanted_by_v2(spec: Spec, given: Mapping[str, Any], loc: Loc, problems: Problems) -> _Wanted | None:
+    metrics = spec.metrics if isinstance(spec, SpecV2) else None
+    raw = given["metrics"] if metrics else [hpa_v1.cpu_metric(None)]
+    found = _with_targets(metrics or [HpaMetric.model_validate(each) for each in raw], raw, loc, problems)
+    return None if found is None else (found, given.get("behavior") or None)
+
+
+def _wanted_by_v1(spec: SpecV1, metadata: Metadata, loc: Loc, problems: Problems) -> _Wanted | None:
+    annotations = metadata.annotations if isinstance(metadata.annotations, dict) else {}
+    kept = {key: annotations.get(key) for key in (hpa_v1.METRICS, hpa_v1.BEHAVIOR)}
+    metrics, behavior, at = list[Any](), None, hpa_v1.METRICS
+    try:
+        if isinstance(text := kept[hpa_v1.METRICS], str):
+            metrics = hpa_v1.metrics_of(text)
+        at = hpa_v1.BEHAVIOR
+        if isinstance(text := kept[hpa_v1.BEHAVIOR], str):
+            behavior = hpa_v1.behavior_of(text)
+    except ValueError as error:
+        problems.add((*loc, at), str(error))
+        return None
+    percent = spec.target_cpu_utilization_percentage
+    if percent is not None or not metrics:
+        metrics.append(hpa_v1.cpu_metric(percent))
+    metrics = [_metric_in_effect(each) for each in metrics]
+    read_metrics = [_read(HpaMetric, each, (*loc, hpa_v1.METRICS), problems) for each in metrics]
+    if behavior is not None and _read(Behavior, behavior, (*loc, hpa_v1.BEHAVIOR), problems) is None:
+        return None
+    right = [each for each in read_metrics if each is not None]
+    if len(right) < len(metrics):
+        return None
+    found = _with_targets(right, metrics, (*loc, hpa_v1.METRICS), problems)
+    return None if found is None else (found, behavior)
+
+
+def _with_targets(
+    metrics: Sequence[HpaMetric], raw: Sequence[Mapping[str, Any]], loc: Loc, problems: Problems
+) -> Sequence[tuple[HpaMetric, Mapping[str, Any]]] | None:
+    found = []
+    for index, (metric, source) in enumerate(zip(metrics, raw, strict=True)):
+        key = metric.type[:1].lower() + metric.type[1:]
+        if metric.body is None:
+            problems.add((*loc, index), f"{key} is missing; a metric of type {metric.type} needs it")
+        else:
+            found.append((metric, source[key]["target"]))
+    return found if len(found) == len(metrics) else None
 
 
 def _read(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _ModelT | None:
@@ -302,21 +254,3 @@ def _read(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _Mo
     except ValidationError as error:
         problems.add_validation(error, model, loc)
         return None
-
-
-def _metrics(
-    spec: _Spec, raw: Mapping[str, Any], loc: Loc, problems: Problems
-) -> Sequence[tuple[HpaMetric, Mapping[str, Any]]]:
-    if isinstance(spec, _SpecV2) and spec.metrics:
-        found = []
-        for index, (metric, source) in enumerate(zip(spec.metrics, raw["metrics"], strict=True)):
-            key = metric.type[:1].lower() + metric.type[1:]
-            if metric.body is None:
-                problems.add((*loc, index), f"{key} is missing; a metric of type {metric.type} needs it")
-                continue
-            found.append((metric, source[key]["target"]))
-        return found
-    given = spec.target_cpu_utilization_percentage if isinstance(spec, _SpecV1) else None
-    target = {"type": "Utilization", "averageUtilization": given or _DEFAULT_CPU_PERCENT}
-    metric = HpaMetric.model_validate({"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    return [(metric, target)]

@@ -13,6 +13,8 @@ from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
+ELSEWHERE: Final = "give its address with --server or $AUTOSCALER_SERVER"
+"""What to do about a daemon that is not where it was looked for."""
 
 ServerUrl: TypeAlias = Annotated[
     str, typer.Option("--server", metavar="URL", envvar="AUTOSCALER_SERVER", help="Where the daemon answers.")
@@ -39,7 +41,7 @@ StateConfigFile: TypeAlias = Annotated[
         "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
     ),
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(help="The autoscaler.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")]
 OneName: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="The autoscaler.")]
 """Where several may be chosen instead."""
 SelectorText: TypeAlias = Annotated[

@@ -14,8 +14,12 @@ _INT32 = 2**31 - 1
 def override(
     name: Name,
     *,
-    minimum: Annotated[int | None, typer.Option("--min", min=0, max=_INT32, help="In place of minReplicas.")] = None,
-    maximum: Annotated[int | None, typer.Option("--max", min=1, max=_INT32, help="In place of maxReplicas.")] = None,
+    minimum: Annotated[
+        int | None, typer.Option("--min", metavar="N", min=0, max=_INT32, help="In place of minReplicas.")
+    ] = None,
+    maximum: Annotated[
+        int | None, typer.Option("--max", metavar="N", min=1, max=_INT32, help="In place of maxReplicas.")
+    ] = None,
     span: For = None,
     reason: Reason = "",
     server: ServerUrl = DEFAULT_SERVER,

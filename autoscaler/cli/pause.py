@@ -15,9 +15,10 @@ def pause(
     *,
     every: Every = False,
     labels: SelectorText = None,
-    direction: Annotated[Direction, typer.Option("--direction", help="The direction in which no size is written.")] = (
-        Direction.BOTH
-    ),
+    direction: Annotated[
+        Direction,
+        typer.Option("--direction", metavar="DIRECTION", help="In which no size is written: out, in or both."),
+    ] = (Direction.BOTH),
     span: For = None,
     reason: Reason = "",
     server: ServerUrl = DEFAULT_SERVER,

@@ -36,9 +36,17 @@ def run(
             "--web.config.file", metavar="FILE", help="TLS and users, in the format of Prometheus' exporter-toolkit."
         ),
     ] = None,
-    log_level: Annotated[Level, typer.Option("--log.level", help="The lowest level that is logged.")] = Level.INFO,
+    log_level: Annotated[
+        Level,
+        typer.Option(
+            "--log.level", metavar="LEVEL", help="The lowest level that is logged: debug, info, warning or error."
+        ),
+    ] = Level.INFO,
     log_format: Annotated[
-        Format, typer.Option("--log.format", help="How lines are written; auto: columns on a terminal, JSON elsewhere.")
+        Format,
+        typer.Option(
+            "--log.format", metavar="FORMAT", help="json, console, or auto: columns on a terminal, JSON elsewhere."
+        ),
     ] = Format.AUTO,
 ) -> None:
     """Keep every target at the size that its metrics ask for, until SIGTERM. SIGHUP reloads the configuration."""

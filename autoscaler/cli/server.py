@@ -113,7 +113,7 @@ class Server:
     def _failed(self, error: Exception) -> ServerError:
         match error:
             case NewConnectionError() | ConnectTimeoutError():
-                return ServerDown(f"no daemon answers at {self.url}")
+                return ServerDown(f"no daemon answers at {self.url} ({_cause(error)})")
             case SSLError():
                 cause = str(error.args[0] if error.args else error)
                 return ServerError(
@@ -139,6 +139,14 @@ class Server:
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             message += "; credentials are read from --http.config.file"
         raise ServerError(f"{self.url} refused: {message}")
+
+
+def _cause(error: Exception) -> str:
+    """Why there was no connection, in the system's own words."""
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror.lower()
+    return f"no connection within {_CONNECT_SECONDS:g} s"
 
 
 def _joined(path: Sequence[str]) -> str:

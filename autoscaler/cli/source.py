@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import typer
 
+from autoscaler.cli.options import ELSEWHERE
 from autoscaler.cli.server import NotFound, Server, ServerDown
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.labels import Selector
@@ -71,6 +73,8 @@ class Source:
         self._where = where
         self._server = where.connect()
         self._library: Library | None = None
+        self.refused_reload: ReloadStatus | None = None
+        """The daemon's last reload, if it was refused, as `autoscalers` and `named` last found it."""
         self._closing = ExitStack()
         self._closing.callback(self._server.close)
 
@@ -85,6 +89,7 @@ class Source:
         found: list[Summary] = []
         while True:
             page = self._page(len(found), selector)
+            self.refused_reload = page.refused_reload
             found += page.autoscalers
             if len(found) >= page.total or not page.autoscalers:
                 return found
@@ -142,15 +147,21 @@ class Source:
             lambda library, _: library.history(name, since, until, points),
         )
 
-    def events(self, name: str | None, since: datetime) -> "EventList":
-        """The newest. Raises UnknownName."""
+    def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":
+        """The newest, equal ones counted if `merged`. Raises UnknownName."""
         from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
 
         path = ("events",) if name is None else ("autoscalers", name, "events")
         return self._read_named(
             name,
-            lambda server: server.get(EventList, *path, since=_rfc3339(since), limit=_MOST_EVENTS),
-            lambda library, _: library.events(name, since, limit=_MOST_EVENTS),
+            lambda server: server.get(
+                EventList,
+                *path,
+                since=_rfc3339(since),
+                limit=_MOST_EVENTS,
+                merged=None if merged else "false",  # a daemon of before knows no such parameter
+            ),
+            lambda library, _: library.events(name, since, limit=_MOST_EVENTS, merged=merged),
         )
 
     def _read_named(
@@ -177,7 +188,7 @@ class Source:
                 return ask(self._server)
             except ServerDown as down:
                 if not self._server.is_this_machine:
-                    raise ServerError(f"{down}; check --server, or start it there") from None
+                    raise ServerError(f"{down}; start it there, or {ELSEWHERE}") from None
                 self._library = self._open(down)
         from autoscaler.documents.library import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above
 
@@ -195,9 +206,10 @@ class Source:
         try:
             archive = Archive.open_archive(url, folder)
         except AutoscalerError as error:
-            raise ServerError(f"{down}, and its state cannot be read: {error}") from None
+            raise ServerError(f"{down}; if it runs, {ELSEWHERE}. Its state cannot be read either: {error}") from None
         self._closing.enter_context(archive)
-        typer.echo(f"{down}; this is read from its state", err=True)
+        place = "its database" if url is not None else folder
+        typer.echo(f"{down}; this is read from its state in {place}. If it runs, {ELSEWHERE}", err=True)
         return Library(archive, scalers)
 
 
@@ -229,6 +241,6 @@ def _rfc3339(at: datetime | None) -> str | None:
 
 def unknown(name: str, known: Iterable[str]) -> UnknownName:
     """The error for a name that is not among `known`: it names the nearest."""
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    near = get_close_matches(name, sorted(known), n=1)
     remedy = f"did you mean {near[0]}?" if near else "`autoscaler get` lists them"
     return UnknownName(f"there is no autoscaler {name[:64]!r}; {remedy}")

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from autoscaler.cli.options import selector
+from autoscaler.cli.options import ELSEWHERE, selector
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, Server, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.layout import age
+from autoscaler.cli.tables.steering import bounds, scope
 from autoscaler.documents.summary import AutoscalerList, PauseDocument, SteeredList, SteeringDocument
 from autoscaler.errors import QuantityError, ServerError
 from autoscaler.labels import Selector
-from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
 from autoscaler.text import clean
 
@@ -31,11 +31,6 @@ Reason: TypeAlias = Annotated[
 ]
 
 _MOST_SECONDS: Final = 999_999
-_PAUSED: Final = {
-    Direction.IN: "scaling in is",
-    Direction.OUT: "scaling out is",
-    Direction.BOTH: "scaling is",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> 
                 else _change_one(server, chosen.name, verb, body)
             )
         except ServerDown as down:
-            raise ServerError(f"{down}, and only it can {verb}; start it, or check --server") from None
+            raise ServerError(f"{down}, and only it can {verb}; start it, or {ELSEWHERE}") from None
         finally:
             server.close()
     show(lines)
@@ -121,14 +116,12 @@ def _in_force(name: str, steering: SteeringDocument) -> str:
     if pause is not None:
         parts.append(_paused(pause, now))
     if override is not None:
-        words = (("min", override.minimum), ("max", override.maximum))
-        bounds = ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
-        parts.append(f"{bounds} in force {_until(override.until, now)}")
-    return f"{clean(name)}: " + ("; ".join(parts) or "as configured")
+        parts.append(f"{bounds(override)} in force {_until(override.until, now)}")
+    return f"{clean(name)}: " + ("; ".join(parts) or "neither paused nor overridden")
 
 
 def _paused(pause: PauseDocument, now: datetime) -> str:
-    return f"{_PAUSED[pause.direction]} paused {_until(pause.until, now)}"
+    return f"{scope(pause)} is paused {_until(pause.until, now)}"
 
 
 def _until(until: datetime | None, now: datetime) -> str:

@@ -1,7 +1,7 @@
 """The configuration: one YAML file to typed, defaulted, cross-checked settings."""
 
 from autoscaler.config.apart import load_apart
-from autoscaler.config.loader import load
+from autoscaler.config.loader import connection_type, load
 from autoscaler.config.settings import (
     AdapterSection,
     BasicAuth,
@@ -11,6 +11,7 @@ from autoscaler.config.settings import (
     Settings,
     StateSettings,
     Tls,
+    UnknownExpression,
     WebSettings,
 )
 
@@ -23,7 +24,9 @@ __all__ = [
     "Settings",
     "StateSettings",
     "Tls",
+    "UnknownExpression",
     "WebSettings",
+    "connection_type",
     "load",
     "load_apart",
 ]

@@ -44,7 +44,7 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
     kinds: dict[str, AdapterType | None] = {}
     sections: dict[str, AdapterSection] = {}
     for name, section in raw.items():
-        kinds[name] = kind = _type_of(name, section, problems)
+        kinds[name] = kind = type_of(name, section, problems)
         if kind is None:
             continue
         loc = ("adapters", name)
@@ -72,7 +72,8 @@ def _lanes_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems:
     return 1
 
 
-def _type_of(name: str, section: Any, problems: Problems) -> AdapterType | None:
+def type_of(name: str, section: Any, problems: Problems) -> AdapterType | None:
+    """The type of one connection; None where it is wrong, which is added to `problems`."""
     loc = ("adapters", name)
     if not isinstance(section, dict):
         problems.add(loc, "expected a mapping with a type, as in {type: process, …}; correct it")

@@ -220,6 +220,14 @@ class _TooDeep(Exception):
     """The composer was about to nest deeper than MAX_DEPTH."""
 
 
+_OF_INDENTATION: Final = (
+    "did not find expected '-' indicator",
+    "did not find expected key",
+    "mapping values are not allowed",
+)
+"""How libyaml's problems begin that come of a line which is indented otherwise, mostly."""
+
+
 class _TooMany(Exception):
     """The composer was about to hold more than MAX_VALUES."""
 
@@ -240,10 +248,19 @@ def _compose(text: str, file: str, first_line: int) -> Node | None:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         what = " ".join(part for part in (error.context, error.problem) if part)
-        message = f"invalid YAML: {what}; correct it"
+        message = f"invalid YAML: {what}; {_remedy(error, text)}"
     finally:
         composer.dispose()
     raise ConfigError([Problem(file, line + first_line - 1, column, "", message)])
+
+
+def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:
+    mark = error.problem_mark
+    if mark is not None and mark.line < len(lines := text.splitlines()) and lines[mark.line].lstrip(" ")[:1] == "\t":
+        return "indent it by spaces, not by a tab"
+    if error.problem is not None and error.problem.startswith(_OF_INDENTATION):
+        return "indent the line as its neighbours are"
+    return "correct it"
 
 
 def _scalar(node: ScalarNode) -> Any:

@@ -9,18 +9,20 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from autoscaler.config.connections import Connections, read_connections
+from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import Loc, YamlDocument
-from autoscaler.config.fields import Scope
+from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
-from autoscaler.config.queries import DEFAULT_SOURCE
+from autoscaler.config.queries import DEFAULT_SOURCE, Reading
 from autoscaler.config.rules import check_autoscalers
 from autoscaler.config.sections import File, Prometheus
-from autoscaler.config.settings import Settings, WebSettings
+from autoscaler.config.settings import Settings, UnknownExpression, WebSettings
 from autoscaler.config.source import read
-from autoscaler.errors import ConfigError, Problem
-from autoscaler.target import ExistingFile
+from autoscaler.config.within import within
+from autoscaler.errors import AutoscalerError, ConfigError, Problem
+from autoscaler.target import ExistingFile, SharedFile
+from autoscaler.target.files import unreadable_for_others, unwritable
 
 
 def load(path: Path) -> Settings:
@@ -32,6 +34,22 @@ def load_text(path: Path, text: str) -> Settings:
     """The settings in `text`, as `path` holds it. Raises ConfigError with every problem at once."""
     with _collector_paused():
         return _load(path, text)
+
+
+def connection_type(path: Path, name: str) -> str:
+    """The type of a connection in `path`. Nothing else in the file is looked at: it may not be finished yet.
+
+    Raises ConfigError for a file that is not YAML or a type that is wrong, AutoscalerError for an unknown connection.
+    """
+    document = YamlDocument(read(path), str(path))
+    value = document.value
+    known = _mapping(value, "adapters") if isinstance(value, dict) else {}
+    if name not in known:
+        raise AutoscalerError(f"no connection {name[:64]!r} in `adapters` of {path}; {suggest(name, known)}")
+    problems = Problems(document)
+    if type_of(name, known[name], problems) is None:
+        raise ConfigError(list(problems))
+    return str(known[name]["type"])
 
 
 def _load(path: Path, text: str) -> Settings:
@@ -76,6 +94,8 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
+        hints=(*_unshared_files(document, connections), *_aggregated(document, file)),
+        unknown_expressions=_unknown_expressions(document, file) if scope["expressions"].has_unknown else (),
     )
 
 
@@ -93,24 +113,46 @@ def _absent_files(
     sections: dict[Loc, BaseModel] = {("prometheus", name): source for name, source in sources.items()}
     sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
     for start, section in sections.items():
-        for loc, file in _existing_files(section, start):
+        for loc, file in within(section, ExistingFile, start):
             if not (file.is_file() and os.access(file, os.R_OK)):
                 warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
 
 
-def _existing_files(value: Any, loc: Loc) -> Iterator[tuple[Loc, Path]]:
-    if isinstance(value, ExistingFile):
-        yield loc, value
-    elif isinstance(value, BaseModel):
-        for name, field in type(value).model_fields.items():
-            yield from _existing_files(getattr(value, name), (*loc, field.alias or name))
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _existing_files(item, (*loc, key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _existing_files(item, (*loc, index))
+def _unshared_files(document: YamlDocument, connections: Connections) -> tuple[Problem, ...]:
+    """A hint for every file for Prometheus that could not be written here, or not be read by another user."""
+    hints = Problems(document)
+    for name, section in connections.sections.items():
+        for loc, file in within(section.settings, SharedFile, ("adapters", name)):
+            if problem := unwritable(file) or unreadable_for_others(file):
+                hints.add(loc, problem)
+    return tuple(sorted(hints))
+
+
+def _aggregated(document: YamlDocument, file: File) -> tuple[Problem, ...]:
+    """A hint for every query whose samples can belong to no instance. No error: other metrics may do without it."""
+    hints = Problems(document)
+    for index, body in enumerate(file.autoscalers):
+        for at, metric in enumerate(body.metrics):
+            for loc, query in metric.instance_queries():
+                if problem := query.names_no_instance(file.queries):
+                    hints.add(
+                        ("autoscalers", index, "metrics", at, *loc, "expr" if query.ref is None else "ref"), problem
+                    )
+    return tuple(sorted(hints))
+
+
+def _unknown_expressions(document: YamlDocument, file: File) -> tuple[UnknownExpression, ...]:
+    """A warning for every expression that only its Prometheus knows."""
+    found = []
+    for key, section in (("queries", file.queries), ("autoscalers", file.autoscalers)):
+        for loc, query in within(section, Reading, (key,)):
+            if query.expr is not None and query.expr.unknown is not None:
+                warnings = Problems(document)
+                warnings.add((*loc, "expr"), query.expr.unknown)
+                source = query.prometheus or DEFAULT_SOURCE
+                found += [UnknownExpression(problem, source, query.expr.text) for problem in warnings]
+    return tuple(found)
 
 
 @contextmanager

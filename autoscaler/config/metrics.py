@@ -1,6 +1,6 @@
 """The metrics of an autoscaler: autoscaling/v2's five types, each with its query."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
@@ -303,6 +303,18 @@ class Metric(Section):
         if body is not None and not wanted:
             raise ValueError(f"does not belong to a metric of type {kind}; remove it, or correct the type")
         return body
+
+    def instance_queries(self) -> Iterator[tuple[tuple[str, ...], InstanceQuery]]:
+        """The queries whose samples belong to instances, each with where it stands below the metric."""
+        bodies = {"resource": self.resource, "containerResource": self.container_resource, "pods": self.pods}
+        for key, body in bodies.items():
+            if body is None:
+                continue
+            yield (key, "query"), body.query
+            if isinstance(body, ResourceMetric) and isinstance(body.request, RequestQuery):
+                yield (key, "request", "query"), body.request.query
+            if body.fallback is not None and body.fallback.query is not None:
+                yield (key, "fallback", "query"), body.fallback.query
 
     def spec(self, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""

@@ -1,7 +1,8 @@
 """PromQL, offline: syntax, result type, ranges.
 
-promql-parser knows Prometheus 3's functions, not its experimental grammar (durations that are computed). The one that
-Prometheus 2 has under another name is taught to it, so that which of the two is asked is the server's business. What
+promql-parser knows Prometheus 3's functions, not all of its grammar (durations that are computed, `smoothed`). What it
+does not know is an error only where it is one in every Prometheus (`promql_errors.py`); else nothing is known of the
+expression, and only the server can say. The function that Prometheus 2 has under another name is taught to it. What
 parsing costs grows with the operators of an expression times its length, a regular expression may take as long as a
 thousand others, and the parser's stack is finite: hence the bounds, on one expression and on all of a file.
 """
@@ -14,6 +15,8 @@ from typing import Any, Final
 
 import promql_parser as ast
 
+from autoscaler.config.kept_labels import kept_labels
+from autoscaler.config.promql_errors import MOST_TRIED, error_in, error_in_regex
 from autoscaler.target import LONGEST
 
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
@@ -50,6 +53,7 @@ _WIDE_CLASS: Final = re.compile(r"\\[pPwWdDsS]")
 _WIDE_CLASS_EFFORT: Final = 210
 _SHOWN: Final = 200
 """Characters of what the parser says: it quotes the expression."""
+_REGEX_SAID: Final = "illegal regex"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,10 @@ class Expression:
     """Whether it is one selector and nothing else, so that `timestamp()` of it tells its samples' age."""
     scalar: bool
     """Whether it comes back as one number without labels."""
+    labels: frozenset[str] | None = None
+    """All that its samples may carry; None: any, as far as is known."""
+    unknown: str | None = None
+    """Why its syntax is not known here, and what to do, so that nothing else is known of it; None: it is known."""
 
 
 def parse(text: str) -> Expression:
@@ -78,6 +86,8 @@ class Parser:
     """Text -> what it comes to, or what is wrong with it."""
     _regexes: dict[str, str | None] = field(default_factory=dict)
     """Regular expression in its quotes -> what is wrong with it."""
+    has_unknown: bool = False
+    """Whether the syntax of one of them is not known here."""
     _effort: int = 0
     _regex_effort: int = 0
 
@@ -87,6 +97,7 @@ class Parser:
         if known is None:
             try:
                 known = self._parse(text)
+                self.has_unknown |= known.unknown is not None
             except ValueError as error:
                 known = str(error)
             self._known[text] = known
@@ -99,20 +110,34 @@ class Parser:
             raise ValueError(_too_much(f"{len(text):,} characters", f"{MAX_LENGTH:,}"))
         regexes: list[str] = []
         bare = _bare(text, regexes)
-        self._bound(bare)
-        root = _root(bare)
+        effort = self._bound(bare)
+        try:
+            root = ast.parse(bare)
+        except ValueError as error:
+            return self._unknown(text, bare, str(error), effort)
         for regex in regexes:
-            if wrong := self._wrong_with(regex):
-                raise ValueError(wrong)
+            if said := self._wrong_with(regex):
+                return _unknown_regex(text, said)
         _check_result(root)
         ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
         window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)
         if window > LONGEST:
             raise ValueError("the expression has a range of more than 100 years; correct it")
         plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
-        return Expression(text, window, plain, _is_scalar(root))
+        return Expression(text, window, plain, _is_scalar(root), kept_labels(root, _is_scalar))
 
-    def _bound(self, bare: str) -> None:
+    def _unknown(self, text: str, bare: str, said: str, effort: int) -> Expression:
+        """Raises ValueError for what is surely an error. `effort`: what it took to read it."""
+        if said.startswith(_REGEX_SAID):
+            return _unknown_regex(text, said)
+        search = self._effort + MOST_TRIED * effort <= MAX_EFFORT
+        self._effort += MOST_TRIED * effort if search else 0
+        if wrong := error_in(text, bare, said, search=search):
+            raise ValueError(f"invalid PromQL: {wrong}")
+        return _not_known(text, said)
+
+    def _bound(self, bare: str) -> int:
+        """What reading it will take. Raises ValueError where that is too much."""
         without_texts = _QUOTED_OR_COMMENT.sub("", bare)
         if len(without_texts) > MAX_BARE_LENGTH:
             found = f"{len(without_texts):,} characters outside of quotes"
@@ -121,12 +146,14 @@ class Parser:
         if operators > MAX_OPERATORS:
             raise ValueError(_too_much(f"{operators:,} operators and commas", f"{MAX_OPERATORS:,}"))
         _check_nesting(without_texts)
-        self._effort += (operators + without_texts.count("(") + without_texts.count("[")) * len(bare)
+        effort = (operators + without_texts.count("(") + without_texts.count("[")) * len(bare)
+        self._effort += effort
         if self._effort > MAX_EFFORT:
             raise ValueError(
                 "the file's expressions are together too complex to be checked from here on; record the longest by "
                 "rules in Prometheus, or split the file"
             )
+        return effort
 
     def _wrong_with(self, regex: str) -> str | None:
         """None also where it would take too long to find out: Prometheus will say."""
@@ -137,7 +164,7 @@ class Parser:
             self._regex_effort += effort
             self._regexes[regex] = None
             try:
-                _root(f"x{{x=~{regex}}}")
+                ast.parse(f"x{{x=~{regex}}}")
             except ValueError as error:
                 self._regexes[regex] = str(error)
         return self._regexes[regex]
@@ -160,13 +187,19 @@ def _bare(text: str, regexes: list[str]) -> str:
     return _QUOTED_OR_COMMENT.sub(shorten, text)
 
 
-def _root(text: str) -> Any:
-    try:
-        return ast.parse(text)
-    except ValueError as error:
-        said = " ".join(str(error)[: 2 * _SHOWN].split())
-        said = said if len(said) <= _SHOWN else said[:_SHOWN] + "…"
-        raise ValueError(f"invalid PromQL: {said}; correct the expression") from None
+def _unknown_regex(text: str, said: str) -> Expression:
+    """Raises ValueError for a text with a regular expression that is surely wrong."""
+    for found in _QUOTED_OR_COMMENT.finditer(text):
+        if found[1] and (wrong := error_in_regex(text, found[2], found.start(2))):
+            raise ValueError(f"invalid PromQL: {wrong}")
+    return _not_known(text, said)
+
+
+def _not_known(text: str, said: str) -> Expression:
+    shown = " ".join(said[: 2 * _SHOWN].split())
+    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    why = f"its syntax is not known here ({shown}), but may be to a newer Prometheus; `autoscaler check --live` asks it"
+    return Expression(text, DEFAULT_WINDOW, plain=False, scalar=False, unknown=why)
 
 
 def _too_much(found: str, most: str) -> str:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from autoscaler import model
 from autoscaler.config.fields import Expr, LabelName, PositiveDuration, QueryName, Section, SourceName, scope_of
+from autoscaler.config.kept_labels import instance_labels, names_no_instance
 from autoscaler.config.promql import Expression
 
 DEFAULT_SOURCE: Final = "default"
@@ -15,7 +16,7 @@ DEFAULT_SOURCE: Final = "default"
 
 def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
     expr = info.data.get("expr") or _shared_expression(info.data.get("ref"), info)
-    if isinstance(expr, Expression) and not expr.plain:
+    if isinstance(expr, Expression) and not expr.plain and expr.unknown is None:
         raise ValueError(
             "maxAge needs a plain selector, because only timestamp() of one tells its samples' age; "
             "remove it, or query a series that a recording rule fills"
@@ -35,7 +36,7 @@ def _shared_expression(ref: str | None, info: ValidationInfo) -> Expression | No
 MaxAge: TypeAlias = Annotated[PositiveDuration, AfterValidator(_age_is_known)]
 
 
-class _Reading(Section):
+class Reading(Section):
     """How samples are used. Keys that a shared query and a use of it have in common."""
 
     expr: Expr | None = None
@@ -61,7 +62,7 @@ class _Reading(Section):
         return name
 
 
-class SharedQuery(_Reading):
+class SharedQuery(Reading):
     """A query that runs once a cycle for all who refer to it."""
 
     expr: Expr
@@ -70,7 +71,7 @@ class SharedQuery(_Reading):
     """Oldest sample that is used; only on a plain selector. Default: whatever Prometheus returns."""
 
 
-class Query(_Reading):
+class Query(Reading):
     """An expression (`expr`), or a shared one (`ref`) whose other keys may be replaced here."""
 
     ref: QueryName | None = None
@@ -129,6 +130,14 @@ class InstanceQuery(Query):
                 "write one that keeps the instance's label, or use a metric of type External"
             )
         return value
+
+    def names_no_instance(self, shared: Mapping[str, SharedQuery]) -> str | None:
+        """Why no sample of it can belong to an instance, with what to do; None: some may."""
+        base = self if self.ref is None else shared[self.ref]
+        expr, label = base.expr, self.instance_label or base.instance_label
+        if expr is None or expr.labels is None or not expr.labels.isdisjoint(instance_labels(label)):
+            return None
+        return names_no_instance(expr.text, label)
 
 
 class TotalQuery(Query):

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -31,6 +30,7 @@ from autoscaler.config.fields import (
 )
 from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
+from autoscaler.config.server import ExternalUrl, HeaderName, HeaderValue, ParameterName, ServerUrl
 from autoscaler.quantity import format_duration, format_size
 from autoscaler.target import Duration, ExistingPath
 
@@ -52,10 +52,6 @@ def _at_least(smallest: int) -> Callable[[int], int]:
         return size
 
     return check
-
-
-_OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
-"""Parameters of Prometheus' instant queries that say what is asked."""
 
 
 class Controller(Section):
@@ -111,57 +107,21 @@ class Tls(Section):
         return value
 
 
-def _check_url(url: str) -> str:
-    """The URL is never shown: it may hold a password."""
-    form = 'expected a URL such as "http://localhost:9090"'
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) and not url.split()[1:]
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ValueError(f"this is not a valid server URL; {form}")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("the URL holds a user or password; write basicAuth with a passwordFile instead")
-    if parts.query or parts.fragment:
-        raise ValueError("the URL holds parameters; write them under params")
-    return url
-
-
-def _check_header(name: str) -> str:
-    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):  # RFC 9110, 5.6.2: token
-        raise ValueError(f"{name[:64]!r} is not a valid header name; use letters, digits and `-`, as in X-Scope-OrgID")
-    return name
-
-
-def _check_header_value(value: str) -> str:
-    """The value is never shown: it may be a secret."""
-    if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
-        raise ValueError("expected one line of Latin-1 characters without spaces around them; correct it")
-    return value
-
-
-def _check_param(name: str) -> str:
-    if name in _OWN_PARAMS:
-        raise ValueError(f"{name} is set by each query itself; remove it")
-    return name
-
-
 class Prometheus(Section):
     """One Prometheus, or anything that speaks its HTTP API."""
 
-    url: Annotated[str, AfterValidator(_check_url)]
+    url: ServerUrl
+    external_url: ExternalUrl | None = None
+    """Where people's browsers reach it, for the page's links to queries. Default: url."""
     timeout: PositiveDuration = timedelta(seconds=5)
     """For one query."""
     basic_auth: BasicAuth | None = None
     bearer_token_file: ExistingPath | None = None
     """Read at each use."""
     tls: Tls | None = None
-    headers: Mapping[
-        Annotated[str, AfterValidator(_check_header)], Annotated[str, AfterValidator(_check_header_value)]
-    ] = Field(default_factory=dict)
+    headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
     """Added to each request."""
-    params: Mapping[Annotated[str, AfterValidator(_check_param)], str] = Field(default_factory=dict)
+    params: Mapping[ParameterName, str] = Field(default_factory=dict)
     """Added to each request's URL; not query, time or timeout."""
     max_answer: Annotated[
         Size, AfterValidator(_at_least(_SMALLEST_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
@@ -198,6 +158,7 @@ class Prometheus(Section):
             concurrency=self.concurrency,
             compression=settings.Compression(self.compression),
             merge_queries=self.merge_queries,
+            external_url=self.external_url,
         )
 
 

@@ -58,6 +58,13 @@ class PrometheusSource:
     compression: Compression = Compression.AUTO
     merge_queries: bool = True
     """Whether expressions that differ in the values of labels are asked for in few queries."""
+    external_url: str | None = None
+    """Where people's browsers reach it; None: at `url`."""
+
+    @property
+    def browser_url(self) -> str:
+        """The address that links to its own page begin with."""
+        return self.url if self.external_url is None else self.external_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,17 @@ class WebSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownExpression:
+    """An expression in the file whose syntax is not known here: only its Prometheus can say whether it is right."""
+
+    problem: Problem
+    """Where it stands, and what is not known of it."""
+    prometheus: str
+    """The source that it is for."""
+    expr: str
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The whole file. Autoscalers carry the controller's options, sync period and dry run already."""
 
@@ -116,3 +134,7 @@ class Settings:
     log: LogSettings = LogSettings()
     warnings: tuple[Problem, ...] = ()
     """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""
+    hints: tuple[Problem, ...] = ()
+    """What `check` warns of and `run` does not mind: it costs one target at most, or may be right elsewhere."""
+    unknown_expressions: tuple[UnknownExpression, ...] = ()
+    """What `check` warns of and `run` does not mind. One in a block that aliases repeat stands here for each use."""

@@ -7,6 +7,13 @@ from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
 from autoscaler.decide.proposals import FAILURE_REASONS, WAKING_METRICS, describe, propose, tolerances_of
 from autoscaler.decide.remember import with_events
+from autoscaler.decide.rescale_reason import (
+    ALL_BELOW_TARGET,
+    above_bound,
+    below_bound,
+    fallback_asks,
+    metric_above_target,
+)
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.stabilization import stabilize, stabilize_down
 from autoscaler.errors import TargetError
@@ -55,9 +62,9 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     if current == 0 and not draft.may_leave_zero():
         return draft.disabled(current)
     if current > bounds.maximum:
-        return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}")
+        return draft.finish(observed, state, bounds.maximum, above_bound(bounds.maximum_of))
     if current < bounds.minimum:
-        return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}")
+        return draft.finish(observed, state, bounds.minimum, below_bound(bounds.minimum_of))
     winner = draft.measure(observed, state)
     if winner is None or winner.proposal is None:
         return draft.unmeasured(current)
@@ -65,9 +72,9 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     if desired == current:
         return draft.keep(current)
     if winner.on_fallback:
-        reason = f"{_winner_name(winner)} asks for {winner.proposal}"
+        reason = fallback_asks(describe(winner), more=winner.proposal > current)
     else:
-        reason = f"{describe(winner)} above target" if winner.proposal > current else "All metrics below target"
+        reason = metric_above_target(describe(winner)) if winner.proposal > current else ALL_BELOW_TARGET
     return draft.finish(observed, state, desired, reason)
 
 
@@ -79,7 +86,7 @@ class _Draft:
     """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
 
     __slots__ = (
-        "bounds", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now",
+        "bounds", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now", "ready",
         "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
     )  # fmt: skip
 
@@ -96,6 +103,7 @@ class _Draft:
         self.error: str | None = None
         self.warnings: tuple[str, ...] = ()
         self.bounds: Bounds | None = None
+        self.ready: int | None = None
         self.steering = history.steering.at(now)
         self.has_fallback = has_fallback(scaler)
         self.failing: tuple[MetricFailure, ...] = ()
@@ -111,6 +119,7 @@ class _Draft:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
         self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
         self.warnings = state.warnings
+        self.ready = state.ready
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
@@ -313,5 +322,6 @@ class _Draft:
             minimum=None if self.bounds is None else self.bounds.minimum,
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
+            ready=self.ready,
             failing=self.failing,
         )

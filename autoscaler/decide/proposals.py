@@ -1,6 +1,6 @@
 """One metric's proposal: reads its target's type and calls the calculator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -89,13 +89,13 @@ def propose(
 def _failed(metric: MetricSpec, reading: Reading | MetricError, error: str) -> MetricOutcome:
     if not isinstance(reading, InstanceReading):
         return MetricOutcome(metric.name, metric.type, metric.target, error=error)
+    unmatched = reading.unmatched if reading.samples else ()  # else the error is of them
     for names, unnamed, what in (
-        (reading.unmatched, reading.more_unmatched, "samples belong to no instance"),
+        (unmatched, reading.more_unmatched, "samples belong to no instance"),
         (reading.dropped, 0, "samples are unusable"),
     ):
         if names:
-            more = len(names[_MOST_NAMED:]) + unnamed
-            error += f"; {what}: {', '.join(names[:_MOST_NAMED])}" + (f" and {more} more" if more else "")
+            error += f"; {what}: {_listed(names, unnamed)}"
     return MetricOutcome(
         metric.name,
         metric.type,
@@ -118,6 +118,8 @@ def _per_instance(
     instances, target = state.instances, metric.target
     if not instances:
         raise MetricError(_NO_INSTANCES)
+    if not reading.samples and reading.unmatched:
+        raise MetricError(_mismatch(reading, instances))
     is_cpu = metric.name == "cpu" and metric.type is not MetricType.PODS
     groups = group(instances, reading.samples, options, now, is_cpu=is_cpu)
     weights = {instance.name: instance.weight for instance in instances if instance.weight > 1}
@@ -154,6 +156,23 @@ def _per_instance(
         dropped=reading.dropped,
         more_unmatched=reading.more_unmatched,
     )
+
+
+def _mismatch(reading: InstanceReading, instances: Sequence[Instance]) -> str:
+    """Both sides of a join that found nothing, with examples of each."""
+    known = next((one for one in instances if one.identities and not one.deleting), instances[0])
+    found = _listed(reading.unmatched, reading.more_unmatched)
+    wanted = _listed(sorted(known.identities) or [known.name])
+    return (
+        f"no sample matches an instance: the samples have {found}, but {known.name} is known as {wanted}; let a label "
+        "of the samples have such a value, and name that label by `instanceLabel`"
+    )
+
+
+def _listed(names: Sequence[str], unnamed: int = 0) -> str:
+    """The first few, and how many more there are. `unnamed`: of which no name is known."""
+    more = len(names[_MOST_NAMED:]) + unnamed
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more else "")
 
 
 def _require_requests(instances: tuple[Instance, ...], requests: Mapping[str, Milli], metric: MetricSpec) -> None:

@@ -1,16 +1,19 @@
 """One autoscaler with all that is known of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
+from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.events import EventDocument, event
+from autoscaler.documents.instances import InstanceList, instances
 from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
-from autoscaler.model import Autoscaler, Decision
+from autoscaler.model import Autoscaler
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
-    from autoscaler.record import EventRow
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs neither SQLAlchemy nor YAML for it
+    from autoscaler.config.settings import PrometheusSource
+    from autoscaler.record import EventRow, Record
 
 
 class Detail(Document):
@@ -21,15 +24,31 @@ class Detail(Document):
     """As it is configured; of one that left the configuration, as it last was."""
     warnings: tuple[str, ...]
     """The target's own, for the operator."""
+    conclusion: str | None = None
+    """What the last decision came to and why, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
+    instances: InstanceList | None = None
+    """As the last cycle read them; null: there was none, or it could not read them."""
     events: tuple[EventDocument, ...]
     """Counted, the newest last."""
 
 
-def detail(summary: Summary, scaler: Autoscaler, decision: Decision | None, events: "Sequence[EventRow]") -> Detail:
-    """Its document. `scaler`: as configured, or as it was last recorded."""
+def detail(
+    summary: Summary,
+    scaler: Autoscaler,
+    record: "Record | None",
+    events: "Sequence[EventRow]",
+    sources: "Mapping[str, PrometheusSource]",
+) -> Detail:
+    """Its document.
+
+    `scaler`: as configured, or as it was last recorded. `record`: the last cycle, if there was one. `sources`: the
+    configuration's.
+    """
     return Detail(
         summary=summary,
-        spec=spec(scaler),
-        warnings=() if decision is None else decision.warnings,
+        spec=spec(scaler, sources),
+        warnings=() if record is None else record.decision.warnings,
+        conclusion=None if record is None else conclusion(record),
+        instances=None if record is None else instances(record),
         events=tuple([event(row) for row in events]),
     )

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from autoscaler.decide.rescale_reason import direction_of
 from autoscaler.documents.base import Document
-from autoscaler.model import EventType
+from autoscaler.model import Direction, EventType, Reason
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
     from autoscaler.record import EventRow
@@ -21,6 +22,8 @@ class EventDocument(Document):
     first: datetime
     last: datetime
     dry_run: bool
+    direction: Direction | None = None
+    """Of a change of size, also of one that failed: `out` or `in`; null: the event is of another kind."""
 
 
 class EventList(Document):
@@ -43,4 +46,11 @@ def event(row: "EventRow") -> EventDocument:
         first=row.first,
         last=row.last,
         dry_run=row.dry_run,
+        direction=_direction(row),
     )
+
+
+def _direction(row: "EventRow") -> Direction | None:
+    if row.reason not in (Reason.SUCCESSFUL_RESCALE, Reason.FAILED_RESCALE):
+        return None
+    return direction_of(row.message.partition("; reason: ")[2])

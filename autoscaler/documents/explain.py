@@ -1,7 +1,9 @@
 """One decision, explained: what was read, what it came to, what held it, and what would have to change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from autoscaler.decide import remember
 from autoscaler.decide.scaling_rules import bounds_of
@@ -17,8 +19,10 @@ from autoscaler.documents.explanation import (
     ThresholdDocument,
     Way,
 )
+from autoscaler.documents.instances import instances
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
-from autoscaler.documents.sentences import sentences
+from autoscaler.documents.rules import QueryDocument, query_document
+from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.summary import conditions, steering_document
 from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
@@ -40,9 +44,12 @@ from autoscaler.model import (
 )
 from autoscaler.record import Record
 
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+    from autoscaler.config.settings import PrometheusSource
 
-def explanation(record: Record) -> Explanation:
-    """One decision explained, as far as it is still known."""
+
+def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> Explanation:
+    """One decision explained, as far as it is still known. `sources`: the configuration's, for links to queries."""
     decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
     case = None
     if observed is not None and before is not None:
@@ -58,20 +65,25 @@ def explanation(record: Record) -> Explanation:
         written=decision.written,
         outcome=None if decision.outcome is None else type(decision.outcome).__name__,
         error=decision.error,
-        metrics=_metrics(decision, case),
+        metrics=_metrics(scaler, decision, case, sources),
         trace=_steps(decision.trace),
-        conditions=conditions(decision.conditions),
+        conditions=conditions(decision),
         bounds=None if observed is None else _bounds(scaler, decision, observed),
         stabilization=None if before is None else _stabilization(decision, before, scaler),
         policies=() if case is None else case.policies(),
         steering=steering_document(decision.steering),
         if_unchanged=None if case is None else case.if_unchanged(),
-        ways=() if case is None else case.ways(),
+        ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
+        instances=instances(record),
         warnings=decision.warnings,
         lines=(),
     )
     return document.model_copy(update={"lines": sentences(document)})
+
+
+def _with_text(way: Way, decision: Decision) -> Way:
+    return way.model_copy(update={"text": way_text(way, dry_run=decision.dry_run)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +133,44 @@ class _Case:
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
 
     def _way(self, direction: Direction, outcomes: Sequence[MetricOutcome]) -> Way:
+        """Out needs one metric that asks for more, in needs all of them to ask for less; some may do so already."""
         out = direction is Direction.OUT
-        limits = [None if each is None else (each.above if out else each.below) for each in self.thresholds]
-        readings = [
-            None if each is None else (each.reading_above if out else each.reading_below) for each in self.thresholds
-        ]
-        reachable = [reading is not None for reading in readings]
-        if not (any(reachable) if out else all(reachable)):
-            return Way(direction=direction, when=(), hurdles=(), earliest=None)
-        word = "above" if out else "below"
+        asking = [_asks(outcome, self.decision.current, direction) for outcome in outcomes]
+        tried = [_just_past(each, direction) for each in self.thresholds]
+        if out and any(asking):
+            needed = [False] * len(outcomes)
+        elif out:
+            needed = [reading is not None for reading in tried]
+        else:
+            needed = [not holds for holds in asking]
+        met = tuple([self._condition(place, direction) for place, holds in enumerate(asking) if holds])
+        unreachable = not out and any(need and reading is None for need, reading in zip(needed, tried, strict=True))
+        if unreachable or not (met or any(needed)):
+            return Way(direction=direction, when=(), met=met, hurdles=(), earliest=None)
+        readings = [reading if need else None for need, reading in zip(needed, tried, strict=True)]
         ahead = self._forecast(self._observing(readings))
         return Way(
             direction=direction,
-            when=tuple(
-                [
-                    f"{_subject(outcome)} {word} {_limit(value, outcome)}"
-                    for outcome, value in zip(outcomes, limits, strict=True)
-                    if value is not None
-                ]
-            ),
+            when=tuple([self._condition(place, direction) for place, need in enumerate(needed) if need]),
+            met=met,
             hurdles=_steps(ahead.hurdles),
             earliest=self._document(ahead.move),
         )
+
+    def _condition(self, place: int, direction: Direction) -> str:
+        """What one metric has to be in order to ask for another size, or already is: `average queue above 22`."""
+        outcome, known = self.decision.metrics[place], self.thresholds[place]
+        out = direction is Direction.OUT
+        limit = None if known is None else known.above if out else known.below
+        subject = _subject(outcome)
+        word = "above" if out else "below"
+        wanted = "" if limit is None else f" {word} {_limit(limit, outcome)}"
+        if limit == 1 and not out:  # the least there is: below it is only nothing
+            wanted = " 0"
+        if not _asks(outcome, self.decision.current, direction):
+            return f"{subject}{wanted}"
+        present = "" if outcome.current is None else f" {_limit(outcome.current, outcome)}"
+        return f"{subject}{present}{wanted and ','}{wanted}, asks for {outcome.proposal}"
 
     def _observing(self, readings: Sequence[Reading | None]) -> Observation:
         observed = self.observed
@@ -163,6 +191,20 @@ class _Case:
         return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
 
 
+def _asks(outcome: MetricOutcome, current: int | None, direction: Direction) -> bool:
+    """Whether the metric asks for more (OUT) or for less (IN) than there is now."""
+    if outcome.proposal is None or current is None:
+        return False
+    return outcome.proposal > current if direction is Direction.OUT else outcome.proposal < current
+
+
+def _just_past(known: Thresholds | None, direction: Direction) -> Reading | None:
+    """What a metric would read just past its threshold; None: it has none."""
+    if known is None:
+        return None
+    return known.reading_above if direction is Direction.OUT else known.reading_below
+
+
 def _subject(outcome: MetricOutcome) -> str:
     return outcome.name if outcome.target.type is TargetType.VALUE else f"average {outcome.name}"
 
@@ -181,16 +223,19 @@ def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -
     ]
 
 
-def _metrics(decision: Decision, case: _Case | None) -> tuple[ExplainedMetric, ...]:
+def _metrics(
+    scaler: Autoscaler, decision: Decision, case: _Case | None, sources: "Mapping[str, PrometheusSource]"
+) -> tuple[ExplainedMetric, ...]:
     outcomes, winner = decision.metrics, _winner(decision)
     readings: Sequence[Reading | MetricError | None] = [None] * len(outcomes)
     limits: Sequence[Thresholds | None] = [None] * len(outcomes)
     if case is not None and outcomes:
         readings, limits = case.observed.readings, case.thresholds
+    specs = scaler.metrics if outcomes else ()
     return tuple(
         [
-            _metric(outcome, reading, limit, wins=outcome is winner)
-            for outcome, reading, limit in zip(outcomes, readings, limits, strict=True)
+            _metric(outcome, reading, limit, query_document(spec.query, sources), wins=outcome is winner)
+            for outcome, reading, limit, spec in zip(outcomes, readings, limits, specs, strict=True)
         ]
     )
 
@@ -210,7 +255,12 @@ def _winner(decision: Decision) -> MetricOutcome | None:
 
 
 def _metric(
-    outcome: MetricOutcome, reading: Reading | MetricError | None, limits: Thresholds | None, *, wins: bool
+    outcome: MetricOutcome,
+    reading: Reading | MetricError | None,
+    limits: Thresholds | None,
+    query: QueryDocument,
+    *,
+    wins: bool,
 ) -> ExplainedMetric:
     plain = metric(outcome)
     return ExplainedMetric(
@@ -219,6 +269,7 @@ def _metric(
         proposal=outcome.proposal,
         detail=outcome.detail,
         wins=wins,
+        query=query,
         samples=Samples(
             read=_read(reading),
             ready=outcome.ready,

@@ -3,7 +3,9 @@
 from datetime import datetime
 
 from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.instances import InstanceList
 from autoscaler.documents.metric import MetricDocument
+from autoscaler.documents.rules import QueryDocument
 from autoscaler.documents.summary import ConditionDocument, SteeringDocument
 from autoscaler.model import Direction
 
@@ -46,6 +48,8 @@ class ExplainedMetric(MetricDocument):
     wins: bool
     """Whether the decision follows it: it asks for most."""
     samples: Samples
+    query: QueryDocument | None = None
+    """What was asked for it."""
     thresholds: ThresholdDocument | None
     """null: it failed, or the instances are not yet as many as the size, so that no threshold is right."""
 
@@ -104,11 +108,15 @@ class Way(Document):
 
     direction: Direction
     when: tuple[str, ...]
-    """Out: any of these is enough. In: all of them are needed. Empty: no value of a metric would do."""
+    """Out: any of these is enough. In: all of them are needed. Empty: nothing more is needed, or no value would do."""
+    met: tuple[str, ...] = ()
+    """What holds already: metrics that ask for such a size now."""
     hurdles: tuple[StepDocument, ...]
     """What would still hold or cut it in the next cycle; where nothing is `earliest`, what stays in the way."""
     earliest: MoveDocument | None
     """The first change if the metrics went just past those values at once; null: none within the windows."""
+    text: str = ""
+    """All of it in sentences; empty: there is nothing to say."""
 
 
 class Explanation(Document):
@@ -140,6 +148,8 @@ class Explanation(Document):
     detailed: bool
     """Whether all that it was made from is still known. false: it is older than state.detail, and the last decision
     before its time in which something changed."""
+    instances: InstanceList | None = None
+    """With what each of them measured; null: the target could not be read, or this is no longer known."""
     warnings: tuple[str, ...]
     lines: tuple[str, ...]
     """The same in sentences."""

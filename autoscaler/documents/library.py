@@ -1,8 +1,9 @@
 """Documents from the state: what the HTTP API answers, and what the command line reads when no daemon runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from autoscaler.documents.detail import Detail, detail
 from autoscaler.documents.events import EventList, event
@@ -14,6 +15,9 @@ from autoscaler.errors import AutoscalerError
 from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import Archive
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+    from autoscaler.config.settings import PrometheusSource
 
 DETAIL_EVENTS: Final = timedelta(hours=1)
 """Whose events are shown with an autoscaler, as Kubernetes keeps them."""
@@ -36,9 +40,18 @@ class NoDecision(AutoscalerError):
 class Library:
     """Reads the state and makes documents. Any number of threads at once; every method raises StateError."""
 
-    def __init__(self, archive: Archive, scalers: Sequence[Autoscaler] | None) -> None:
-        """`scalers`: the configuration's; None: unknown, then everything remembered counts as configured."""
+    def __init__(
+        self,
+        archive: Archive,
+        scalers: Sequence[Autoscaler] | None,
+        sources: "Mapping[str, PrometheusSource]" = MappingProxyType({}),
+    ) -> None:
+        """`scalers`: the configuration's; None: unknown, then everything remembered counts as configured.
+
+        `sources`: the configuration's, for links to queries; without them there are none.
+        """
         self._archive = archive
+        self._sources = sources
         self._scalers = None if scalers is None else {scaler.name: scaler for scaler in scalers}
 
     def autoscalers(self, now: datetime) -> Sequence[Summary]:
@@ -83,8 +96,9 @@ class Library:
                 first_seen=self._archive.first_seen().get(name),
             ),
             known,
-            decision,
+            recorded,
             self._archive.events(name, now - DETAIL_EVENTS),
+            self._sources,
         )
 
     def explanation(self, name: str, at: datetime | None = None) -> Explanation:
@@ -94,7 +108,7 @@ class Library:
             self.require(name)
             when = "yet" if at is None else f"at {at.isoformat()}"
             raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
-        return explanation(record)
+        return explanation(record, self._sources)
 
     def history(self, name: str, since: datetime, until: datetime, most: int = MOST_POINTS) -> HistoryDocument:
         """Decisions over a time, as at most `most` points. Raises UnknownAutoscaler."""
@@ -103,11 +117,22 @@ class Library:
         events = [row for row in self._archive.events(name, since) if row.first <= until]
         return history_document(name, since, until, rows, events, most)
 
-    def events(self, name: str | None, since: datetime | None, offset: int = 0, limit: int | None = None) -> EventList:
-        """Equal events counted, the newest last; a page counts from the newest. Raises UnknownAutoscaler."""
+    def events(
+        self,
+        name: str | None,
+        since: datetime | None,
+        offset: int = 0,
+        limit: int | None = None,
+        *,
+        merged: bool = True,
+    ) -> EventList:
+        """Events, equal ones counted if `merged`, the newest last; a page counts from the newest.
+
+        Raises UnknownAutoscaler.
+        """
         if name is not None:
             self.require(name)
-        found = self._archive.events(name, since)
+        found = self._archive.events(name, since, merged=merged)
         end = max(len(found) - offset, 0)
         start = 0 if limit is None else max(end - limit, 0)
         return EventList(events=tuple([event(row) for row in found[start:end]]), total=len(found))

@@ -1,9 +1,13 @@
 """An autoscaler's rules as they are shown: `behavior` with every default filled in."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.links import query_address
 from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
@@ -18,6 +22,9 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.quantity import format_quantity
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+    from autoscaler.config.settings import PrometheusSource
 
 
 class PolicyDocument(Document):
@@ -60,6 +67,8 @@ class QueryDocument(Document):
     expr: str
     prometheus: str
     match: dict[str, str]
+    link: str | None = None
+    """Where the source's own page draws the expression; null: the source is not configured, or the address too long."""
 
 
 class FallbackDocument(Document):
@@ -99,13 +108,13 @@ class SpecDocument(Document):
     options: OptionsDocument
 
 
-def spec(scaler: Autoscaler) -> SpecDocument:
-    """The document of a configured autoscaler."""
+def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> SpecDocument:
+    """The document of a configured autoscaler. `sources`: the configuration's, for links to queries."""
     options = scaler.options
     return SpecDocument(
         minimum=scaler.min_replicas,
         maximum=scaler.max_replicas,
-        metrics=tuple([_metric(each) for each in scaler.metrics]),
+        metrics=tuple([_metric(each, sources) for each in scaler.metrics]),
         behavior=_behavior(scaler),
         options=OptionsDocument(
             sync_period_seconds=scaler.sync_period,
@@ -140,33 +149,39 @@ def _policy(policy: ScalingPolicy) -> PolicyDocument:
     return PolicyDocument(type=policy.type, value=policy.value, period_seconds=policy.period)
 
 
-def _metric(metric: MetricSpec) -> MetricSpecDocument:
+def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> MetricSpecDocument:
     request = metric.request
     return MetricSpecDocument(
         name=metric.name,
         type=metric.type,
         target_type=metric.target.type,
         target=notation.target(metric.target),
-        query=_query(metric.query),
-        request=_query(request)
+        query=query_document(metric.query, sources),
+        request=query_document(request, sources)
         if isinstance(request, Query)
         else None
         if request is None
         else format_quantity(request),
         container=metric.container,
         described_object=metric.described_object,
-        fallback=None if metric.fallback is None else _fallback(metric.fallback),
+        fallback=None if metric.fallback is None else _fallback(metric.fallback, sources),
     )
 
 
-def _fallback(fallback: Fallback) -> FallbackDocument:
+def _fallback(fallback: Fallback, sources: "Mapping[str, PrometheusSource]") -> FallbackDocument:
     return FallbackDocument(
         failure_duration_seconds=fallback.failure_duration,
         replicas=fallback.replicas,
-        query=None if fallback.query is None else _query(fallback.query),
+        query=None if fallback.query is None else query_document(fallback.query, sources),
         allow_scale_in=fallback.allow_scale_in,
     )
 
 
-def _query(query: Query) -> QueryDocument:
-    return QueryDocument(expr=query.expr, prometheus=query.prometheus, match=dict(query.match))
+def query_document(query: Query, sources: "Mapping[str, PrometheusSource]") -> QueryDocument:
+    """The document of a query. `sources`: the configuration's, for the link to it."""
+    return QueryDocument(
+        expr=query.expr,
+        prometheus=query.prometheus,
+        match=dict(query.match),
+        link=query_address(query, sources),
+    )

@@ -16,13 +16,14 @@ def sentences(explanation: Explanation) -> tuple[str, ...]:
     """What was read, what it came to, what held it, what would have to change; in that order."""
     return (
         _size(explanation),
-        *map(_metric, explanation.metrics),
+        *[_metric(each, alone=len(explanation.metrics) == 1) for each in explanation.metrics],
         *[line for metric in explanation.metrics for line in _samples(metric)],
         *_steps(explanation),
         *_stabilization(explanation),
         *_policies(explanation),
         *_ahead(explanation),
-        *[line for way in explanation.ways for line in _way(way)],
+        *[line for way in explanation.ways if way.text for line in way.text.splitlines()],
+        *_failing(explanation),
         *_forgotten(explanation),
     )
 
@@ -40,6 +41,14 @@ def _size(explanation: Explanation) -> str:
     mark = " (dry run)" if explanation.dry_run else ""
     if explanation.current is None:
         return f"The target could not be read: {explanation.error}.{mark}"
+    failed = sum(metric.error is not None for metric in explanation.metrics)
+    if explanation.desired is None and failed:
+        which = (
+            "its metric has"
+            if len(explanation.metrics) == 1
+            else f"{failed} of its {len(explanation.metrics)} metrics have"
+        )
+        return f"The size is {explanation.current} and stays, as {which} no value.{mark}"
     if explanation.desired is None:
         return f"The size is {explanation.current}; no other could be decided: {explanation.error}.{mark}"
     if explanation.desired == explanation.current:
@@ -49,10 +58,10 @@ def _size(explanation: Explanation) -> str:
     return f"The size is {explanation.current}; {explanation.desired} is wanted but was not written.{mark}"
 
 
-def _metric(metric: ExplainedMetric) -> str:
+def _metric(metric: ExplainedMetric, *, alone: bool) -> str:
     if metric.proposal is None:
         return f"{metric.name} has no value: {metric.error}."
-    wins = "; it asks for most and wins" if metric.wins else ""
+    wins = "; it asks for most and wins" if metric.wins and not alone else ""
     if metric.on_fallback:
         asks = f"its fallback asks for {metric.proposal} ({metric.detail})"
         return f"{metric.name} has no value: {metric.error}; {asks}{wins}."
@@ -65,15 +74,16 @@ def _metric(metric: ExplainedMetric) -> str:
 
 def _samples(metric: ExplainedMetric) -> Iterator[str]:
     samples = metric.samples
-    for names, meaning in (
-        (samples.missing, "have no sample"),
-        (samples.not_ready, "are not ready"),
-        (samples.ignored, "failed or are on their way out, and are ignored"),
-        (samples.unmatched, "are samples of no known instance"),
-        (samples.dropped, "have an unusable sample"),
+    for names, one, many in (
+        (samples.missing, "instance has no sample", "instances have no sample"),
+        (samples.not_ready, "instance is not ready", "instances are not ready"),
+        (samples.ignored, "instance failed or leaves, and is ignored", "instances failed or leave, and are ignored"),
+        (samples.unmatched, "sample belongs to no known instance", "samples belong to no known instance"),
+        (samples.dropped, "instance has an unusable sample", "instances have unusable samples"),
     ):
         if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            meaning = one if len(names) == 1 else many
             yield f"{metric.name}: {len(names)} {meaning}: {', '.join(names[:_NAMED])}{more}."
 
 
@@ -108,16 +118,29 @@ def _ahead(explanation: Explanation) -> Iterator[str]:
         yield f"If nothing changes, it goes to {_move(explanation.if_unchanged)}."
 
 
-def _way(way: Way) -> Iterator[str]:
+def way_text(way: Way, *, dry_run: bool) -> str:
+    """What it takes for the size to move in one direction, a line a sentence."""
     out = way.direction is Direction.OUT
-    verb = "scale out" if out else "scale in"
-    if not way.when:
-        return
-    joined = " or ".join(way.when) if out else " and ".join(way.when)
-    earliest = "" if way.earliest is None else f"; at the earliest to {_move(way.earliest)}"
-    yield f"To {verb} it takes {joined}{earliest}."
-    for step in way.hurdles:
-        yield f"  In the way: {step.reason}: {step.before} -> {step.after} ({step.detail})."
+    parts = []
+    if way.when:
+        joined = " or ".join(way.when) if out else " and ".join(way.when)
+        parts.append(f"To scale {way.direction} it takes {joined}")
+        if way.met:
+            parts.append(f"already there: {'; '.join(way.met)}")
+    elif way.met and (out or way.hurdles or way.earliest):
+        parts.append(f"The metrics ask for {'more' if out else 'less'} already: {'; '.join(way.met)}")
+    else:
+        return ""
+    if way.earliest is not None:
+        parts.append("a dry run writes nothing" if dry_run else f"at the earliest to {_move(way.earliest)}")
+    hurdles = [f"  In the way: {step.detail} ({step.reason}: {step.before} -> {step.after})." for step in way.hurdles]
+    return "\n".join(["; ".join(parts) + ".", *hurdles])
+
+
+def _failing(explanation: Explanation) -> Iterator[str]:
+    names = [metric.name for metric in explanation.metrics if metric.error is not None]
+    if names:
+        yield f"Nothing is scaled in while {', '.join(names)} {'has' if len(names) == 1 else 'have'} no value."
 
 
 def _move(move: MoveDocument) -> str:

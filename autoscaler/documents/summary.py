@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from pydantic import Field
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.documents.headline import failed, headline
+from autoscaler.documents.level import Level, level_of_condition, wants_more_than_maximum
 from autoscaler.documents.metric import MetricDocument, metrics, unread
+from autoscaler.documents.status import ReloadStatus
 from autoscaler.errors import bug
 from autoscaler.model import (
     Autoscaler,
-    Condition,
     ConditionType,
     Decision,
     Direction,
@@ -53,6 +55,7 @@ class ConditionDocument(Document):
     reason: str
     message: str
     last_transition: datetime
+    level: Level = Level.NORMAL
 
 
 class PauseDocument(Document):
@@ -93,11 +96,17 @@ class Summary(Document):
     labels: Mapping[str, str] = Field(default_factory=dict)
     """The configuration's; of one that left it, none."""
     state: AutoscalerState
+    level: Level = Level.NORMAL
+    """How much attention `state` deserves."""
+    direction: Direction | None = None
+    """In which the size changes or is wanted to: `out` where `desired` is above `current`, `in` where it is below."""
     reason: str | None
     """Of the condition that says most."""
     message: str | None
     current: int | None
-    """The size that was last read."""
+    """The size that was last read: how many there should be."""
+    ready: int | None = None
+    """How many of these run and are ready; null: that is not known."""
     desired: int | None
     minimum: int | None
     """The bounds in force: where the configuration's, an operator's and the target's own meet."""
@@ -115,6 +124,8 @@ class Summary(Document):
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
+    problem: str | None = None
+    """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"."""
 
 
 class SteeredList(Document):
@@ -134,6 +145,8 @@ class AutoscalerList(Document):
     autoscalers: tuple[Summary, ...]
     total: int
     """How many there are on all pages."""
+    refused_reload: ReloadStatus | None = None
+    """The last one, if it was refused: the configuration of before runs on."""
 
 
 def summary(
@@ -154,7 +167,8 @@ def summary(
     except Exception as error:  # noqa: BLE001 - one that cannot be shown must not take the list with it
         unshown = _summary(name, scaler, None, steering, configured=configured, first_seen=first_seen)
         problem = f"its last decision cannot be shown: {bug(error)}"
-        return unshown.model_copy(update={"state": AutoscalerState.FAILING, "error": problem})
+        failing = {"state": AutoscalerState.FAILING, "level": Level.ERROR}
+        return unshown.model_copy(update={**failing, "error": problem})
 
 
 def _summary(
@@ -171,20 +185,24 @@ def _summary(
     outcomes = decision.metrics if decision is not None else ()
     low, high = _bounds(scaler, decision)
     target = scaler.target if scaler is not None else decision.target if decision is not None else None
+    found = state(decision, steering)
     return Summary(
         name=name,
         reference=str(target) if target is not None else "",
         labels={} if scaler is None else dict(scaler.labels),
-        state=state(decision, steering),
+        state=found,
+        level=level(found, decision),
+        direction=_direction(decision),
         reason=None if condition is None else condition.reason,
         message=None if condition is None else condition.message,
         current=None if decision is None else decision.current,
+        ready=None if decision is None else decision.ready,
         desired=None if decision is None else decision.desired,
         minimum=low,
         maximum=high,
         targets=notation.metrics(outcomes or tuple(map(unread, specs))),
         metrics=metrics(outcomes, specs),
-        conditions=() if decision is None else conditions(decision.conditions),
+        conditions=() if decision is None else conditions(decision),
         limited_by=None if decision is None else limited_by(decision),
         steering=steering_document(steering),
         dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
@@ -192,6 +210,7 @@ def _summary(
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
+        problem=None if decision is None else next(iter(decision.warnings), None),
     )
 
 
@@ -248,6 +267,35 @@ def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
     return AutoscalerState.STEADY
 
 
+_LEVELS: Final[Mapping[AutoscalerState, Level]] = {
+    AutoscalerState.FAILING: Level.ERROR,
+    AutoscalerState.PAUSED: Level.WARNING,
+    AutoscalerState.HELD: Level.WARNING,
+    AutoscalerState.DISABLED: Level.WARNING,
+    AutoscalerState.SCALING: Level.ACTIVE,
+}
+"""Those of the states that always have the same; NORMAL where none stands here."""
+
+
+def level(state: AutoscalerState, decision: Decision | None) -> Level:
+    """How much attention the state of `decision` deserves.
+
+    `limited` is a warning only where a metric asks for more than the maximum. What the target itself warns of, such
+    as workers that cannot start, is one in any state.
+    """
+    found = _LEVELS.get(state, Level.NORMAL)
+    if found is Level.ERROR or decision is None:
+        return found
+    capped = state is AutoscalerState.LIMITED and wants_more_than_maximum(decision)
+    return Level.WARNING if capped or decision.warnings else found
+
+
+def _direction(decision: Decision | None) -> Direction | None:
+    if decision is None or decision.current is None or decision.desired in (None, decision.current):
+        return None
+    return Direction.OUT if decision.desired > decision.current else Direction.IN
+
+
 _LIMITS = frozenset(
     {
         Reason.SCALE_DOWN_STABILIZED,
@@ -269,8 +317,8 @@ def limited_by(decision: Decision) -> str | None:
     return "; ".join(limits) or None
 
 
-def conditions(known: Sequence[Condition]) -> tuple[ConditionDocument, ...]:
-    """Their documents."""
+def conditions(decision: Decision) -> tuple[ConditionDocument, ...]:
+    """The documents of its conditions."""
     return tuple(
         [
             ConditionDocument(
@@ -279,8 +327,9 @@ def conditions(known: Sequence[Condition]) -> tuple[ConditionDocument, ...]:
                 reason=each.reason,
                 message=each.message,
                 last_transition=each.last_transition,
+                level=level_of_condition(each, decision),
             )
-            for each in known
+            for each in decision.conditions
         ]
     )
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.documents.headline import failed
-from autoscaler.errors import bug
+from autoscaler.errors import Problem, bug
 from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
@@ -13,6 +13,8 @@ from autoscaler.model import Decision, LaneName
 from autoscaler.record import Cut, Takeover
 
 _NAMED_IN_STATUS: Final = 3
+_LOGGED_UNKNOWN: Final = 20
+"""`check` shows them all."""
 
 
 class Reporter:
@@ -51,6 +53,11 @@ class Reporter:
                 )
         self._warned[decision.name] = decision.warnings
         self._failed[decision.name] = failed(decision)
+
+    def expressions_unknown(self, problems: Sequence[Problem]) -> None:
+        """Log the first of the expressions that a configuration holds and only its Prometheus knows."""
+        for problem in problems[:_LOGGED_UNKNOWN]:
+            self._logger.warning("expression_not_checked", message=str(problem), expressions=len(problems))
 
     def log_every_decision(self, every: bool) -> None:
         """Whether each decision has a line from now on, or only what changed."""

@@ -1,8 +1,9 @@
 """The daemon's own metrics, for Prometheus. docs/metrics.md lists them."""
 
 from autoscaler.metrics.adapter import metered
+from autoscaler.metrics.health import Health
 from autoscaler.metrics.metrics import Cycle, Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
 from autoscaler.metrics.watch import watch_lanes, watch_state
 
-__all__ = ["CONTENT_TYPE", "Cycle", "Metrics", "exposition", "metered", "watch_lanes", "watch_state"]
+__all__ = ["CONTENT_TYPE", "Cycle", "Health", "Metrics", "exposition", "metered", "watch_lanes", "watch_state"]

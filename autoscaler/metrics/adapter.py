@@ -12,8 +12,10 @@ from autoscaler.target import Adapter, Announces, concurrent_writes
 class CallMeter(Protocol):
     """Where calls are counted."""
 
-    def called(self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException]) -> None:
-        """A call ended; `errors` has one for each target that it failed for."""
+    def called(
+        self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
+    ) -> None:
+        """A call for so many targets ended; `errors` has one for each that it failed for."""
 
 
 def metered(name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> Adapter:
@@ -35,10 +37,10 @@ class _Metered:
         try:
             states = self._adapter.observe(targets, call)
         except BaseException as error:  # foreign code may raise anything
-            self._count("observe", began, [error] * len(targets))
+            self._count("observe", began, [error] * len(targets), len(targets))
             raise
         answers = states.values() if isinstance(states, Mapping) else ()  # foreign code: the caller checks what came
-        self._count("observe", began, [answer for answer in answers if isinstance(answer, TargetError)])
+        self._count("observe", began, [answer for answer in answers if isinstance(answer, TargetError)], len(targets))
         return states
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -51,8 +53,8 @@ class _Metered:
         self._count("scale", began, ())
         return outcome
 
-    def _count(self, operation: str, began: float, errors: Collection[BaseException]) -> None:
-        self._meter.called(self._name, operation, self._clock.monotonic() - began, errors)
+    def _count(self, operation: str, began: float, errors: Collection[BaseException], targets: int = 1) -> None:
+        self._meter.called(self._name, operation, self._clock.monotonic() - began, errors, targets)
 
 
 class _MeteredAnnouncer(_Metered):

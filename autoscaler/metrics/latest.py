@@ -28,6 +28,10 @@ class _Known:
     """Unix time of the last cycle without a failure; 0: none since the start."""
     rescales: tuple[int, int] = (0, 0)
     """Up, down."""
+    last_move: Action = Action.NONE
+    """Which way the last size went that was written; NONE: none was since the start."""
+    turns: int = 0
+    """How often one went the other way than the one before it."""
 
 
 class Latest(Collector):
@@ -46,6 +50,7 @@ class Latest(Collector):
                 had = before.get(name)
                 if had is not None and had.scaler.target == now.scaler.target:
                     now.decision, now.succeeded, now.rescales = had.decision, had.succeeded, had.rescales
+                    now.last_move, now.turns = had.last_move, had.turns
 
     def decided(self, decisions: Sequence[Decision]) -> None:
         """Keep these as the latest decisions, unless their autoscaler is not configured any more."""
@@ -60,6 +65,9 @@ class Latest(Collector):
                 action = towards(made.written, made.current)
                 up, down = known.rescales
                 known.rescales = up + (action is Action.SCALE_UP), down + (action is Action.SCALE_DOWN)
+                if action in _MOVES:
+                    known.turns += known.last_move not in (Action.NONE, action)
+                    known.last_move = action
 
     def describe(self) -> Sequence[Metric]:
         """Nothing, so that registering this does not collect."""
@@ -68,8 +76,10 @@ class Latest(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every series there is now."""
         with self._lock:
-            known = [(each.scaler, each.decision, each.succeeded, each.rescales) for each in self._known.values()]
-        decisions = [decision for _, decision, _, _ in known if decision is not None]
+            known = [
+                (each.scaler, each.decision, each.succeeded, each.rescales, each.turns) for each in self._known.values()
+            ]
+        decisions = [decision for _, decision, *_ in known if decision is not None]
         configured = _gauge("autoscalers", "Autoscalers that are configured.")
         configured.add_metric((), len(known))
         info = _gauge("info", "What an autoscaler scales.", "autoscaler", "adapter", "target", "dry_run")
@@ -83,7 +93,12 @@ class Latest(Collector):
         rescales = CounterMetricFamily(
             "autoscaler_rescales", "Sizes that were written.", labels=("autoscaler", "action")
         )
-        for scaler, _, success, counts in known:
+        turned = CounterMetricFamily(
+            "autoscaler_direction_changes",
+            "Sizes that were written in the other direction than the one before.",
+            labels=("autoscaler",),
+        )
+        for scaler, _, success, counts, turns in known:
             name = scaler.name
             info.add_metric((name, scaler.target.adapter, scaler.target.name, str(scaler.dry_run).lower()), 1)
             if scaler.labels:
@@ -92,7 +107,8 @@ class Latest(Collector):
             succeeded.add_metric((name,), success)
             for action, count in zip(_MOVES, counts, strict=True):
                 rescales.add_metric((name, action), count)
-        yield from (configured, info, labels, period, succeeded, rescales)
+            turned.add_metric((name,), turns)
+        yield from (configured, info, labels, period, succeeded, rescales, turned)
         latest = _LatestFamilies()
         each(decisions, latest.add, {})  # what cannot be shown of one leaves the others' series
         yield from latest.families

@@ -11,6 +11,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from autoscaler.clock import Clock
 from autoscaler.errors import MetricError
 from autoscaler.isolation import each, without
+from autoscaler.metrics.health import Health
 from autoscaler.metrics.latest import Latest
 from autoscaler.metrics.words import (
     FAILURES,
@@ -69,6 +70,8 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client left its types out here
         self._clock = clock
         self._latest = Latest()
+        self.health = Health(clock)
+        """The same for people: what the page and the API say of the daemon."""
         self._adapters: frozenset[str] = frozenset()
         self._last_ticks: dict[str, dict[LaneName, float]] = {}
         """Adapter -> when a cycle of each lane last ended, since the configuration was taken up."""
@@ -138,6 +141,7 @@ class Metrics:
             _forget("prometheus", name, self._query_seconds, self._query_failures)
         self._adapters, self._sources = frozenset(adapters), frozenset(sources)
         self._last_ticks = {}  # a lane that has no autoscalers any more ends no cycle
+        self.health.configured(adapters, sources)
         for name in adapters:  # start at 0: rate() does not see a first failure that creates its series
             self._last_tick.labels(name)
             for operation, word in product(("observe", "scale"), FAILURES):
@@ -148,8 +152,9 @@ class Metrics:
         self._reload_fine.set(1)
         self._reload_time.set(self._clock.now().timestamp())
 
-    def reload_failed(self) -> None:
-        """A configuration was not taken; the one before runs on."""
+    def reload_failed(self, problems: Sequence[str]) -> None:
+        """A configuration was not taken, for these reasons; the one before runs on."""
+        self.health.reload_failed(problems)
         self._reload_failures.inc()
         self._reload_fine.set(0)
 
@@ -159,7 +164,9 @@ class Metrics:
         if adapter in self._adapters:
             self._tick_seconds.labels(adapter).observe(cycle.seconds)
             self._tick_late.labels(adapter).observe(cycle.late_seconds)
-            self._last_tick.labels(adapter).set(self._ticked(cycle.lane))
+            ticked = self._ticked(cycle.lane)
+            self._last_tick.labels(adapter).set(ticked)
+            self.health.cycle_ended(adapter, ticked)
         odd = dict[str, Exception]()
         counts = each(cycle.decisions, _counts, odd)
         results = Tally(one.result for one in counts)
@@ -185,14 +192,18 @@ class Metrics:
         """A query to this source ended (`observe.QueryMeter`)."""
         if prometheus not in self._sources:
             return
+        self.health.queried(prometheus, error)
         self._query_seconds.labels(prometheus).observe(seconds)
         if error is not None:
             self._query_failures.labels(prometheus).inc()
 
-    def called(self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException]) -> None:
-        """A call of an adapter ended; `errors` has one for each target that it failed for."""
+    def called(
+        self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
+    ) -> None:
+        """A call of an adapter for so many targets ended; `errors` has one for each that it failed for."""
         if adapter not in self._adapters:
             return
+        self.health.called(adapter, targets, errors)
         self._call_seconds.labels(adapter, operation).observe(seconds)
         for word, count in Tally(map(failure, errors)).items():
             self._call_failures.labels(adapter, operation, word).inc(count)

@@ -93,6 +93,8 @@ class Decision:
     maximum: int | None = None
     steering: Steering = Steering()
     """What operators have asked for, as far as it was in force."""
+    ready: int | None = None
+    """Units of the size read that were ready; None: that is not known."""
     failing: tuple[MetricFailure, ...] = ()
     """To remember: the metrics with a fallback that have no value."""
 

@@ -124,7 +124,23 @@ class TargetState:
     revision: str | None = None
     """Opaque; a write with it fails as a Conflict when the target changed since. None: no compare-and-set."""
     warnings: tuple[str, ...] = ()
-    """What the operator should know: "a scaling policy on this group is another autoscaler at work"."""
+    """What the operator should know, the most urgent first; it alone is shown in lists.
+
+    "worker web-3 ended with exit code 1", "a scaling policy on this group is another autoscaler at work".
+    """
+
+    @property
+    def ready(self) -> int | None:
+        """Units that run, stay, and are not known to be unready; None: the back end lists no instances."""
+        if not self.instances and self.status_replicas:
+            return None
+        return sum(
+            [
+                each.weight
+                for each in self.instances
+                if each.ready is not False and not each.deleting and each.phase is Phase.RUNNING
+            ]
+        )
 
 
 @dataclass(frozen=True, slots=True)

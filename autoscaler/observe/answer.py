@@ -29,6 +29,8 @@ two clocks.
 """
 MORE_ROOM: Final = "aggregate in the expression, or raise its maxAnswer"
 """What to do about an answer that is too large."""
+_NOT_THERE: Final = (404, 405)
+"""What a server answers that does not have Prometheus' API at that path."""
 _BYTES_A_QUOTE: Final = 10
 """Every name and value has two quotation marks, and each of those takes up to 40 bytes once decoded: an answer with
 one in ten bytes takes four times its size.
@@ -104,6 +106,8 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
     if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
         more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
         raise QueryError(more, Outcome.TOO_LARGE)
+    if status in _NOT_THERE:  # it may be JSON of the same form, as the daemon's own is
+        raise NotAnAnswer("it is not a Prometheus, or its API has another path")
     answer = _decoded(body)
     if answer.status == "error" and answer.error_type:
         said = plain(f"{answer.error_type}: {answer.error}")

@@ -4,8 +4,9 @@ That client has no deadline of its own, retries behind our back, forgets the res
 a POST's parameters into the URL. This one sends by a bounded session and decodes the answer itself.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlencode
 
 from prometheus_api_client import PrometheusConnect
@@ -21,12 +22,15 @@ from autoscaler.observe.failure import QueryError, again
 from autoscaler.observe.freshness import check_fresh
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.result import QueryResult
-from autoscaler.target.http import HttpError, Late, Tls, TooLarge, on_this_machine
+from autoscaler.target.http import HttpError, Late, Tls, TooLarge, Unreachable, on_this_machine
+from autoscaler.target.http.answer import decoded
 from autoscaler.target.http.session import Session
 from autoscaler.text import plain
 
 _LONGEST_URL_QUERY: Final = 2000
 """Characters of parameters that go into a URL: proxies commonly refuse URLs of a few KiB."""
+_T = TypeVar("_T")
+_OK: Final = 200
 _LONGEST_TYPE: Final = 128
 """Bytes of a content type that are shown."""
 
@@ -71,6 +75,24 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
             return again(error)
         return result
 
+    def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | MetricError:
+        """What the API has at `path` below /api/v1, as msgspec knows the type `kind`, or why there is none."""
+        try:
+            response = self._session.request(
+                "GET",
+                f"{self.url}/api/v1/{path}",
+                headers=self.headers,
+                timeout=seconds,
+                params={**self._source.params, **form},
+            )
+            if response.status_code != _OK:
+                return MetricError(f"answered HTTP {response.status_code} to /api/v1/{path}")
+            return decoded(response.content, kind, self._source.max_answer)
+        except HttpError as error:
+            return _metric_error(error)
+        except MetricError as error:
+            return again(error)
+
 
 def compressed(source: PrometheusSource) -> bool:
     """Whether answers are to be packed."""
@@ -85,6 +107,8 @@ def _metric_error(error: HttpError) -> MetricError:
             return MetricError(str(error))
         case TooLarge():
             return QueryError(f"{error}; {MORE_ROOM}", Outcome.TOO_LARGE)
+        case Unreachable():
+            return MetricError(f"cannot be asked: {error}; start it, or correct its url")
     return MetricError(f"cannot be asked: {error}")
 
 

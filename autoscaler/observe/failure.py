@@ -1,6 +1,7 @@
-"""What a query without an answer says of the query itself; any other MetricError says nothing of it."""
+"""What a query without an answer, or without a sample, says of itself; any other MetricError says nothing of it."""
 
 from autoscaler.errors import MetricError
+from autoscaler.model import Query
 from autoscaler.observe.planner import Outcome
 
 
@@ -11,6 +12,15 @@ class QueryError(MetricError):
         """`outcome`: what a search for the cause makes of it."""
         super().__init__(message)
         self.outcome = outcome
+
+
+class NoSample(MetricError):
+    """A query was answered, and has no sample for its user. Nothing is known of the cause."""
+
+    def __init__(self, what: str, remedy: str, query: Query) -> None:
+        """`what` is missing, and what the user may do about it."""
+        super().__init__(f"{what}; {remedy}")
+        self.what, self.remedy, self.query = what, remedy, query
 
 
 def outcome_of(error: MetricError) -> Outcome:

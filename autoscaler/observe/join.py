@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
+from autoscaler.config.kept_labels import instance_labels
 from autoscaler.model import Instance
 from autoscaler.observe.result import Point
 from autoscaler.text import plain
 
-INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", "instance")
-"""Labels that name an instance when the query says none; the first that a sample carries counts."""
 CONTAINER_LABELS: Final = ("task", "container")
 """The same for a container or task of an instance."""
 _MOST_NAMED: Final = 20
@@ -29,6 +28,8 @@ class Joined(NamedTuple):
     """Points that belong to no instance, or to more than one, the first of them as `label="value"`."""
     more_unmatched: int
     """How many more there are."""
+    nameless: str | None
+    """The first of the points, where none of them carries a label that could name an instance; None: some do."""
 
 
 def of_container(points: Iterable[Point], container: str, label: str | None) -> Sequence[Point]:
@@ -43,7 +44,7 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
     found: dict[str, list[Point]] = {}
     strangers: set[tuple[str, str]] = set()
     nameless: list[Point] = []
-    labels = (label,) if label else INSTANCE_LABELS
+    labels = instance_labels(label)
     for point in points:
         name, value = _first(point.labels, labels)
         owner = owners.get(value)
@@ -62,7 +63,8 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
     unmatched = [f'{name}="{plain(value, _LONGEST_VALUE)}"' for name, value in nsmallest(_MOST_NAMED, strangers)]
     texts = nsmallest(_MOST_NAMED - len(unmatched), map(str, nameless[:_MOST_COMPARED]))
     unmatched += [f"no {' or '.join(labels)}: {text}" for text in texts]
-    return Joined(found, tuple(unmatched), len(strangers) + len(nameless) - len(unmatched))
+    none_named = texts[0] if texts and not found and not strangers else None
+    return Joined(found, tuple(unmatched), len(strangers) + len(nameless) - len(unmatched), none_named)
 
 
 def _owners(instances: Iterable[Instance]) -> Mapping[str, str]:

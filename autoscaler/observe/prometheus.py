@@ -1,15 +1,20 @@
 """Asks a Prometheus instant queries, a few at a time, each within a limit."""
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import TypeVar
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.client import PrometheusClient
-from autoscaler.observe.failure import again
+from autoscaler.observe.credentials import without_login
+from autoscaler.observe.failure import QueryError, again
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.result import QueryResult
+
+_T = TypeVar("_T")
 
 
 class Prometheus:
@@ -24,6 +29,11 @@ class Prometheus:
         self._idle: deque[PrometheusClient] = deque()
 
     @property
+    def url(self) -> str:
+        """Where it is asked, as it may be shown."""
+        return without_login(self._source.url)
+
+    @property
     def concurrency(self) -> int:
         """How many may ask at a time; more would only wait."""
         return self._source.concurrency
@@ -35,12 +45,21 @@ class Prometheus:
         turn included. Raises MetricError that names the source and what came instead (a QueryError where the query
         may be to blame); partial data is one, too.
         """
-        outcome = self._outcome(expr, at, deadline)
-        if isinstance(outcome, MetricError):
+        outcome = self._outcome(lambda client, seconds: client.instant_query(expr, at, seconds), deadline)
+        if isinstance(outcome, QueryError):
             raise again(outcome, f"prometheus {self._name!r} ")
+        if isinstance(outcome, MetricError):  # not the query's fault: mostly another address than was meant
+            raise MetricError(f"prometheus {self._name!r} {outcome} ({self.url})")
         return outcome
 
-    def _outcome(self, expr: str, at: datetime, deadline: float) -> QueryResult | MetricError:
+    def get(self, path: str, form: Mapping[str, str], kind: type[_T], deadline: float) -> _T:
+        """What its API has at `path` below /api/v1, of the type `kind` as msgspec knows it. Raises MetricError."""
+        outcome = self._outcome(lambda client, seconds: client.get(path, form, kind, seconds), deadline)
+        if isinstance(outcome, MetricError):
+            raise MetricError(f"prometheus {self._name!r} {outcome} ({self.url})")
+        return outcome
+
+    def _outcome(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T | MetricError:
         if not self._gate.enter(deadline - self._clock.monotonic()):
             return MetricError(f"was not asked: {self._gate.limit} earlier queries are still under way")
         try:
@@ -49,7 +68,7 @@ class Prometheus:
                 return MetricError("was not asked: the cycle's time is over")
             client = self._client()
             try:
-                return client.instant_query(expr, at, seconds)
+                return ask(client, seconds)
             finally:
                 self._idle.append(client)
         finally:

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from autoscaler.config.kept_labels import names_no_instance
 from autoscaler.errors import MetricError, named
 from autoscaler.model import Instance, InstanceReading, MetricSpec, MetricType, Query, Reading, Sample, ValueReading
 from autoscaler.observe.answer import FARTHEST_SECONDS
 from autoscaler.observe.answers import Answers, Series, series
+from autoscaler.observe.failure import NoSample
 from autoscaler.observe.join import join, of_container
 from autoscaler.observe.plan import question, request_query
 from autoscaler.observe.result import Point, ResultType, milli
@@ -21,6 +23,10 @@ _REMEDY: Final = {
     ResultType.STRING: "a string is not a number",
     ResultType.MATRIX: "a range of samples is not a single value; wrap the range selector, as in rate(…[2m])",
 }
+
+_LOOK: Final = "`autoscaler check --live` says what Prometheus has of its series"
+_ZERO: Final = f"if that means zero, say so in the expression, as in … or vector(0); if not, {_LOOK}"
+"""Of Object and External metrics alone: a zero without labels belongs to no instance."""
 
 
 class InstanceSamples(NamedTuple):
@@ -38,6 +44,8 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
         if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
             return _values(metric, answers, now)
         return _per_instance(metric, instances, answers, now)
+    except NoSample as error:
+        return NoSample(error.what, error.remedy, error.query)
     except MetricError as error:
         return MetricError(str(error))  # without the frames that the traceback keeps alive
     except Exception as error:  # noqa: BLE001 - an answer that nobody foresaw must not cost the other autoscalers theirs
@@ -47,7 +55,7 @@ def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, no
 def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading:
     """Every sample's value. One that cannot be used fails them all: a part of a sum would look like less load."""
     query = metric.query
-    points = _points(query, answers, (ResultType.VECTOR, ResultType.SCALAR))
+    points = _points(query, answers, (ResultType.VECTOR, ResultType.SCALAR), _ZERO)
     if metric.type is MetricType.OBJECT and len(points) != 1:
         raise MetricError(
             f"the query returned {len(points)} samples, where an Object metric takes one: {_some(points)}; "
@@ -93,6 +101,8 @@ def instance_samples(
         if not points:
             raise MetricError(f"the query returned no sample of container {metric.container!r}; see containerLabel")
     joined = join(points, instances, query.instance_label)
+    if joined.nameless is not None:
+        raise MetricError(names_no_instance(query.expr, query.instance_label, joined.nameless))
     ages = None if query.max_age is None else _Ages(query, answers, now)
     samples: dict[str, Sample] = {}
     dropped: list[str] = []
@@ -114,7 +124,7 @@ def instance_samples(
     return InstanceSamples(samples, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 
-def _points(query: Query, answers: Answers, wanted: Sequence[ResultType]) -> Sequence[Point]:
+def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy: str = _LOOK) -> Sequence[Point]:
     """The answer's points that are this user's, at least one. Nothing at all is an error and never zero load."""
     answer = answers.result(question(query))
     if answer.type not in wanted:
@@ -122,9 +132,7 @@ def _points(query: Query, answers: Answers, wanted: Sequence[ResultType]) -> Seq
     points = answers.points(query)
     if not points:
         match = "".join(f' with {name}="{value}"' for name, value in query.match)
-        raise MetricError(
-            f"the query returned no sample{match}; if that means zero, say so in the expression, as in … or vector(0)"
-        )
+        raise NoSample(f"the query returned no sample{match}", remedy, query)
     return points
 
 

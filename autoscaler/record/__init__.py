@@ -6,7 +6,7 @@ from autoscaler.record.housekeeping import Retention
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.slots import lane_of, slots_of
 from autoscaler.record.state import State
-from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, StateSize, Takeover
+from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize, Takeover
 
 __all__ = [
     "Archive",
@@ -17,6 +17,7 @@ __all__ = [
     "Record",
     "Retention",
     "SeriesRow",
+    "SizePoint",
     "State",
     "StateSize",
     "Takeover",

@@ -1,6 +1,6 @@
 """The read side: what was decided, when, and why. For the command line, the page and metrics."""
 
-from collections.abc import Container, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -20,9 +20,10 @@ from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
 from autoscaler.record.series import Point, row_of, unpack_points
+from autoscaler.record.sizes import recent_sizes
 from autoscaler.record.steering import read_steering
 from autoscaler.record.times import from_micros, to_micros
-from autoscaler.record.values import Cut, EventRow, Record, SeriesRow, StateSize
+from autoscaler.record.values import Cut, EventRow, Record, SeriesRow, SizePoint, StateSize
 
 _EARLIEST: Final = -(2**62)
 _LATEST: Final = 2**62
@@ -110,8 +111,13 @@ class Archive:
                         record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
                     )
 
-    def events(self, name: str | None = None, since: datetime | None = None) -> Sequence[EventRow]:
-        """Equal events counted, in the order in which they came last; of one autoscaler, or of all."""
+    def events(
+        self, name: str | None = None, since: datetime | None = None, *, merged: bool = True
+    ) -> Sequence[EventRow]:
+        """Events in the order in which they came last, of one autoscaler or of all.
+
+        `merged`: equal ones are one row that counts them; else each is a row.
+        """
         table, owner, words = schema.event, schema.autoscaler, schema.event_text
         newest, last = func.max(table.c.recorded), func.max(table.c.at).label("last")
         query = (
@@ -130,6 +136,8 @@ class Archive:
             .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
             .order_by(newest, func.max(table.c.number), func.max(table.c.position))
         )
+        if not merged:
+            query = query.group_by(table.c.autoscaler_id, table.c.number, table.c.position)
         if name is not None:
             query = query.where(owner.c.name == name)
         if since is not None:
@@ -159,6 +167,14 @@ class Archive:
                 point for owner in recorded(connection, name) for point in _points(connection, owner, first, last)
             ]
         return [row_of(point) for point in points if first <= point.at <= last]
+
+    def recent_sizes(self, names: Collection[str], since: datetime) -> Mapping[str, Sequence[SizePoint]]:
+        """The size at each decision in which something changed since a time, and at the one before; by the name.
+
+        In order, of each at most the newest forty, in one query: a list's small charts cost what its rows do.
+        """
+        with self._reading() as connection:
+            return recent_sizes(connection, names, to_micros(since))
 
     def first_seen(self) -> Mapping[str, datetime]:
         """When each autoscaler remembered was first decided about, by its name."""

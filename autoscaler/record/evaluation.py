@@ -95,6 +95,8 @@ class _Circumstances(msgspec.Struct, array_like=True):
     minimum: int | None
     maximum: int | None
     dry_run: bool
+    ready: int | None = None
+    """Rows of earlier versions end before it."""
     failing: tuple[MetricFailure, ...] = ()
 
 
@@ -164,6 +166,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.minimum,
         decision.maximum,
         decision.dry_run,
+        decision.ready,
         decision.failing,
     )
     course = _Course(
@@ -236,6 +239,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         minimum=circumstances.minimum,
         maximum=circumstances.maximum,
         steering=circumstances.steering,
+        ready=circumstances.ready,
         failing=circumstances.failing,
     )
 
@@ -278,6 +282,11 @@ class _MetricValue(msgspec.Struct):
 
 _SIZES: Final = Binary[_Sizes](_Sizes)
 _METRIC_VALUES: Final = Binary[tuple[_MetricValue, ...]](tuple[_MetricValue, ...])
+
+
+def size_from(columns: Columns) -> int | None:
+    """The size that was read, of the columns of DECISION. Raises StateError."""
+    return _SIZES.load(columns[2]).current
 
 
 def outline_from(columns: Columns) -> Outline:

@@ -63,6 +63,15 @@ class SeriesRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SizePoint:
+    """The size that one decision read."""
+
+    at: datetime
+    size: int | None
+    """None: it could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """What `state.maxSize` has cut short."""
 

@@ -33,7 +33,16 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.quantity import Milli
-from autoscaler.target.fields import LONGEST, AdapterSettings, ConfigPath, Duration, ExistingFile, ExistingPath
+from autoscaler.target.fields import (
+    LONGEST,
+    AdapterSettings,
+    ConfigPath,
+    Duration,
+    ExistingFile,
+    ExistingPath,
+    SharedFile,
+    SharedPath,
+)
 from autoscaler.target.protocol import (
     Adapter,
     AdapterContext,
@@ -87,6 +96,8 @@ __all__ = [
     "Proposed",
     "ScaleChange",
     "ScaleOutcome",
+    "SharedFile",
+    "SharedPath",
     "StateError",
     "TargetDeferred",
     "TargetError",

@@ -78,6 +78,21 @@ ConfigPath: TypeAlias = Annotated[Path, AfterValidator(_resolve)]
 """A path, relative to the folder of the file it stands in (validation context `folder`)."""
 
 
+class SharedFile(PosixPath):
+    """The value of a `SharedPath`: a path in every way; its own type lets `load` recognize it."""
+
+
+def _shared(path: Path) -> Path:
+    return SharedFile(path)
+
+
+SharedPath: TypeAlias = Annotated[ConfigPath, AfterValidator(_shared)]
+"""A ConfigPath to a file that the daemon writes and Prometheus reads, as another user mostly.
+
+`check` warns where the one or the other could not: it may run elsewhere.
+"""
+
+
 class ExistingFile(PosixPath):
     """The value of an `ExistingPath`: a path in every way; its own type lets `load` recognize it."""
 

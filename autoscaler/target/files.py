@@ -10,6 +10,8 @@ from typing import Final
 
 MOST_SECRET_BYTES: Final = 64 * 2**10
 """Of a file with a password or a token."""
+_OF_THE_SERVICE: Final = Path("/run/autoscaler")
+"""Made by systemd when it starts the service (RuntimeDirectory=), open to all users."""
 _HANDED_OVER: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 """Where files are that are open already: `<(…)` of a shell is one."""
 
@@ -64,6 +66,42 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600, dur
         raise
     if durable:
         _sync_folder(path.parent)
+
+
+def unwritable(path: Path) -> str | None:
+    """Why no file can be written at `path` because of its folder, and what to do; None: nothing is known."""
+    folder = path.parent
+    if folder == _OF_THE_SERVICE:
+        return None
+    try:
+        is_folder = stat.S_ISDIR(folder.stat().st_mode)
+    except FileNotFoundError:
+        return f"the folder {folder} does not exist; create it, writable for the daemon"
+    except NotADirectoryError:
+        is_folder = False
+    except OSError:  # it is not for us to know
+        return None
+    return None if is_folder else f"{folder} is not a folder; correct the path"
+
+
+def unreadable_for_others(path: Path) -> str | None:
+    """Why another user could not read a file at `path` because of a folder above it; None: nothing is known."""
+    folder = closed_folder(path)
+    if folder is None:
+        return None
+    return (
+        f"{folder} lets no other user in (mode {stat.S_IMODE(folder.stat().st_mode):04o}), so a Prometheus that runs "
+        f"as another user cannot read {path}; write it elsewhere, as in {_OF_THE_SERVICE}"
+    )
+
+
+def closed_folder(path: Path) -> Path | None:
+    """The first of the folders above `path`, from the root on, that only its owner or group may enter; None: none."""
+    try:
+        folder = path.parent.resolve(strict=True)
+        return next((each for each in (*reversed(folder.parents), folder) if not each.stat().st_mode & 0o001), None)
+    except OSError:  # it does not exist; or it is not for us to know
+        return None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -57,7 +57,10 @@ class Refusal(Exception):
 
 
 class Guard:
-    """ASGI middleware. The user who was found right is `scope["user"]`, None without users."""
+    """ASGI middleware. The user who was found right is `scope["user"]`, None without users.
+
+    Why this client may change nothing is `scope["change_refused"]`, for the page; empty: it may.
+    """
 
     def __init__(self, app: ASGIApp, config: WebConfig | None, clock: Clock, host: str, logger: Logger) -> None:
         """`config`: None without --web.config.file. `host`: what the server listens on."""
@@ -103,10 +106,9 @@ class Guard:
             if changes:
                 _refuse_other_sites(headers, scope["scheme"])
             scope["user"] = await self._user(scope, headers)
+            scope["change_refused"] = self._change_refused(scope, headers)
             if changes:
-                self._refuse_readers(scope["user"])
-                if scope["user"] is None:
-                    self._refuse_strangers(scope, headers)
+                _refuse_change(scope["change_refused"])
         except Refusal as refusal:
             await failure(refusal.kind, refusal.message, refusal.headers)(scope, receive, send_guarded)
             return
@@ -158,32 +160,34 @@ class Guard:
             raise Refusal(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
 
-    def _refuse_readers(self, user: str | None) -> None:
-        if user is not None and self._config is not None and user in self._config.read_only_users:
-            raise Refusal(
-                ErrorType.FORBIDDEN,
-                f"the user {user[:64]!r} may only read, as web.readOnlyUsers says; log in as another user",
-            )
-
-    def _refuse_strangers(self, scope: Scope, headers: Mapping[str, str]) -> None:
-        config = self._config
+    def _change_refused(self, scope: Scope, headers: Mapping[str, str]) -> str:
+        """Why this client may change nothing; empty: it may."""
+        config, user = self._config, scope["user"]
+        if user is not None:
+            if config is None or user not in config.read_only_users:
+                return ""
+            return f"the user {user[:64]!r} may only read, as web.readOnlyUsers says; log in as another user"
         if config is not None:
-            if config.clients_are_known:
-                return
-            raise Refusal(
-                ErrorType.FORBIDDEN,
+            if config.users or config.clients_are_known:
+                return ""
+            return (
                 "changes need credentials, and the web configuration knows none; add basic_auth_users, or "
-                "client_auth_type: RequireAndVerifyClientCert",
+                "client_auth_type: RequireAndVerifyClientCert"
             )
         client = scope.get("client")
         foreign = next((name for name in headers if is_of_proxy(name)), None)
         if client is None or not is_loopback(client[0]) or foreign is not None:
             proxy = "" if foreign is None else f", and not through a proxy, which the header {foreign[:64]} tells of"
-            raise Refusal(
-                ErrorType.FORBIDDEN,
+            return (
                 f"changes are only accepted from this machine{proxy}, while there are no users; give "
-                "--web.config.file with users or client certificates",
+                "--web.config.file with users or client certificates"
             )
+        return ""
+
+
+def _refuse_change(why: str) -> None:
+    if why:
+        raise Refusal(ErrorType.FORBIDDEN, why)
 
 
 def _refuse_other_sites(headers: Mapping[str, str], scheme: str) -> None:

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.library import Library
+from autoscaler.documents.status import DaemonStatus
 from autoscaler.record import State
 from autoscaler.web.work import Work
 
@@ -27,6 +28,8 @@ class Sources:
     """Whether every lane's first cycle has ended or met its deadline. Answers at once."""
     reload: Callable[[], Sequence[str]]
     """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
+    status: Callable[[], DaemonStatus]
+    """How it does, and what it depends on. Answers at once."""
     started: datetime
     """When the daemon started."""
     work: Work = field(default_factory=Work)
@@ -34,4 +37,5 @@ class Sources:
 
     def library(self) -> Library:
         """Documents of what is configured now."""
-        return Library(self.state.archive, self.settings().autoscalers)
+        settings = self.settings()
+        return Library(self.state.archive, settings.autoscalers, settings.prometheus)

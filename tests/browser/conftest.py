@@ -25,7 +25,7 @@ _PATIENCE_MS: Final = 30_000
 """A busy machine is slow; whatever is waited for ends the waiting as soon as it is there."""
 expect.set_options(timeout=_PATIENCE_MS)
 Open = Callable[..., Page]
-"""path, scheme="light" or "dark", width=1280, scripts=True -> the opened page."""
+"""path, scheme="light" or "dark", width=1280, height=900, scripts=True, zone="UTC" -> the opened page."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -76,10 +76,18 @@ def opened(browser: Browser) -> Iterator[Open]:
             problems.append(f"asked for {request.url}")
 
     def open_page(
-        site: Served, path: str = "/", *, scheme: str = "light", width: int = 1280, scripts: bool = True
+        site: Served,
+        path: str = "/",
+        *,
+        scheme: str = "light",
+        width: int = 1280,
+        height: int = 900,
+        scripts: bool = True,
+        zone: str = "UTC",
     ) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": width, "height": height},
+            timezone_id=zone,
             color_scheme="dark" if scheme == "dark" else "light",
             java_script_enabled=scripts,
         )

@@ -1,7 +1,7 @@
 """The page of one autoscaler: charts, and the explanation of any decision."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -157,3 +157,60 @@ def test_a_failed_metric_says_why(site: Served, opened: Open) -> None:
 
     expect(page.locator(".head")).to_contain_text("check that the exporter is scraped")
     expect(page.locator(".road")).to_contain_text("orders_waiting has no value")
+
+
+def test_each_instance_is_listed_with_its_readiness_and_its_value(site: Served, opened: Open) -> None:
+    """The average says that something is hot; this says which."""
+    page = opened(site, SHOP)
+
+    expect(page.locator("#instances")).to_contain_text("9 of 9 ready")
+    expect(
+        page.locator("#instances").get_by_role("row", name=re.compile("10.0.4.20:8080 Ready for 1d"))
+    ).to_be_visible()
+    expect(page.locator("#instances thead")).to_contain_text("cpu")
+
+
+def test_each_query_leads_to_prometheus(site: Served, opened: Open) -> None:
+    """To where browsers reach it, which is not where the daemon does."""
+    page = opened(site, SHOP)
+
+    link = page.get_by_role("link", name="Show in Prometheus default").last
+
+    expect(link).to_have_attribute("href", re.compile("^https://prometheus.example.org/graph\\?g0.expr=sum%28queue_"))
+
+
+def test_events_have_clock_times_and_marks_of_their_kind(site: Served, opened: Open) -> None:
+    """Out, in and gone wrong are told apart without reading."""
+    page = opened(site, SHOP)
+
+    out = page.locator("#events li").filter(has_text="above target").first
+    expect(out).to_contain_text(re.compile(r"\d\d:\d\d:\d\d UTC"))
+    expect(out.locator(".mark.out")).to_be_visible()
+    expect(page.locator("#events li").filter(has_text="below target").first.locator(".mark.in")).to_be_visible()
+    failed = opened(site, "/autoscalers/payments")
+    expect(failed.locator("#events .mark.warning").first).to_be_visible()
+
+
+def test_the_headline_says_what_it_came_to_and_why(site: Served, opened: Open) -> None:
+    """The reason stands where the number does."""
+    page = opened(site, "/autoscalers/checkout")
+
+    expect(page.locator("#state")).to_contain_text("Stays at 6: maxReplicas is 6")
+
+
+def test_times_are_shown_in_the_readers_own_zone_too(site: Served, opened: Open) -> None:
+    """The log is in UTC, the reader's lunch is not."""
+    page = opened(site, SHOP, zone="Asia/Kolkata")
+    made = page.locator("#decision time").first
+    at = datetime.fromisoformat(made.get_attribute("datetime") or "")
+
+    expect(made).to_have_text(f"{at:%Y-%m-%d %H:%M:%S} UTC · {at + timedelta(hours=5, minutes=30):%H:%M:%S} local")
+    expect(page.locator("#zone")).to_contain_text("UTC+05:30")
+
+
+def test_who_lives_by_utc_reads_each_time_once(site: Served, opened: Open) -> None:
+    """The same twice is noise."""
+    page = opened(site, SHOP)
+    expect(page.locator(".chart").first).to_be_visible()  # the scripts have run
+
+    expect(page.locator(".local")).to_have_count(0)

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Open
 from tests.browser.world import Served
 
-PATHS = ("/", "/autoscalers/shop-web", "/autoscalers/search", "/autoscalers/payments")
+PATHS = ("/", "/status", "/autoscalers/shop-web", "/autoscalers/search", "/autoscalers/payments")
 
 
 @pytest.mark.parametrize("path", PATHS)

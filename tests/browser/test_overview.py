@@ -115,3 +115,52 @@ def test_two_thousand_come_in_pages(crowded: Served, opened: Open) -> None:
     page.get_by_label("Name or target").fill("1999")
     expect(page.locator("#count")).to_have_text("1 autoscaler")
     assert names(page) == ["service-1999"]
+
+
+def test_five_and_twenty_fit_a_laptop(crowded: Served, opened: Open) -> None:
+    """What has to be scrolled to is not seen at a glance."""
+    page = opened(crowded, width=1366, height=768)
+
+    bottoms = page.locator("table.list tbody tr").evaluate_all(
+        "rows => rows.map(row => row.getBoundingClientRect().bottom)"
+    )
+
+    assert sum(bottom <= 768 for bottom in bottoms) >= 25
+
+
+def test_a_row_draws_how_the_size_moved_in_the_last_hour(site: Served, opened: Open) -> None:
+    """Whether a size is on its way or has always been so is the second question."""
+    page = opened(site)
+
+    moved = page.get_by_role("row").filter(has_text="shop-web").locator(".spark path").get_attribute("d") or ""
+    stayed = page.get_by_role("row").filter(has_text="recommendations").locator(".spark path").get_attribute("d") or ""
+
+    assert moved.count("V") >= 10
+    assert stayed.count("V") == 0
+    assert "3 to 9" in row(page, "shop-web")
+
+
+def test_the_top_line_says_what_is_wrong_with_the_daemon_and_leads_to_it(site: Served, opened: Open) -> None:
+    """One broken connection explains a screen full of failing autoscalers."""
+    page = opened(site)
+
+    page.get_by_role("link", name="Connection nomad fails").click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("Status")
+    connection = page.locator("#connections").get_by_role("row").filter(has_text="nomad")
+    expect(connection).to_contain_text("Fails")
+    expect(connection).to_contain_text("nomad at http://10.0.0.5:4646 did not answer")
+    expect(page.locator("#sources")).to_contain_text(re.compile("default.*Well"))
+    expect(page.locator("#daemon-facts")).to_contain_text("1.2.3")
+
+
+def test_a_size_of_which_not_all_are_ready_says_how_many_are(site: Served, opened: Open) -> None:
+    """Three that crash are not three that run."""
+    page = opened(site)
+
+    assert re.search(r"3\s+1 ready", row(page, "payments"))
+    assert "ready" not in row(page, "shop-web")
+    page.get_by_role("link", name="payments").click()
+    expect(page.locator("#instances tbody tr").first).to_contain_text("Not ready")
+    expect(page.locator("#instances tbody tr").first).to_contain_text("GET /healthz: 503")
+    expect(page.locator(".head")).to_contain_text("2 instances answer 503")

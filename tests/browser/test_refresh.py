@@ -59,13 +59,35 @@ def test_it_can_be_told_to_stand_still(site: Served, opened: Open) -> None:
     assert asked != []
 
 
-def test_a_daemon_that_does_not_answer_is_told(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_live_goes_off_with_the_daemon_and_on_again_when_it_is_back(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Old numbers that look fresh are worse than none."""
     with browser.new_context() as context:
         with served(tmp_path_factory.mktemp("gone"), shop) as site:
             page = context.new_page()
             page.goto(site.url)
             expect(page.locator("#fresh")).to_contain_text("As of")
+            last = page.locator("#fresh time").inner_text()
+            listen = site.url.removeprefix("http://")
 
-        expect(page.locator("#fresh")).to_have_text(re.compile("As of .* no answer since"))
+        expect(page.locator("#fresh")).to_have_text(re.compile(r"No answer since .* UTC, \d+s ago"))
+        live = page.get_by_role("button", name="Live")
+        expect(live).to_have_attribute("aria-pressed", "false")
         expect(page.get_by_role("status")).to_contain_text("does not answer")
+        assert page.locator("#fresh time").inner_text() >= last
+        with served(tmp_path_factory.mktemp("back"), shop, listen):
+            expect(live).to_have_attribute("aria-pressed", "true")
+            expect(page.locator("#fresh")).to_contain_text("As of")
+
+
+def test_a_daemon_that_takes_too_long_counts_as_gone(site: Served, opened: Open) -> None:
+    """One that is stopped takes connections, and answers none of them."""
+    page = opened(site)
+
+    page.route("**/", lambda route: None)  # it is never answered
+
+    expect(page.locator("#fresh")).to_contain_text("it takes too long")
+    expect(page.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "false")
+    page.unroute_all(behavior="ignoreErrors")
+    expect(page.locator("#fresh")).to_contain_text("As of")

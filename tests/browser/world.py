@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
+from pydantic import BaseModel
 
 from autoscaler.clock import SystemClock
-from autoscaler.config.settings import Settings
+from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.cycle import reconcile
 from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.metrics import Health
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -24,6 +26,7 @@ from autoscaler.model import (
     HoldReason,
     Instance,
     InstanceReading,
+    LaneName,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -85,18 +88,28 @@ class Part:
     size: int = 3
     hold: Hold = field(default_factory=Hold)
     broken: MetricError | TargetUnavailable | None = None
+    unready: int = 0
+    """So many of its instances, and why they are not is among the target's warnings."""
 
     def observe(self, now: datetime, minutes: float) -> Observation:
         """What it looks like now."""
         long_ago = now - timedelta(days=1)
         instances = tuple(
-            Instance(f"10.0.4.{20 + n}:8080", Phase.RUNNING, ready=True, ready_transition=long_ago, started_at=long_ago)
+            Instance(
+                f"10.0.4.{20 + n}:8080",
+                Phase.RUNNING,
+                ready=n >= self.unready,
+                ready_transition=long_ago,
+                started_at=long_ago,
+                detail="" if n >= self.unready else "GET /healthz: 503",
+            )
             for n in range(self.size)
         )
         readings = tuple([self._reading(metric, instances, now, minutes) for metric in self.scaler.metrics])
         if isinstance(self.broken, TargetUnavailable):
             return Observation(self.broken, readings)
-        return Observation(TargetState(self.size, self.size, instances, hold=self.hold), readings)
+        warnings = (f"{self.unready} instances answer 503 to GET /healthz",) if self.unready else ()
+        return Observation(TargetState(self.size, self.size, instances, hold=self.hold, warnings=warnings), readings)
 
     def _reading(
         self, metric: MetricSpec, instances: Sequence[Instance], now: datetime, minutes: float
@@ -107,8 +120,16 @@ class Part:
         if metric.type is MetricType.EXTERNAL:
             return ValueReading((int(load * metric.target.value * 0.7),))
         each = int(load * metric.target.value * 10 / max(len(instances), 1))
-        sample = Sample(each, now, timedelta(minutes=2))
-        return InstanceReading({i.name: sample for i in instances}, {i.name: 1000 for i in instances})
+        samples = {
+            instance.name: Sample(int(each * _share(place, len(instances))), now, timedelta(minutes=2))
+            for place, instance in enumerate(instances)
+        }
+        return InstanceReading(samples, {i.name: 1000 for i in instances})
+
+
+def _share(place: int, of: int) -> float:
+    """Of the average load: one instance has less of it, another more; 1 on the average."""
+    return 1.0 if of < 2 else 0.8 + 0.4 * place / (of - 1)
 
 
 @dataclass
@@ -207,7 +228,7 @@ def shop(state: State, now: datetime) -> World:
         Part(scaler("shop-web", CPU, QUEUE), wave(2, 9)),
         Part(scaler("shop-api", maximum=20), wave(3, 7, 25)),
         Part(scaler("checkout", maximum=6), flat(8.2)),
-        Part(scaler("payments", QUEUE), flat(2), broken=broken),
+        Part(scaler("payments", QUEUE), flat(2), broken=broken, unready=2),
         Part(scaler("search", adapter="swarm", maximum=9), flat(3)),
         Part(scaler("thumbnails", adapter="swarm", dry_run=True), flat(5.5)),
         Part(scaler("mailer", QUEUE, adapter="nomad"), flat(9), size=4, hold=Hold(rollout, rollout)),
@@ -246,20 +267,65 @@ class Served:
         return self.server.url
 
 
+class NoSettings(BaseModel):
+    """Of an adapter that takes none."""
+
+
+def settings_of(world: World) -> Settings:
+    """The configuration that they are of."""
+    source = PrometheusSource("http://10.0.0.7:9090", external_url="https://prometheus.example.org")
+    adapters = {lane.name: AdapterSection("memory", NoSettings()) for lane in world.lanes}
+    return Settings(Path("/etc/autoscaler/autoscaler.yaml"), {"default": source}, adapters, world.scalers)
+
+
+def health_of(world: World) -> Health:
+    """Prometheus has answered, and so has each back end but Nomad."""
+    health = Health(SystemClock())
+    health.configured([lane.name for lane in world.lanes], ["default"])
+    health.queried("default", None)
+    for lane in world.lanes:
+        down = lane.name == "nomad"
+        health.called(lane.name, 1, [TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer")] if down else ())
+        health.cycle_ended(lane.name, datetime.now(UTC).timestamp())
+    return health
+
+
+@dataclass(frozen=True)
+class OneLaneEach:
+    """Lanes of which none hangs: `schedule.Lanes` needs threads for that."""
+
+    world: World
+
+    def missed(self) -> Mapping[str, int]:
+        return {lane.name: 0 for lane in self.world.lanes}
+
+    def hung(self) -> Sequence[LaneName]:
+        return ()
+
+    def superseded(self) -> Mapping[str, int]:
+        return {}
+
+    def clock_steps(self) -> int:
+        return 0
+
+
 @contextmanager
 def served(folder: Path, build: Callable[[State, datetime], World], listen: str = "127.0.0.1:0") -> Iterator[Served]:
     """The server on a world that has just been built, on the machine's own clock."""
     state = State.open(None, folder, Retention())
     try:
         world = build(state, datetime.now(UTC))
+        settings = settings_of(world)
+        health = health_of(world)
         sources = Sources(
             state=state,
-            settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, world.scalers),
+            settings=lambda: settings,
             clock=SystemClock(),
             registry=CollectorRegistry(),
             ready=lambda: True,
             reload=lambda: (),
-            started=datetime.now(UTC),
+            status=lambda: health.status(settings, OneLaneEach(world), "1.2.3", world.start),
+            started=world.start,
         )
         log = Logged()
         server = serve(sources, listen, None, log, pages(sources, log))

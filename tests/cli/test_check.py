@@ -61,6 +61,19 @@ def test_each_error_is_one_line_and_the_exit_code_1(bad: Path) -> None:
     ]
 
 
+def test_an_expression_of_unknown_syntax_is_a_warning_and_exit_0(good: Path) -> None:
+    """Prometheus may be newer than what reads it here. Its place is named, and how to find out."""
+    good.write_text(GOOD.replace("expr: c}", "expr: 'rate(c[1m] anchored)'}"))
+    code, out = run("check", good)
+    assert code == 0
+    warning, last = out.splitlines()
+    assert warning == (
+        f"{good}:8:62: warning: autoscalers[0].metrics[1].resource.query.expr: its syntax is not known here "
+        "(invalid promql query), but may be to a newer Prometheus; `autoscaler check --live` asks it"
+    )
+    assert last == f"{good}: ok, 1 autoscaler, 2 queries"
+
+
 def test_several_files_are_all_checked(good: Path, bad: Path) -> None:
     """A wrong one does not hide the next."""
     code, out = run("check", bad, good)
@@ -71,6 +84,18 @@ def test_several_files_are_all_checked(good: Path, bad: Path) -> None:
 def test_without_a_file_the_configuration_is_checked(bad: Path) -> None:
     """The same option names it as for `run`."""
     assert run("check", "--config.file", bad)[1].startswith(f"{bad}:1:1: ")
+
+
+def test_a_targets_file_without_a_folder_is_a_warning_and_exit_0(good: Path) -> None:
+    """It may be there where the daemon runs; where it is not, Prometheus learns of no worker."""
+    pool = "adapters: {local: {type: process, pools: {p: {command: a, ports: 1-2, targetsFile: none/p.json}}}}"
+    good.write_text(re.sub("adapters: .*", pool, GOOD))
+    code, out = run("check", good)
+    assert code == 0
+    assert out.splitlines()[0] == (
+        f"{good}:10:84: warning: adapters.local.pools.p.targetsFile: the folder {good.parent}/none does not exist; "
+        "create it, writable for the daemon"
+    )
 
 
 def test_an_absent_secret_is_a_warning_and_exit_0(good: Path) -> None:

@@ -99,7 +99,7 @@ def test_before_the_daemon_s_first_start_it_leaves_no_trace(tmp_path: Path, prom
     config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
     code, out = check(config, "--live")
     assert code == 0, out
-    assert "\n  now     would propose 3: queue value / target, from zero\n" in out
+    assert "\n  now     would propose 3: queue asks for 3 (value / target, from zero)\n" in out
     assert not workers(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [config.name]
 
@@ -154,7 +154,9 @@ def test_when_no_sample_joins_it_is_wrong(tmp_path: Path, prometheus: str) -> No
         examined(write_config(tmp_path, prometheus, scalers, {"odd": {"type": "stubborn"}}))["fine"], "cpu"
     )
     assert wrong
-    assert text.startswith('0 samples joined, 1 not, each matching no instance or several: instance="stranger"')
+    assert text.startswith(
+        'no sample matches an instance: the samples have instance="stranger", but w1 is known as w1; '
+    )
 
 
 def test_an_empty_query_is_wrong(tmp_path: Path, prometheus: str) -> None:
@@ -208,6 +210,22 @@ def test_connections_that_nobody_uses_are_tried_too(tmp_path: Path, prometheus: 
     found = examined(write_config(tmp_path, sources, [autoscaler("fine", "vector(3)", "odd")], adapters))["connections"]
     assert "Connection refused" in line(found, "prometheus down")[0]
     assert line(found, "adapter spare") == ("token.txt is absent; write it", True)
+
+
+def test_an_expression_of_unknown_syntax_is_settled_by_asking(tmp_path: Path, prometheus: str) -> None:
+    """Offline both are warnings; Prometheus takes the one, and refuses the other. So is one that nobody uses yet."""
+    scalers = [autoscaler("taken", 'vector(3) or absent(x{a=~"[[]"})')]
+    config = write_config(tmp_path, prometheus, scalers, queries={"spare": {"expr": "fresh_function(vector(3))"}})
+    assert check(config)[0] == 0
+    block = examined(config)["expressions"]
+    path = "autoscalers[0].metrics[0].external.query.expr"
+    assert line(block, path) == ("prometheus 'default' knows its syntax: 1 sample", False)
+    said, wrong = line(block, "queries.spare.expr")
+    assert wrong
+    assert "fresh_function" in said
+    code, out = check(config, "--live")
+    assert code == 1
+    assert "expressions: would not work" in out
 
 
 def test_an_absent_secret_is_no_mere_warning(tmp_path: Path, prometheus: str) -> None:

@@ -5,10 +5,15 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from autoscaler.cli.tables.instances import instances
+from autoscaler.cli.tables.layout import Screen
+from autoscaler.cli.tables.queries import query_text
+from autoscaler.documents.instances import InstanceDocument, InstanceList, InstanceValue
+from autoscaler.documents.rules import QueryDocument
 from autoscaler.errors import MetricError
-from autoscaler.model import Direction, Fallback, Override, Pause, Steering
+from autoscaler.model import Direction, Fallback, Override, Pause, Phase, Steering
 from tests.cli.scene import Scene, ServedScene
-from tests.decide.build import QUEUE_15, scaler
+from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named
 
 
@@ -33,6 +38,7 @@ def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
         r"^  resource cpu on instances  \(average, as a percentage of request\): +60% / 60%$", said.out, re.MULTILINE
     )
     assert re.search(r"^Replicas: +6 current / 6 desired$", said.out, re.MULTILINE)
+    assert re.search(r"^Ready: +6 of 6$", said.out, re.MULTILINE)
 
 
 def test_behavior_is_shown_with_its_defaults(online: ServedScene) -> None:
@@ -132,3 +138,45 @@ def test_labels_stand_one_below_the_other(online: ServedScene) -> None:
     start = next(number for number, line in enumerate(lines) if line.startswith("Labels:"))
     assert [line.split()[-1] for line in lines[start : start + 2]] == ["example.org/zone=a", "team=shop"]
     assert "Labels:" not in online.run("describe", "jobs").out
+
+
+def test_the_last_decision_is_told_in_a_line(online: ServedScene) -> None:
+    """Before all numbers; of what fails the error is enough."""
+    assert re.search(r"^Decision: +stays at 6: cpu asks for 6 ", online.run("describe", "web").out, re.MULTILINE)
+    assert "\nDecision:" not in online.run("describe", "broken").out
+
+
+def test_queries_and_what_each_instance_measured(online: ServedScene) -> None:
+    """The next question, whatever was seen first: what was asked, and who answered what."""
+    said = online.run("describe", "web")
+    assert re.search(r"^    query: +vector\(0\)$", said.out, re.MULTILINE)
+    assert re.search(r"^Instances:\n  Name +State +Age +cpu +Detail\n", said.out, re.MULTILINE)
+    assert re.search(r"^  i-0 +ready +\d+\w+ +60%$", said.out, re.MULTILINE)
+
+
+def test_of_many_instances_those_in_need_are_shown_and_the_others_counted() -> None:
+    """Ten thousand must not scroll the conditions away."""
+    found = [
+        InstanceDocument(
+            name=f"i-{number}",
+            phase=Phase.RUNNING,
+            ready=number > 0,
+            deleting=False,
+            started_at=NOW,
+            detail="" if number else "readiness: HTTP 503",
+            values=(InstanceValue(metric="load", value=None, text=None, ratio=None),),
+        )
+        for number in range(20)
+    ]
+    known = InstanceList(at=NOW, instances=tuple(found), total=5000, ready=4999)
+    lines = list(instances(known, NOW, Screen()))
+    assert len(lines) == 13
+    assert lines[2].split() == ["i-0", "not", "ready", "0s", "-", "readiness:", "HTTP", "503;", "no", "usable",
+                                "sample", "of", "load"]  # fmt: skip
+    assert lines[-1] == "  and 4990 more; 4999 of all 5000 are ready"
+
+
+def test_a_query_is_one_line_whatever_its_own_lines() -> None:
+    """With what it is narrowed to, and whom it is sent to."""
+    query = QueryDocument(expr="sum by (asg)\n  (rate(x[1m]))\n", prometheus="long", match={"asg": "web"})
+    assert query_text(query) == 'sum by (asg) (rate(x[1m])), those with asg="web" (Prometheus long)'

@@ -14,7 +14,7 @@ def test_metrics_stand_in_a_table_and_the_rest_in_sentences(online: ServedScene)
     assert said.code == 0
     assert said.lines[0].startswith("web (fleet/web), decided ")
     assert said.lines[2].split() == ["METRIC", "CURRENT", "TARGET", "RATIO", "ASKS", "FOR", "SAMPLES"]
-    assert re.fullmatch(r"cpu +60% \(avg\) +60% +1\.000 +6 \(wins\) +6 read, 6 counted", said.lines[3])
+    assert re.fullmatch(r"cpu +60% \(avg\) +60% +1\.000 +6 +6 read, 6 counted", said.lines[3])
     assert "The size is 6 and stays." in said.lines
     assert any(line.startswith("To scale out it takes average cpu above 66%") for line in said.lines)
 
@@ -60,3 +60,11 @@ def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
 def test_without_a_daemon_the_state_is_read(offline: Scene) -> None:
     """It holds everything that decisions were made from."""
     assert "The size is 6 and stays." in offline.run("explain", "web").out
+
+
+def test_queries_and_what_each_instance_measured(online: ServedScene) -> None:
+    """Of that moment: an average hides the one instance that is in trouble."""
+    out = online.run("explain", "web").out
+    assert re.search(r"^cpu  vector\(0\)$", out, re.MULTILINE)
+    assert re.search(r"^Instances:\n  Name +State +Age +cpu +Detail\n", out, re.MULTILINE)
+    assert re.search(r"^  i-0 +ready +\d+\w+ +60%$", out, re.MULTILINE)

@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from autoscaler.cli.tables.notes import notes
+from autoscaler.documents.summary import summary
+from autoscaler.model import Steering
 from tests.cli.scene import Scene, ServedScene
+from tests.decide.build import NOW, QUEUE_15, scaler
+from tests.decisions import decision
 from tests.documents.lives import open_state
 
-NOTE = "this is read from its state"
+NOTE = "this is read from its state in"
 
 
 def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
@@ -22,18 +27,18 @@ def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
     said = online.run("get")
     assert said.code == 0
     rows = [re.split(r" {2,}", line) for line in said.lines]
-    assert [row[:6] for row in rows] == [
-        ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS"],
-        ["broken", "fleet/web", "<unknown>/15 (avg)", "0", "100", "3"],
-        ["jobs", "fleet/web", "15/15 (avg)", "0", "100", "3"],
-        ["web", "fleet/web", "cpu: 60%/60%", "2", "10", "6"],
+    assert [row[:7] for row in rows] == [
+        ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY"],
+        ["broken", "fleet/web", "<unknown>/15 (avg)", "0", "100", "3", "3/3"],
+        ["jobs", "fleet/web", "15/15 (avg)", "0", "100", "3", "3/3"],
+        ["web", "fleet/web", "cpu: 60%/60%", "2", "10", "6", "6/6"],
     ]
 
 
 def test_columns_are_aligned(online: ServedScene) -> None:
     """`awk` and eyes find them."""
     header, *rows = online.run("get").lines
-    for title in ("REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE"):
+    for title in ("REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE"):
         assert {row[header.index(title) - 1] for row in rows} == {" "}
         assert " " not in {row[header.index(title)] for row in rows}
 
@@ -56,6 +61,7 @@ def test_wide_says_the_state_and_why(online: ServedScene) -> None:
         "MIN",
         "MAX",
         "REPLICAS",
+        "READY",
         "DESIRED",
         "AGE",
         "STATE",
@@ -89,7 +95,10 @@ def test_without_a_daemon_the_state_is_read(offline: Scene, form: str) -> None:
     """An outage of the daemon is when one looks; it is said that nobody is at the wheel."""
     said = offline.run("get", "-o", form)
     assert said.code == 0
-    assert said.err == f"no daemon answers at http://127.0.0.1:1; {NOTE}\n"
+    assert said.err.splitlines()[0] == (
+        f"no daemon answers at http://127.0.0.1:1 (connection refused); {NOTE} {offline.folder}. "
+        "If it runs, give its address with --server or $AUTOSCALER_SERVER"
+    )
     assert "cpu: 60%/60%" in said.out
 
 
@@ -140,7 +149,7 @@ def test_it_starts_without_what_it_does_not_need(online: ServedScene) -> None:
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         f"print(*(name for name in {heavy} if name in sys.modules), file=sys.stderr)"
     )
-    words = [sys.executable, "-c", script, "get"]
+    words = [sys.executable, "-c", script, "get", "web"]
     done = subprocess.run(words, check=True, capture_output=True, text=True, env=os.environ | online.env, timeout=60)
     assert done.stderr.strip() == ""
     assert "cpu: 60%/60%" in done.stdout
@@ -179,3 +188,58 @@ def test_without_a_daemon_labels_are_the_configurations(offline: Scene) -> None:
     )
     said = offline.run("get", "-l", "team=shop", "--config.file", str(config))
     assert [line.split()[0] for line in said.lines] == ["NAME", "web"]
+
+
+def test_what_fails_is_said_below_the_table(online: ServedScene) -> None:
+    """`<unknown>` alone sends a newcomer searching; stdout stays a table."""
+    said = online.run("get")
+    assert said.err == "broken: 1 of 1 metrics failed, first external metric queue: no answer\n"
+    assert online.run("get", "-o", "wide").err == ""  # whose last column says it
+
+
+def test_pauses_and_overrides_are_said_below_the_table(online: ServedScene) -> None:
+    """Who wonders why nothing moves looks here first."""
+    online.run("pause", "jobs", "--direction", "in", "--reason", "deploying")
+    online.run("override", "web", "--min", "3", "--for", "2h")
+    try:
+        for form in ("table", "wide"):
+            said = online.run("get", "jobs", "web", "-o", form).err.splitlines()
+            assert re.fullmatch(r"jobs: scaling in is paused by \S+, until it is resumed: deploying", said[0])
+            assert re.fullmatch(
+                r"web: its bounds are overridden \(min 3\) by \S+, for another (2h|1h59m|119m|120m)", said[1]
+            )
+    finally:
+        online.run("resume", "--all")
+
+
+def test_a_refused_reload_is_said_below_the_table(online: ServedScene) -> None:
+    """Otherwise an edit that never took effect looks like one that did not help."""
+    problem = "autoscaler.yaml:3:1: controler: is not a known key; did you mean controller?"
+    online.daemon.health.reload_failed((problem, "another", "a third"))
+    try:
+        said = online.run("get", "web")
+        listed = json.loads(online.run("get", "-o", "json").out)
+    finally:
+        online.daemon.health.configured((), ())
+    assert re.fullmatch(r"the reload at \d\d:\d\d:\d\d \(\d+s ago\) was refused, and .* still runs: .*\n", said.err)
+    assert said.err.endswith(f"{problem}; and 2 more problems\n")
+    assert listed["refusedReload"]["problem"] == problem
+
+
+def test_a_pool_that_cannot_start_says_so_below_the_table() -> None:
+    """Its size is as wanted, and no metric need fail."""
+    made = decision(warnings=("worker web-3 ended with exit code 1: cannot bind", "another one"))
+    shown = summary("web", scaler(QUEUE_15), made, Steering(), configured=True)
+    assert notes([shown], None, NOW) == ["web: worker web-3 ended with exit code 1: cannot bind"]
+    assert notes([shown], None, NOW, errors=False) == []  # where the last column says it
+
+
+def test_many_notes_are_counted() -> None:
+    """An outage of Prometheus fails them all; the table must not scroll away."""
+    failing = [
+        summary(f"s{number}", scaler(QUEUE_15), decision(error="no answer"), Steering(), configured=True)
+        for number in range(14)
+    ]
+    lines = notes(failing, None, NOW)
+    assert len(lines) == 11
+    assert lines[-1] == "and 4 more; `autoscaler get -o wide` says which"

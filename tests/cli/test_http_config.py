@@ -67,7 +67,7 @@ def test_name_password_and_certificates_are_given(secure: Scene, folder: Path, t
     """Files are relative to the file they stand in; what changes something is taken, under that name."""
     (folder / "password").write_text(f"{PASSWORD}\n")
     file = write(folder, f"{tls}basic_auth: {{username: ann, password_file: password}}\n")
-    said = secure.run("get", "--http.config.file", file)
+    said = secure.run("get", "web", "--http.config.file", file)
     assert (said.code, said.err) == (0, "")
     assert secure.run("pause", "web", "--http.config.file", file).code == 0
     pause = secure.state.archive.steering()["web"].pause

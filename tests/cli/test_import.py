@@ -119,7 +119,7 @@ def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
     file.write_text(V2)
     _, _, err = convert(file, "--adapter", "swarm")
     web = f"{file}:5:1: web: metrics"
-    selector = 'queue{app_shop_queue="a.b",zone=~"x|y[.]1",old=""}'
+    selector = r'queue{"app.shop/queue"="a.b",zone=~"x|y\\.1",old=""}'
     per_instance = "needs a query: one sample for each instance"
     assert err.splitlines() == [
         f"{file}:1:1: Service is skipped",
@@ -194,16 +194,6 @@ def test_each_mistake_has_its_place_and_remedy(file: Path, text: str, told: str)
     code, out, err = convert(file)
     assert (code, out) == (1, "")
     assert told in err
-
-
-def test_what_v1_hides_in_annotations_is_not_lost_in_silence(file: Path) -> None:
-    """`kubectl get hpa.v1.autoscaling` puts all metrics but cpu there."""
-    file.write_text(
-        V1.replace("{name: api}", "{name: api, annotations: {autoscaling.alpha.kubernetes.io/metrics: '[]'}}")
-    )
-    code, _, err = convert(file)
-    assert code == 1
-    assert "kubectl get hpa.v2.autoscaling" in err
 
 
 @pytest.mark.parametrize("text", ["", "---\n", "kind: Service\n", "- 1\n- 2\n", "just text\n"])

@@ -120,14 +120,14 @@ def test_aliases_and_merges_are_written_out(tmp_path: Path) -> None:
     assert written["behavior"]["scaleUp"] == written["behavior"]["scaleDown"]
 
 
-def test_two_that_would_have_one_name_are_both_named(tmp_path: Path) -> None:
-    """The namespace before a name may make another's name of it."""
+def test_of_two_that_would_have_one_name_the_first_is_written(tmp_path: Path) -> None:
+    """The namespace before a name may make another's name of it. Both places are named."""
     file = tmp_path / "hpa.yaml"
     names = [("b", "a"), ("b", "c"), ("a-b", "d")]
     file.write_text("---\n".join(V1.replace("name: api}", f"name: {n}, namespace: {s}}}", 1) for n, s in names))
     code, out, err = convert(file)
-    assert (code, out) == (1, "")
-    assert err == f"{file}:11:1: a-b is already the name of the one at {file}:1:1; rename one of them\n"
+    assert (code, [each["name"] for each in YamlDocument(out, "out").value["autoscalers"]]) == (1, ["a-b", "c-b"])
+    assert f"{file}:11:1: a-b is already the name of the one at {file}:1:1; rename one of them\n" in err
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,9 @@ def test_any_manifest_gives_an_error_or_nothing_but_autoscalers(tmp_path: Path, 
     file.write_bytes(text.encode(errors="surrogatepass"))
     code, out, err = convert(file)
     if code:
-        assert out == ""
         assert err.strip()
+    if not out:
+        assert code
         return
     written = YamlDocument(out, "out").value
     assert list(written) == ["autoscalers"]

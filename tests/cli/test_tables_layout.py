@@ -4,7 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from autoscaler.cli.tables.explanation import explanation
 from autoscaler.cli.tables.layout import RED, Screen, Table, age
+from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
+from tests.documents.test_explain import STEP, Diary
 
 
 @pytest.mark.parametrize(
@@ -66,3 +69,11 @@ def test_colours_do_not_move_columns() -> None:
     """They take no room."""
     (line,) = Table(("A", "B"), Screen(colours=True)).row(("x", "y"), (RED, ""))
     assert line == "\x1b[31mx\x1b[0m   y"
+
+
+def test_of_several_metrics_the_one_that_wins_is_marked() -> None:
+    """Of a single one there is nothing to win."""
+    diary = Diary(scaler(QUEUE_15, CPU_60), 3)
+    diary.step(value(45_000), samples([900] * 3, NOW + STEP))
+    table = explanation(diary.told(), NOW, Screen())
+    assert ["(wins)" in line for line in table[3:5]] == [False, True]

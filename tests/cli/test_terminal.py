@@ -132,13 +132,24 @@ def test_follow_prints_events_as_they_come(online: ServedScene) -> None:
         screen.until(lambda text: "MESSAGE" in text)
         online.jobs.queue(150, after=0.5)
         text = screen.until(lambda text: "SuccessfulRescale" in text)
-        assert re.search(r"^\d+s +Normal +SuccessfulRescale +New size: ", text, re.MULTILINE)
+        assert re.search(r"^\d\d:\d\d:\d\d +Normal +SuccessfulRescale +New size: ", text, re.MULTILINE)
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.process.wait(_PATIENCE_SECONDS) == 130
+
+
+def test_follow_merges_no_events(online: ServedScene) -> None:
+    """A failure that comes back every few seconds is seen to do so, each time with its time."""
+    times = r"^(\d\d:\d\d:\d\d) +Warning +FailedGetExternalMetric "
+    with terminal(online, 120, "events", "broken", "--follow") as screen:
+        text = screen.until(lambda text: len(re.findall(times, text, re.MULTILINE)) == 4)
+        assert len(set(re.findall(times, text, re.MULTILINE))) == 4
+        assert "(x" not in text
         screen.process.send_signal(signal.SIGINT)
         assert screen.process.wait(_PATIENCE_SECONDS) == 130
 
 
 def test_a_reader_that_goes_away_is_no_error_to_shout_about(online: ServedScene) -> None:
     """`autoscaler get | head -1`."""
-    command = f"{sys.executable} -m autoscaler get | head -c 1"
+    command = f"{sys.executable} -m autoscaler get web | head -c 1"
     done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, env=os.environ | online.env)
     assert (done.stdout, done.stderr) == (b"N", b"")

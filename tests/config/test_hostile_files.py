@@ -51,6 +51,13 @@ FILES: Final = {
     "a text that ends in half an escape": _ONE + _NONE + queries(10, "expr: '#+" + '"\\' * 30_000 + "'"),
     "a text without end": _ONE + _NONE + queries(10, "expr: '#+\"" + r"\"" * 30_000 + "'"),
     "a long one, used often": _ONE + scalers(5000, "ref: q0, maxAge: 1m") + queries(1, f"expr: 'a{'+a' * 400}'"),
+    "misspelt functions": _ONE + _NONE + queries(20_000, "expr: 'raet(x#[5m])'"),
+    "calls with wrong arguments": _ONE + _NONE + queries(2000, f"expr: 'm#{'+rate(x)' * 160}'"),
+    "calls of what is no function": _ONE + _NONE + queries(2000, f"expr: 'm#{'+zzzzzz(x)' * 160}) '"),
+    "a wrong call among many": _ONE + _NONE + queries(2000, f"expr: '{'abs(' * 90}abs(1)+m#{')' * 90}'"),
+    "regular expressions that are not read": _ONE
+    + _NONE
+    + queries(2000, f"""expr: 'x{{{",".join(['a=~"[[]"'] * 200)},b="#"}}['"""),
     "unknown keys": _ONE + _NONE + queries(10_000, "expr: up, exprr: x"),
     "unknown keys of a thousand letters": _ONE + _NONE + queries(10_000, f"expr: up, {'k' * 1000}#: x"),
     "a key of a megabyte": _ONE + _NONE + queries(1, f"expr: up, ? {'k' * 2**20} : x"),
@@ -61,6 +68,27 @@ FILES: Final = {
     "names of a megabyte": _ONE + scalers(1, "expr: up", f"{{adapter: {'x' * 2**20}, name: {'y' * 2**20}}}"),
     "one target": _ONE + scalers(10_000, "expr: up"),
 }  # fmt: skip - a line a file
+
+
+UNKNOWN: Final = {
+    "short ones": "expr: 'x# offset (1h / 2)'",
+    "long ones": f"""expr: 'rate(x{{a="{"y" * 1000}#"}}[1m] anchored)'""",
+    "regular expressions": """expr: 'x{a=~"[[]",b="#"}'""",
+}
+
+
+@pytest.mark.parametrize("keys", UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_expressions_of_unknown_syntax_take_seconds_too(tmp_path: Path, keys: str) -> None:
+    """Each is a warning: the file is fine, and says so at the end."""
+    file = tmp_path / "hostile.yaml"
+    file.write_text(_ONE + _NONE + queries(10_000, keys))
+    started = time.process_time()
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert time.process_time() - started < _SECONDS
+    *_, more, last = lines = result.stdout.splitlines()
+    assert (result.exit_code, len(lines)) == (0, MOST_PROBLEMS + 2)
+    assert more.startswith("and 9,000 more")
+    assert last.endswith(": ok, 0 autoscalers, 0 queries")
 
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES.keys())

@@ -27,6 +27,23 @@ def test_a_single_cycle_in_which_all_went_well_is_0(folder: Path, prometheus: st
     assert done.stdout == ""
 
 
+def test_an_expression_that_only_the_server_knows_costs_its_own_autoscaler_at_most(
+    folder: Path, prometheus: str
+) -> None:
+    """It is no reason not to start: the server may take it, and where it does not, that is said of this one alone."""
+    scalers = [
+        autoscaler("taken", 'vector(3) or absent(x{a=~"[[]"})'),
+        autoscaler("refused", "fresh_function(vector(3))"),
+        autoscaler("web", "vector(2)"),
+    ]
+    done = run_once(write_config(folder, prometheus, scalers))
+    assert done.returncode == 1
+    assert {line["autoscaler"]: line["written"] for line in decisions(done)} == {"taken": 3, "refused": None, "web": 2}
+    warned = [line for line in map(json.loads, done.stderr.splitlines()) if line["event"] == "expression_not_checked"]
+    assert [line["level"] for line in warned] == ["warning", "warning"]
+    assert "autoscalers[0].metrics[0].external.query.expr: its syntax is not known here" in warned[0]["message"]
+
+
 def test_a_metric_that_failed_is_1(folder: Path) -> None:
     """A script that calls it must learn of it."""
     done = run_once(write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")]))

@@ -111,7 +111,7 @@ def test_after_the_failure_duration_the_metric_proposes_the_replicas() -> None:
     decision = Outage(scaler(with_fallback())).until_fallback(DOWN)
     assert decision.metrics[0].proposal == 10
     assert decision.change is not None
-    assert decision.change.reason == "the fallback of external metric queue asks for 10"
+    assert decision.change.reason == "the fallback of external metric queue asks for more"
     active = condition(decision)
     assert (active.status, active.reason) == (True, "MetricUnavailable")
     assert active.message == (

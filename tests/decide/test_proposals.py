@@ -145,7 +145,10 @@ def test_a_metric_whose_samples_match_nothing_says_which_they_are() -> None:
     """The commonest mistake of a new set-up: the label does not name the instance."""
     reading = replace(samples({}), unmatched=('instance="a"', 'instance="b"'))
     decision = first_decision(scaler(PODS_100M), state(2), reading)
-    assert 'samples belong to no instance: instance="a", instance="b"' in (decision.metrics[0].error or "")
+    assert decision.metrics[0].error == (
+        'no sample matches an instance: the samples have instance="a", instance="b", but i-0 is known as i-0; let a '
+        "label of the samples have such a value, and name that label by `instanceLabel`"
+    )
 
 
 def test_a_metric_whose_samples_match_nothing_counts_those_that_it_does_not_name() -> None:
@@ -153,5 +156,5 @@ def test_a_metric_whose_samples_match_nothing_counts_those_that_it_does_not_name
     names = tuple(f'instance="{number:02}"' for number in range(20))
     decision = first_decision(scaler(PODS_100M), state(2), replace(samples({}), unmatched=names, more_unmatched=480))
     assert decision.metrics[0].error is not None
-    assert decision.metrics[0].error.endswith(', instance="02" and 497 more')
+    assert ', instance="02" and 497 more, but i-0 is known as ' in decision.metrics[0].error
     assert (decision.metrics[0].unmatched, decision.metrics[0].more_unmatched) == (names, 480)

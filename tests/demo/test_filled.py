@@ -1,10 +1,13 @@
 import socket
 from pathlib import Path
 
+import pytest
+import requests
 import yaml
 
 from autoscaler.config import load
-from demo.stage import CONFIG, filled, free_range
+from demo.__main__ import introduce
+from demo.stage import CONFIG, USUAL_ADDRESS, Stage, filled, free_range, web_address
 
 
 def test_the_configuration_as_it_stands_is_valid() -> None:
@@ -34,3 +37,42 @@ def test_a_range_with_a_taken_port_is_passed_over() -> None:
         again = free_range(16)
     assert taken_port not in again
     assert len(again) == 16
+
+
+def test_where_the_usual_address_is_taken_another_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon of the reader's own must not stop the demo, nor be mistaken for it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        usual = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setattr("demo.stage.USUAL_ADDRESS", usual)
+        assert web_address() != usual
+    assert web_address() == usual
+
+
+def test_the_commands_that_it_names_find_its_daemon() -> None:
+    """`autoscaler get` beside the demo is the next thing that a reader tries."""
+    with Stage() as stage:
+        stage.page_url = f"http://{USUAL_ADDRESS}"
+        assert "autoscaler get\n" in introduce(stage, None)
+        stage.page_url = "http://127.0.0.1:5"
+        said = introduce(stage, None)
+    assert "autoscaler get --server http://127.0.0.1:5\n" in said
+    assert f"another program listens: {USUAL_ADDRESS}" in said
+
+
+@pytest.mark.slow
+def test_an_address_that_is_taken_after_it_was_chosen_is_given_up() -> None:
+    """Two demos may look at the same moment."""
+    with socket.socket() as taken, pytest.MonkeyPatch.context() as patched:
+        taken.bind(("127.0.0.1", 0))
+        usual = f"127.0.0.1:{taken.getsockname()[1]}"
+        patched.setattr("demo.stage.USUAL_ADDRESS", usual)
+        patched.setattr("demo.stage._is_free", lambda _, **__: True)
+        with Stage() as stage:
+            assert stage.page_url == f"http://{usual}"
+            patched.setattr("demo.stage._is_free", lambda port, **__: port != taken.getsockname()[1])
+            taken.listen()
+            stage.start_daemon()
+            assert stage.page_url != f"http://{usual}"
+            assert requests.get(f"{stage.page_url}/-/healthy", timeout=10).ok

@@ -21,6 +21,7 @@ from autoscaler.model import (
     Direction,
     Fallback,
     History,
+    MetricType,
     Observation,
     Override,
     Pause,
@@ -31,10 +32,11 @@ from autoscaler.model import (
     SelectPolicy,
     Steering,
     TargetState,
+    TargetType,
     Written,
 )
 from autoscaler.record import Record
-from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, state, value
+from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 
 STEP = timedelta(seconds=15)
 SLOW_DOWN = Behavior(
@@ -296,3 +298,25 @@ def test_what_is_told_of_a_load_past_the_threshold_comes_true(
         assert way.earliest is not None
         assert way.earliest.at == came.now
         assert (way.earliest.size > told.current) is (came.change.size > told.current)  # type: ignore[operator]  # it was read
+
+
+def test_sentences_agree_with_their_numbers() -> None:
+    """`1 have no sample` reads as if something were left out."""
+    for missing, words in (
+        (1, "load: 1 instance has no sample: i-2."),
+        (2, "load: 2 instances have no sample: i-1, i-2."),
+    ):
+        diary = Diary(scaler(metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1_000)), 3)
+        diary.step(samples([600] * (3 - missing), NOW + STEP))
+        assert words in diary.told().lines
+
+
+def test_a_failed_metric_is_explained_once() -> None:
+    """The first sentence says what it comes to, the metric's own why."""
+    diary = Diary(scaler(QUEUE_15), 3)
+    diary.step(MetricError("no answer"))
+    assert diary.told().lines == (
+        "The size is 3 and stays, as its metric has no value.",
+        "queue has no value: no answer.",
+        "Nothing is scaled in while queue has no value.",
+    )

@@ -10,14 +10,16 @@ from autoscaler.model import (
     Condition,
     ConditionType,
     Direction,
+    Instance,
     Override,
     Pause,
+    Phase,
     Proposed,
     Steering,
     Step,
     Written,
 )
-from tests.decide.build import CPU_60, QUEUE_15, scaler
+from tests.decide.build import CPU_60, QUEUE_15, first_decision, instances, scaler, state, value
 from tests.decisions import NOW, condition, cpu, decision, rescale
 
 ABLE, ACTIVE, LIMITED = ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE, ConditionType.SCALING_LIMITED
@@ -92,6 +94,12 @@ def test_what_limits_it_is_told_in_words() -> None:
     assert of().limited_by is None
 
 
+def test_the_most_urgent_of_the_target_s_warnings_is_its_problem() -> None:
+    """A pool that cannot start has the size that it should have, and no metric need fail: nothing else would tell."""
+    assert of(warnings=("worker web-3 ended", "no ports")).problem == "worker web-3 ended"
+    assert of().problem is None
+
+
 def test_who_paused_it_and_why_is_told() -> None:
     found = of(PAUSED).steering
     assert found.pause is not None
@@ -140,3 +148,21 @@ def test_one_that_cannot_be_shown_says_so_and_leaves_the_list(odd: dict[str, Any
     assert [each.state for each in found] == [AutoscalerState.FAILING, AutoscalerState.STEADY]
     assert str(found[0].error).startswith("its last decision cannot be shown: ")
     assert (found[0].minimum, found[0].maximum) == (1, 100)
+
+
+def test_the_ready_are_counted() -> None:
+    """A pool whose workers crash has the size that was asked for, and not one of them works."""
+    unready = (*instances(1), Instance("i-9", Phase.RUNNING, ready=False), Instance("i-8", Phase.PENDING, ready=None))
+    leaving = Instance("i-7", Phase.RUNNING, ready=True, deleting=True)
+    of_unknown_health = Instance("i-6", Phase.RUNNING, ready=None, weight=2)
+    workers = (*unready, leaving, of_unknown_health)
+    made = first_decision(scaler(QUEUE_15), state(5, workers), value(75_000))
+    found = summary("web", scaler(QUEUE_15), made, FREE, configured=True)
+    assert (found.ready, found.current) == (3, 5)
+
+
+def test_without_a_list_of_instances_nobody_knows_how_many_are_ready() -> None:
+    """None would be a lie in both directions."""
+    made = first_decision(scaler(QUEUE_15), state(5, ()), value(75_000))
+    assert made.ready is None
+    assert first_decision(scaler(QUEUE_15, minimum=0), state(0, ()), value(0)).ready == 0

@@ -91,7 +91,7 @@ def everything() -> Shown:
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     ProcessCollector(registry=shown.registry)
     happen(shown)
-    shown.metrics.reload_failed()
+    shown.metrics.reload_failed(["autoscaler.yaml:1:1: it is wrong"])
     return shown
 
 

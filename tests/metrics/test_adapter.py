@@ -47,7 +47,9 @@ class Told:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, float, list[BaseException]]] = []
 
-    def called(self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException]) -> None:
+    def called(
+        self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
+    ) -> None:
         self.calls.append((adapter, operation, seconds, list(errors)))
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -128,6 +129,22 @@ def test_only_what_was_written_is_a_rescale() -> None:
     shown.ended(rescale(size=9))
     assert shown.value("rescales_total", autoscaler="web", action="scale_up") == 1
     assert shown.value("rescales_total", autoscaler="web", action="scale_down") == 1
+
+
+def test_a_ramp_changes_direction_once_however_many_steps_it_takes() -> None:
+    """Two ordinary ramps are no flapping; what goes to and fro is."""
+    shown = Shown()
+
+    def directions(*sizes: int) -> float | None:
+        for before, after in pairwise(sizes):
+            shown.ended(rescale(size=after, current=before, outcome=Written(after)))
+            shown.ended(decision(current=after, desired=after))
+        return shown.value("direction_changes_total", autoscaler="web")
+
+    assert directions(2, 4, 8) == 0
+    assert directions(8, 7, 6, 5, 4, 3, 2) == 1
+    assert directions(2, 4, 8, 7, 6, 5) == 3
+    assert directions(5, 6, 5, 6) == 6
 
 
 def test_unmatched_samples_are_counted_beyond_those_that_are_named() -> None:

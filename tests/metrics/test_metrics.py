@@ -150,7 +150,7 @@ def test_a_refused_reload_shows_until_one_is_taken() -> None:
     shown = Shown()
     started = shown.clock.now().timestamp()
     shown.clock.advance(60)
-    shown.metrics.reload_failed()
+    shown.metrics.reload_failed(["autoscaler.yaml:1:1: it is wrong"])
     assert shown.value("config_last_reload_successful") == 0
     assert shown.value("config_last_reload_success_timestamp_seconds") == started
     assert shown.value("config_reload_failures_total") == 1

@@ -91,6 +91,9 @@ def test_configured_parameters_never_replace_the_question(prometheus: Prometheus
 def test_a_wrong_path_says_so(prometheus: PrometheusServer) -> None:
     """The commonest mistake: a route prefix too many or too few."""
     assert "HTTP 404" in (message := refusal(PrometheusSource(f"{prometheus.url}/prefix")))
+    assert message.endswith(
+        f"it is not a Prometheus, or its API has another path; check its url ({prometheus.url}/prefix)"
+    )
     assert "check its url" in message
 
 

@@ -77,9 +77,50 @@ def test_strings_and_matrices_are_errors(kind: MetricType, result: ResultType) -
 @pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])
 def test_an_outage_is_not_zero_load(kind: MetricType) -> None:
     """When the exporters are down the vector is empty; scaling in on that would finish the outage."""
+    assert "no sample; " in failure(metric(kind, "q"), answers(vector()))
+
+
+@pytest.mark.parametrize(("kind", "offered"), [(PODS, False), (OBJECT, True), (EXTERNAL, True)])
+def test_a_zero_is_offered_only_where_it_can_be_used(kind: MetricType, offered: bool) -> None:
+    """`or vector(0)` has no labels: with a Pods metric it would belong to no instance."""
     message = failure(metric(kind, "q"), answers(vector()))
-    assert "no sample" in message
-    assert "vector(0)" in message
+    assert ("vector(0)" in message) is offered
+    assert "`autoscaler check --live` says what Prometheus has of its series" in message
+
+
+_REMEDY = "write sum by ({}) (…), or use a metric of type External"
+
+
+@pytest.mark.parametrize(
+    ("query", "labels", "said", "label"),
+    [
+        (Query("sum(load)"), {}, "the query aggregates the instance label away, as {}; ", "instance"),
+        (
+            Query("sum by (job) (load)", instance_label="pod"),
+            {"job": "web"},
+            'the query aggregates the instance label away, as {job="web"}; ',
+            "pod",
+        ),
+        (
+            Query('load{sum="count (x)"}', instance_label="pod"),
+            {"job": "web"},
+            """the query's samples have no label pod, as {job="web"}, which would name an instance; """,
+            "pod",
+        ),
+    ],
+)
+def test_samples_that_name_no_instance_are_an_error(
+    query: Query, labels: dict[str, str], said: str, label: str
+) -> None:
+    """Listed as strangers they took three sentences to say it, and none named the remedy."""
+    assert failure(metric(PODS, query), answers(vector(point(1, **labels)), query.expr)) == said + _REMEDY.format(label)
+
+
+def test_one_sample_that_names_an_instance_is_enough() -> None:
+    """The others are listed; the query is not to blame as a whole."""
+    reading = per_instance(metric(PODS, "q"), answers(vector(point(1, instance="a"), point(2, job="web"))))
+    assert set(reading.samples) == {"a"}
+    assert reading.unmatched[0].startswith("no alloc_id or task_id or ")
 
 
 @pytest.mark.parametrize("kind", [PODS, OBJECT, EXTERNAL])

@@ -8,7 +8,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LOCKS = ("requirements-build.lock", "requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements-build.lock", "requirements.lock", "requirements-postgresql.lock", "requirements-dev.lock")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s\\]+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
 
 
@@ -22,6 +22,8 @@ def pins(name: str) -> dict[str, str]:
     [
         ("requirements-build.lock", PROJECT["build-system"]["requires"]),
         ("requirements.lock", PROJECT["project"]["dependencies"]),
+        ("requirements-postgresql.lock", PROJECT["project"]["dependencies"]),
+        ("requirements-postgresql.lock", PROJECT["project"]["optional-dependencies"]["postgresql"]),
         ("requirements-dev.lock", PROJECT["project"]["dependencies"]),
         ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["dev"]),
         ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["postgresql"]),
@@ -39,7 +41,8 @@ def test_a_lock_is_in_step_with_the_project(lock: str, wanted: list[str]) -> Non
 def test_development_uses_the_versions_that_users_get() -> None:
     """Tests on another version than the one that is installed would prove little."""
     development = pins("requirements-dev.lock")
-    assert {name: development.get(name) for name in pins("requirements.lock")} == pins("requirements.lock")
+    for lock in ("requirements.lock", "requirements-postgresql.lock"):
+        assert {name: development.get(name) for name in pins(lock)} == pins(lock)
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -23,6 +23,8 @@ TEXT = {
     ".yaml",
 }
 
+INSTALLERS = ("tools/program.sh", "tools/install.sh", "tools/deb.sh", "tools/check-deb.sh", "debian/rules")
+
 
 def files(folder: Path = ROOT) -> Iterator[Path]:
     """Every text file of the project; what .gitignore names is none."""
@@ -47,7 +49,9 @@ def test_no_file_names_somebodys_home() -> None:
     assert [str(file) for file in files() if personal.search(file.read_text())] == []
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "Makefile", ".ci/run", "tools/venv.sh", "tools/servers.sh"])
+@pytest.mark.parametrize(
+    "name", ["pyproject.toml", "Makefile", ".ci/run", "tools/venv.sh", "tools/servers.sh", *INSTALLERS]
+)
 def test_what_installs_names_no_download_host(name: str) -> None:
     """Every machine has its own package sources; its pip, apt and Go know them."""
     text = (ROOT / name).read_text()
@@ -63,7 +67,7 @@ def test_no_file_that_records_download_hosts_is_there(name: str) -> None:
 
 def test_every_shell_script_stops_at_errors() -> None:
     """A step that fails unseen makes a half-done machine."""
-    for name in (".ci/run", "tools/venv.sh"):
+    for name in (".ci/run", "tools/venv.sh", *(name for name in INSTALLERS if name.endswith(".sh"))):
         assert re.search(r"^set -e", (ROOT / name).read_text(), re.MULTILINE), name
 
 

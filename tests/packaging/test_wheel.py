@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -85,7 +86,10 @@ def test_the_wheel_in_an_empty_environment_checks_the_demos_configuration(dist: 
     run(*install, "--no-deps", "--no-index", next(dist.glob("*.whl")), cwd=tmp_path)
     run(*pip, "check", cwd=tmp_path)
     config = shutil.copy(ROOT / "config/demo.yaml", tmp_path)
-    run(tmp_path / "venv/bin/autoscaler", "check", config, cwd=tmp_path)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    program = tmp_path / "venv/bin/autoscaler"
+    assert run(program, "--version", cwd=tmp_path) == f"autoscaler {version}\n"
+    run(program, "check", config, cwd=tmp_path)
     found = "import autoscaler, json; from autoscaler.target import installed; "
     found += "print(json.dumps([autoscaler.__file__, sorted(installed())]))"
     where, adapters = json.loads(run(python, "-c", found, cwd=tmp_path))

@@ -27,12 +27,15 @@ STOPPED_WITHIN_SECONDS: Final = 60.0
 _LOCK: Final = Path(tempfile.gettempdir(), "docker-engine-tests.lock")
 _LEFT_BEHIND_AFTER_SECONDS: Final = 15.0
 """The engine now and then forgets a container that it was about to create when its service was removed."""
-_APPLETS: Final = ("sh", "httpd", "sleep", "cat", "echo", "mkdir", "rm", "test", "touch", "true", "false")
+_APPLETS: Final = (
+    *("awk", "cat", "echo", "false", "httpd", "ls", "mkdir", "nslookup", "rm"),
+    *("seq", "sh", "shuf", "sleep", "test", "touch", "true", "wc", "wget"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One that runs, is a Swarm manager and has the image `IMAGE`."""
+    """One that runs and has the image `IMAGE`; a Swarm manager unless told otherwise."""
 
     socket: Path
     pid: int
@@ -155,11 +158,14 @@ def wait_for(happened: Callable[[], Any], what: str, within_seconds: float = 60.
 
 
 @contextmanager
-def running_engine(certificates: Path | None = None) -> Iterator[Engine]:
+def running_engine(
+    certificates: Path | None = None, *, swarm: bool = True, within: Sequence[str] = ()
+) -> Iterator[Engine]:
     """An engine in a folder of its own, its swarm initialised. One a machine at a time: others wait.
 
     `certificates`: a folder with ca.pem, server-cert.pem and server-key.pem; the engine then also listens on TCP with
-    --tlsverify. Skips the test, with the reason, where there can be no engine.
+    --tlsverify. `swarm`: false leaves `docker swarm init` to the test. `within`: a command that runs dockerd, in a
+    network namespace for example. Skips the test, with the reason, where there can be no engine.
     """
     dockerd, busybox = _programs()
     with _LOCK.open("w") as lock:
@@ -168,7 +174,7 @@ def running_engine(certificates: Path | None = None) -> Iterator[Engine]:
         folder.chmod(0o711)  # the socket's own group and mode say who may use it
         links = _links()
         try:
-            yield from _run(dockerd, busybox, folder, certificates)
+            yield from _run([*within, dockerd], busybox, folder, certificates, swarm=swarm)
         finally:
             _clean(folder, links)
 
@@ -185,9 +191,11 @@ def _programs() -> tuple[str, str]:
     return dockerd, busybox
 
 
-def _run(dockerd: str, busybox: str, folder: Path, certificates: Path | None) -> Iterator[Engine]:
+def _run(
+    dockerd: Sequence[str], busybox: str, folder: Path, certificates: Path | None, *, swarm: bool
+) -> Iterator[Engine]:
     socket_path, tls_address = folder / "docker.sock", ""
-    command = [dockerd, "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
+    command = [*dockerd, "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
     command += ["-H", f"unix://{socket_path}", "--iptables=false", "--ip-masq=false"]
     if certificates is not None:
         tls_address = f"127.0.0.1:{free_port()}"
@@ -200,12 +208,14 @@ def _run(dockerd: str, busybox: str, folder: Path, certificates: Path | None) ->
     try:
         _wait_ready(process, socket_path, log)
         client = docker.APIClient(base_url=f"unix://{socket_path}", version="auto", timeout=30)
-        client.init_swarm(advertise_addr="127.0.0.1", listen_addr=f"127.0.0.1:{free_port()}")
+        if swarm:
+            client.init_swarm(advertise_addr="127.0.0.1", listen_addr=f"127.0.0.1:{free_port()}")
         client.import_image_from_data(_root_file_system(Path(busybox)), repository="worker", tag="1")
         yield Engine(socket_path, process.pid, client, tls_address)
     finally:
         if client is not None:
-            client.leave_swarm(force=True)
+            if client.info()["Swarm"]["LocalNodeState"] != "inactive":
+                client.leave_swarm(force=True)
             client.close()
         _stop(process)
 

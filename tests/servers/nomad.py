@@ -161,12 +161,12 @@ def deployed(**update: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False) -> Iterator[NomadServer]:
+def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False, further: str = "") -> Iterator[NomadServer]:
     """A server and client in one agent, with its data and log in `folder` (which exists), ready to place jobs.
 
     `acl`: bootstrapped, `token` is the management token. `tls`: it asks for client certificates; the authority's is
     `nomad-agent-ca.pem` in the folder, a client's `global-cli-nomad.pem` and `global-cli-nomad-key.pem`.
-    Skips the test where no Nomad can be had.
+    `further`: more of the agent's configuration. Skips the test where no Nomad can be had.
     """
     try:
         binary = nomad_binary()
@@ -178,7 +178,7 @@ def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False) -> Iter
         _nomad(binary, folder, "tls", "cert", "create", "-cli")
     ports = {name: free_port() for name in ("http", "rpc", "serf")}
     config = _CONFIG.format(acl=str(acl).lower(), tls=_TLS.format(folder=folder) if tls else "", **ports)
-    (folder / "agent.hcl").write_text(config)
+    (folder / "agent.hcl").write_text(config + further)
     command = [str(binary), "agent", "-dev", "-bind=127.0.0.1", "-network-interface=lo", f"-config={folder}/agent.hcl"]
     with (folder / "nomad.log").open("ab") as log, requests.Session() as session:
         session.trust_env = False

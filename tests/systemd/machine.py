@@ -1,22 +1,21 @@
-"""A Debian 12 with systemd as its init, in a container, with the project's wheel installed as docs/running.md says."""
+"""A fresh Debian with systemd as its init, in a container."""
 
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.packaging.artefacts import PROJECT, checked
 from tests.servers.required import require
 
-PROJECT: Final = Path(__file__).parents[2]
 _CACHE: Final = PROJECT / ".cache" / "systemd"
 _PATIENCE_SECONDS: Final = 120.0
-_VENV: Final = "/opt/autoscaler"
 
 
 class Machine:
@@ -27,8 +26,25 @@ class Machine:
         self._init = str(init)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        enter = ("nsenter", "-t", self._init, "-m", "-p", "-u", "-i", "--")
+        enter = ("nsenter", "-t", self._init, "-m", "-p", "-u", "-i", "-n", "--")
         return subprocess.run((*enter, *words), check=False, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
+
+    def checked(self, *words: str) -> str:
+        """What the command prints; fails the test with its output when the command fails."""
+        done = self.run(*words)
+        assert done.returncode == 0, (
+            f"{' '.join(words)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}\n{self.journal()[-3000:]}"
+        )
+        return done.stdout
+
+    def install(self, *packages: str | Path) -> None:
+        """Install by apt: packages that Debian has, by name, and files of this machine."""
+        files = [package for package in packages if isinstance(package, Path)]
+        for file in files:
+            shutil.copy(file, self.root / "srv")  # /tmp is a mount of the machine's own
+        words = [f"/srv/{package.name}" if isinstance(package, Path) else package for package in packages]
+        options = ("--yes", "--quiet", "--no-install-recommends", "--allow-downgrades")
+        self.checked("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", *options, *words)
 
     def show(self, *properties: str) -> list[str]:
         """The service's properties, in the order asked for."""
@@ -46,7 +62,6 @@ class Machine:
             time.sleep(0.2)
 
     def configure(self, text: str) -> None:
-        (self.root / "etc/autoscaler").mkdir(exist_ok=True)
         (self.root / "etc/autoscaler/autoscaler.yaml").write_text(text)
 
     def drop_in(self, name: str, text: str) -> None:
@@ -66,19 +81,18 @@ class Machine:
 
 @contextmanager
 def booted(folder: Path) -> Iterator[Machine]:
-    """A machine of its own in `folder`, running."""
+    """A machine of its own in `folder`, running. It has no network but its own loopback."""
     if os.geteuid() != 0:
         require("a container with systemd needs root")
     for program in ("mmdebstrap", "systemd-nspawn", "nsenter"):
         if shutil.which(program) is None:
             require(f"{program} is not installed; install mmdebstrap and systemd-container")
     root = folder / "root"
-    _check("cp", "-a", "--reflink=auto", str(_debian()), str(root))
-    _install(root, folder)
+    checked("cp", "-a", "--reflink=auto", _debian(), root)
     boot = ("systemd-nspawn", "--quiet", "--boot", f"--directory={root}", "--register=no", "--keep-unit")
     with (folder / "console.log").open("wb") as console:
         container = subprocess.Popen(
-            (*boot, f"--machine=autoscaler-test-{os.getpid()}"),
+            (*boot, "--private-network", f"--machine=autoscaler-test-{os.getpid()}"),
             stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True,
         )  # fmt: skip
         try:
@@ -88,37 +102,36 @@ def booted(folder: Path) -> Iterator[Machine]:
         finally:
             container.terminate()
             container.wait(_PATIENCE_SECONDS)
+            shutil.rmtree(root, ignore_errors=True)  # hundreds of MB, and nothing to look at: the journal is shown
 
 
 def _debian() -> Path:
-    """A minimal Debian with systemd, made once; when several want it at once, the others wait for it."""
-    made = _CACHE / "bookworm"
+    """A minimal Debian with systemd, made once; when several want it at once, the others wait for it.
+
+    Debian's Prometheus is not installed in it, but its packages are there, so that apt can do it without a network.
+    """
+    fetch = "apt-get install --yes --no-install-recommends --download-only"
+    making = (
+        "mmdebstrap", "--variant=minbase", "--include=systemd,dbus,python3", "--skip=cleanup/apt",
+        f'--customize-hook=chroot "$1" {fetch} prometheus',
+        # Without a network they would wait for one, and hold up the boot or the test's own apt.
+        '--customize-hook=chroot "$1" systemctl mask apt-daily.timer apt-daily-upgrade.timer',
+        _release(),
+    )  # fmt: skip
+    made = _CACHE / f"debian-{hashlib.sha256(repr(making).encode()).hexdigest()[:8]}"
     _CACHE.mkdir(parents=True, exist_ok=True)
     with (_CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            fresh = _CACHE / f"bookworm-{os.getpid()}"
-            packages = "systemd,dbus,python3,python3-venv"
-            _check("mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(fresh))
+            fresh = _CACHE / f"debian-{os.getpid()}"
+            checked(*making, fresh)
             fresh.rename(made)
     return made
 
 
-def _install(root: Path, folder: Path) -> None:
-    """The wheel and all that it needs, built here, installed there without a network."""
-    source = folder / "source"  # a copy: setuptools leaves a build folder where it builds
-    source.mkdir()
-    for part in ("autoscaler", "adapters", "pyproject.toml", "README.md", "LICENSE"):
-        _check("cp", "-r", str(PROJECT / part), str(source))
-    wheel = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", f"--wheel-dir={root}/wheels")
-    _check(*wheel, str(source))
-    _check("chroot", str(root), "python3", "-m", "venv", _VENV)
-    pip = f"{_VENV}/bin/pip"
-    _check(
-        "chroot", str(root), pip, "install", "--quiet", "--no-index", "--find-links=/wheels", "prometheus-autoscaler"
-    )
-    shutil.copy(PROJECT / "systemd/autoscaler.service", root / "etc/systemd/system")
-    _check("chroot", str(root), "useradd", "--system", "--user-group", "autoscaler")
+def _release() -> str:
+    """This machine's own, for which packages are built here: bookworm."""
+    return dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines())["VERSION_CODENAME"]
 
 
 def _init_of(container: subprocess.Popen[bytes]) -> int:
@@ -129,8 +142,3 @@ def _init_of(container: subprocess.Popen[bytes]) -> int:
         assert time.monotonic() < end, "the container has no init"
         time.sleep(0.1)
     return int(found[0])
-
-
-def _check(*words: str) -> None:
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, f"{' '.join(words)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"

@@ -1,10 +1,11 @@
-"""The service under a real systemd: Debian 12's, as process 1 of a container."""
+"""The service of the Debian package under a real systemd: Debian's own, as process 1 of a container."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.systemd.machine import PROJECT, Machine, booted
+from tests.packaging.artefacts import PROJECT, debian_package
+from tests.systemd.machine import Machine, booted
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -21,13 +22,13 @@ autoscalers:
 """.replace("TOKEN", "/run/credentials/autoscaler.service/token")
 CREDENTIAL = "[Service]\nLoadCredential=token:/etc/hostname\n"
 DRY = CONFIG + "controller: {dryRun: true}\n"
-"""The process adapter under DynamicUser: it may look, and has no worker to lose."""
-NEEDS_PROC = "[Service]\nProcSubset=all\n"
 
 
 @pytest.fixture(scope="module")
 def booted_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    package = debian_package(tmp_path_factory)
     with booted(tmp_path_factory.mktemp("machine")) as machine:
+        machine.install(package)
         yield machine
 
 
@@ -39,8 +40,7 @@ def machine(booted_machine: Machine) -> Machine:
 
 
 def test_it_is_ready_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
-    """As it is delivered: a user that systemd makes up, its secret a credential, no Prometheus in sight."""
-    machine.drop_in("proc.conf", NEEDS_PROC)
+    """As it is delivered: its own user, its secret a credential, no Prometheus in sight."""
     machine.configure(DRY)
     started = machine.run("systemctl", "start", "autoscaler")
     assert started.returncode == 0, machine.journal()
@@ -66,7 +66,7 @@ def test_a_configuration_that_does_not_load_is_not_tried_again(machine: Machine)
 
 def test_a_daemon_that_makes_no_progress_is_replaced(machine: Machine) -> None:
     """Stopped by SIGSTOP it feeds no watchdog."""
-    machine.drop_in("proc.conf", NEEDS_PROC + "WatchdogSec=4s\n")
+    machine.drop_in("watchdog.conf", "[Service]\nWatchdogSec=4s\n")
     machine.configure(DRY)
     assert machine.run("systemctl", "start", "autoscaler").returncode == 0, machine.journal()
     machine.run("systemctl", "kill", "--signal=STOP", "autoscaler")

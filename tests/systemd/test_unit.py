@@ -29,7 +29,7 @@ def installed(folder: Path, *drop_ins: Path) -> Path:
     program = folder / "autoscaler"
     program.symlink_to(sys.executable)
     unit = folder / UNIT
-    unit.write_text((SYSTEMD / UNIT).read_text().replace("/opt/autoscaler/bin/autoscaler", str(program)))
+    unit.write_text((SYSTEMD / UNIT).read_text().replace("/usr/local/bin/autoscaler", str(program)))
     (folder / f"{UNIT}.d").mkdir()
     for drop_in in drop_ins:
         shutil.copy(drop_in, folder / f"{UNIT}.d")
@@ -68,9 +68,22 @@ def test_it_runs_what_the_command_line_offers() -> None:
 def test_workers_outlive_the_service_with_the_process_drop_in() -> None:
     """Else a restart of the daemon would be an outage of what it keeps."""
     drop_in = settings(SYSTEMD / f"{UNIT}.d" / "process.conf")
-    kept = {key: drop_in[key] for key in ("DynamicUser", "KillMode", "PrivateTmp", "RemoveIPC")}
-    assert kept == {"DynamicUser": "no", "KillMode": "process", "PrivateTmp": "no", "RemoveIPC": "no"}
-    assert drop_in["User"] == "autoscaler"
+    kept = {key: drop_in[key] for key in ("KillMode", "PrivateTmp", "RemoveIPC", "RuntimeDirectoryPreserve")}
+    assert kept == {"KillMode": "process", "PrivateTmp": "no", "RemoveIPC": "no", "RuntimeDirectoryPreserve": "yes"}
+
+
+def test_its_user_is_one_that_is_made_when_it_is_installed() -> None:
+    """Workers keep their user over a restart, and an operator can run a command as it."""
+    unit = settings(SYSTEMD / UNIT)
+    assert unit["User"] == unit["Group"] == "autoscaler"
+    assert re.search(r"^u autoscaler ", (SYSTEMD / "sysusers.d/autoscaler.conf").read_text(), re.MULTILINE)
+
+
+def test_prometheus_may_read_the_folder_of_the_targets_files() -> None:
+    """The state folder is closed to it, so a targetsFile there would find no reader."""
+    unit = settings(SYSTEMD / UNIT)
+    assert (unit["RuntimeDirectory"], unit["RuntimeDirectoryMode"]) == ("autoscaler", "0755")
+    assert unit["StateDirectoryMode"] == "0700"
 
 
 def test_what_it_may_take_of_the_machine_is_bounded() -> None:

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.target.files import MOST_SECRET_BYTES, read_bounded, read_secret, write_atomically
+from autoscaler.target.files import (
+    MOST_SECRET_BYTES,
+    closed_folder,
+    read_bounded,
+    read_secret,
+    unreadable_for_others,
+    unwritable,
+    write_atomically,
+)
 
 
 def names(folder: Path) -> set[str]:
@@ -201,3 +209,41 @@ def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
     file.write_bytes(b"x" * (MOST_SECRET_BYTES + 1))
     with pytest.raises(OSError, match="it is larger than 65,536 bytes"):
         read_bounded(file)
+
+
+def test_a_file_without_a_folder_cannot_be_written(tmp_path: Path) -> None:
+    """Known before the daemon runs; so is a file in the folder's place."""
+    assert unwritable(tmp_path / "file") is None
+    assert unwritable(tmp_path / "none/file") == (
+        f"the folder {tmp_path}/none does not exist; create it, writable for the daemon"
+    )
+    (tmp_path / "plain").touch()
+    assert unwritable(tmp_path / "plain/file") == f"{tmp_path}/plain is not a folder; correct the path"
+    assert unwritable(tmp_path / "plain/x/file") == f"{tmp_path}/plain/x is not a folder; correct the path"
+    assert unwritable(Path("/", "x" * 300, "file")) is None, "the kernel will not say"
+
+
+def test_the_service_s_own_folder_is_there_when_it_runs() -> None:
+    """The service manager makes it at the start (RuntimeDirectory=): nobody need create it to check a file."""
+    assert unwritable(Path("/run/autoscaler/web.json")) is None
+
+
+def test_a_folder_that_others_may_not_enter_is_found_above_a_file(tmp_path: Path) -> None:
+    """However deep below it the file is, and through a link, as systemd makes for its dynamic users."""
+    closed = tmp_path / "closed"
+    (closed / "open").mkdir(parents=True)
+    closed.chmod(0o750)
+    (tmp_path / "link").symlink_to(closed / "open")
+    outer = closed_folder(tmp_path / "file")  # a temporary folder is closed itself, mostly
+    assert closed_folder(tmp_path / "link/file") == (outer or closed)
+    found = outer or closed
+    assert unreadable_for_others(closed / "open/file") == (
+        f"{found} lets no other user in (mode {found.stat().st_mode & 0o7777:04o}), so a Prometheus that runs as "
+        f"another user cannot read {closed}/open/file; write it elsewhere, as in /run/autoscaler"
+    )
+
+
+def test_a_folder_that_is_not_there_is_not_called_closed(tmp_path: Path) -> None:
+    """That it is missing is said already."""
+    assert closed_folder(tmp_path / "none/file") is None
+    assert unreadable_for_others(Path("/etc/file")) is None

@@ -10,12 +10,15 @@ from typing import Any
 import requests
 from prometheus_client import CollectorRegistry, Gauge
 
-from autoscaler.config.settings import Settings
+from autoscaler.config.settings import PrometheusSource, Settings
+from autoscaler.metrics import Health
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, load_web_config, serve
+from autoscaler.web.page import pages
 from autoscaler.web.work import Work
 from tests.documents.lives import At
+from tests.web.lanes import NoLanes
 
 
 class Logged:
@@ -45,17 +48,29 @@ class Daemon:
     reloads: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
+    sources_asked: Mapping[str, PrometheusSource] = field(default_factory=dict)
+    """The configuration's."""
+    health: Health = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.health = Health(self.clock)
+
+    @property
+    def settings(self) -> Settings:
+        """The configuration that runs."""
+        return Settings(Path("autoscaler.yaml"), self.sources_asked, {}, tuple(self.scalers))
 
     def sources(self) -> Sources:
         self.registry, self.work = CollectorRegistry(), Work()
         Gauge("autoscaler_test", "Of a test.", registry=self.registry).set(7)
         return Sources(
             state=self.state,
-            settings=lambda: Settings(Path("autoscaler.yaml"), {}, {}, tuple(self.scalers)),
+            settings=lambda: self.settings,
             clock=self.clock,
             registry=self.registry,
             ready=lambda: self.is_ready,
             reload=self._reload,
+            status=lambda: self.health.status(self.settings, NoLanes(), "1.2.3", self.clock.now()),
             started=self.clock.now(),
             work=self.work,
         )
@@ -90,7 +105,9 @@ class Served:
 @contextmanager
 def serving(daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0") -> Iterator[Served]:
     log, before = Logged(), _threads()
-    server = serve(daemon.sources(), listen, None if config is None else load_web_config(config), log)
+    sources = daemon.sources()
+    web_config = None if config is None else load_web_config(config)
+    server = serve(sources, listen, web_config, log, pages(sources, log))
     try:
         server.start()
         with requests.Session() as session:

@@ -336,6 +336,18 @@ def test_a_user_may_be_a_reader(daemon: Daemon, config: Path) -> None:
     assert daemon.reloads == 0
 
 
+def test_a_reader_sees_why_there_are_no_forms(daemon: Daemon, config: Path) -> None:
+    """What only ends in a refusal is not offered."""
+    config.write_text(READER)
+    with serving(daemon, config) as served:
+        served.server.follow(read_only(config, "scraper"))
+        of_reader = served.get("/autoscalers/web", auth=("scraper", PASSWORD)).text
+        of_ann = served.get("/autoscalers/web", auth=(ANN, PASSWORD)).text
+    assert "You can look here and change nothing: the user &#39;scraper&#39; may only read" in of_reader
+    assert "data-action" not in of_reader
+    assert "data-action" in of_ann
+
+
 def test_a_reader_who_is_no_user_is_a_mistake(config: Path) -> None:
     config.write_text(READER)
     with pytest.raises(ConfigError) as raised:

@@ -82,6 +82,17 @@ def test_the_build_names_the_version(served: Served) -> None:
     assert served.data("/api/v1/status/buildinfo")["version"]
 
 
+def test_the_daemon_says_how_it_does(served: Served) -> None:
+    """What a monitor or a script asks before it looks at any autoscaler."""
+    served.daemon.health.reload_failed(["autoscaler.yaml:1:1: is empty; write it"])
+
+    told = served.data("/api/v1/status/daemon")
+
+    assert (told["version"], told["autoscalers"], told["level"]) == ("1.2.3", 2, "warning")
+    assert told["lastReload"]["problem"] == "autoscaler.yaml:1:1: is empty; write it"
+    assert told["problems"] == ["the last reload was refused; the configuration of before runs on"]
+
+
 @pytest.mark.parametrize(
     ("path", "told"),
     [

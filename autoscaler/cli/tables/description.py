@@ -7,13 +7,25 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import zip_longest
 
+from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.cli.tables.events import EventTable
-from autoscaler.cli.tables.layout import NONE, RED, UNKNOWN, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.instances import instances
+from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
+from autoscaler.cli.tables.listing import state_words
+from autoscaler.cli.tables.queries import query_text
+from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
-from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, RulesDocument
+from autoscaler.documents.rules import (
+    BehaviorDocument,
+    FallbackDocument,
+    MetricSpecDocument,
+    QueryDocument,
+    RulesDocument,
+)
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
+from autoscaler.quantity import format_duration
 from autoscaler.text import clean
 
 _METRICS = "Metrics:"
@@ -32,7 +44,12 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
         lines += wrapped[1:]
         if label.startswith("Max replicas") and detail.spec is not None:
             lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)
-    return [*lines, *_conditions(detail.summary.conditions, screen), *_events(detail, now, screen)]
+    return [
+        *lines,
+        *_instances(detail, now, screen),
+        *_conditions(detail.summary.conditions, screen),
+        *_events(detail, now, screen),
+    ]
 
 
 def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
@@ -41,7 +58,9 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Reference:", summary.reference or UNKNOWN
     for position, (key, value) in enumerate(sorted(summary.labels.items())):
         yield "" if position else "Labels:", f"{key}={value}"
-    yield "State:", summary.state.value + (" (dry run)" if summary.dry_run else "")
+    yield "State:", state_words(summary)
+    if detail.conclusion and not summary.error:
+        yield "Decision:", detail.conclusion
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
     if summary.limited_by:
@@ -60,29 +79,33 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
 def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
     pause, override = summary.steering.pause, summary.steering.override
     if pause is not None:
-        way = {"in": "scaling in", "out": "scaling out", "both": "scaling"}[pause.direction.value]
-        yield "Paused:", f"{way}, {_asked(pause.by, pause.reason, pause.until, now)}"
+        yield "Paused:", f"{scope(pause)}, {asked(pause, now)}"
     if override is not None:
-        bounds = [
-            f"{word} {bound}"
-            for word, bound in (("min", override.minimum), ("max", override.maximum))
-            if bound is not None
-        ]
-        yield "Overridden:", f"{', '.join(bounds)}, {_asked(override.by, override.reason, override.until, now)}"
-
-
-def _asked(by: str, reason: str, until: datetime | None, now: datetime) -> str:
-    end = "until it is resumed" if until is None else f"for another {age(until - now)}"
-    return f"by {by}, {end}" + (f": {reason}" if reason else "")
+        yield "Overridden:", f"{bounds(override)}, {asked(override, now)}"
 
 
 def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
     metrics = detail.summary.metrics
     specs = detail.spec.metrics if detail.spec is not None else ()
+    several = sum(metric.error is not None for metric in metrics) > 1  # of one, the error at the top says it
     yield _METRICS, "( current / target )" if metrics else NONE
     for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
         fallback = " (on its fallback)" if metric.on_fallback else ""
         yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}{fallback}"
+        if spec is not None:
+            yield "    query:", query_text(spec.query)
+            if isinstance(spec.request, QueryDocument):
+                yield "    request:", query_text(spec.request)
+            if spec.fallback is not None:
+                yield "    fallback:", _fallback(spec.fallback)
+        if several and metric.error:
+            yield "    error:", metric.error
+
+
+def _fallback(fallback: FallbackDocument) -> str:
+    begins = f"after {format_duration(fallback.failure_duration_seconds)} without a value"
+    asked = f"{fallback.replicas} replicas" if fallback.query is None else query_text(fallback.query)
+    return f"{begins}: {asked}{'' if fallback.allow_scale_in else ', not below the current size'}"
 
 
 def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:
@@ -111,6 +134,8 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     yield "Min replicas:", _bound(low, summary.minimum)
     yield "Max replicas:", _bound(high, summary.maximum)
     yield "Replicas:", f"{_count(summary.current)} current / {_count(summary.desired)} desired"
+    if summary.ready is not None:
+        yield "Ready:", f"{summary.ready} of {_count(summary.current)}"
 
 
 def _bound(configured: int | None, in_force: int | None) -> str:
@@ -143,6 +168,12 @@ def _rules(title: str, rules: RulesDocument) -> Iterator[str]:
         yield f"      {kind.ljust(max(map(len, kinds)))}  {value.ljust(max(map(len, values)))}  {period}"
 
 
+def _instances(detail: Detail, now: datetime, screen: Screen) -> list[str]:
+    if detail.instances is None or not detail.instances.total:
+        return [f"Instances:  {NONE if detail.instances is not None else UNKNOWN}"]
+    return ["Instances:", *instances(detail.instances, now, screen)]
+
+
 def _conditions(conditions: Sequence[ConditionDocument], screen: Screen) -> list[str]:
     if not conditions:
         return [f"Conditions:  {NONE}"]
@@ -151,9 +182,7 @@ def _conditions(conditions: Sequence[ConditionDocument], screen: Screen) -> list
     table.fit(rows)
     lines = ["Conditions:", table.header(), table.rule()]
     for each, row in zip(conditions, rows, strict=True):
-        wrong = {"AbleToScale": not each.status, "ScalingActive": not each.status}.get(each.type.value, False)
-        notable = each.type.value in ("ScalingLimited", "MetricFallbackActive") and each.status
-        lines += table.row(row, ("", RED if wrong else YELLOW if notable else "", "", ""))
+        lines += table.row(row, ("", OF_LEVEL[each.level], "", ""))
     return lines
 
 

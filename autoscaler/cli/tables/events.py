@@ -1,24 +1,34 @@
 """Events in rows: those of `kubectl get events`, and those at the end of `kubectl describe`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
-from autoscaler.cli.tables.layout import YELLOW, Screen, Table, age
+from autoscaler.cli.tables.layout import CYAN, GREEN, YELLOW, Screen, Table, age
 from autoscaler.documents.events import EventDocument
+from autoscaler.model import Direction, EventType
 from autoscaler.text import clean
+
+_COLOURS: Final[Mapping[Direction | None, str]] = {Direction.OUT: GREEN, Direction.IN: CYAN}
 
 
 class EventTable:
     """Rows made from events. Columns grow with what they have held."""
 
-    def __init__(self, screen: Screen, *, with_name: bool, described: bool = False) -> None:
-        """`with_name`: a column says whose event it is. `described`: as a part of `describe`."""
+    def __init__(self, screen: Screen, *, with_name: bool, described: bool = False, clock_times: bool = False) -> None:
+        """`with_name`: a column says whose event it is. `described`: as a part of `describe`.
+
+        `clock_times`: when it was, in local time, and not how long ago.
+        """
         names = ["AUTOSCALER"] if with_name else []
         header = ["Type", "Reason", "Age", "From", "Message"] if described else []
         self._described = described
+        self._clock_times = clock_times
         self._with_name = with_name
         indent, gap = (2, 2) if described else (0, 3)
-        self._table = Table(header or ["LAST SEEN", "TYPE", "REASON", *names, "MESSAGE"], screen, indent, gap)
+        self._table = Table(
+            header or ["TIME" if clock_times else "LAST SEEN", "TYPE", "REASON", *names, "MESSAGE"], screen, indent, gap
+        )
 
     def header(self, events: Iterable[EventDocument], now: datetime) -> list[str]:
         """The titles, over columns wide enough for these."""
@@ -31,15 +41,27 @@ class EventTable:
 
     def _row(self, event: EventDocument, now: datetime) -> list[str]:
         cells = self._cells(event, now)
-        return self._table.row(cells, [YELLOW if cell == "Warning" else "" for cell in cells])
+        colour = YELLOW if event.type is EventType.WARNING else _COLOURS.get(event.direction, "")
+        marked = (event.type.value, event.reason)
+        return self._table.row(cells, [colour if cell in marked else "" for cell in cells])
 
     def _cells(self, event: EventDocument, now: datetime) -> Sequence[str]:
-        seen = age(now - event.last)
-        if event.count > 1:
-            seen += f" (x{event.count} over {age(now - event.first)})"
+        seen = _clock(event.last, now) if self._clock_times else _ages(event, now)
         message, reason = clean(event.message), clean(event.reason)
         if self._described:
             return (event.type.value, reason, seen, "dry-run" if event.dry_run else "autoscaler", message)
         text = f"(dry run) {message}" if event.dry_run else message
         names = [clean(event.autoscaler)] if self._with_name else []
         return (seen, event.type.value, reason, *names, text)
+
+
+def _ages(event: EventDocument, now: datetime) -> str:
+    """`12s (x5 over 96s)`, as kubectl writes it."""
+    seen = age(now - event.last)
+    return f"{seen} (x{event.count} over {age(now - event.first)})" if event.count > 1 else seen
+
+
+def _clock(at: datetime, now: datetime) -> str:
+    """`13:04:10`, local time; of another day with its date."""
+    local = at.astimezone()
+    return f"{local:%H:%M:%S}" if local.date() == now.astimezone().date() else f"{local:%Y-%m-%d %H:%M:%S}"

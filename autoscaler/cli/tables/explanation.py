@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
 from autoscaler.documents.metric import current_decimal, target_decimal
 from autoscaler.model import TargetType
@@ -16,17 +18,17 @@ def explanation(document: Explanation, now: datetime, screen: Screen) -> list[st
     head = f"{clean(document.name)} ({clean(document.reference)}), decided {at}, {age(now - document.at)} ago"
     lines = [screen.paint(BOLD, head), ""]
     if document.metrics:
-        lines += [*_metrics(document, screen), ""]
+        lines += [*_metrics(document, screen), "", *_queries(document, screen)]
     for sentence in document.lines:
         text = clean(sentence)
         deeper = len(text) - len(text.lstrip())
         lines += screen.wrap(text.strip(), deeper, 2)
-    return [*lines, *_warnings(document, screen)]
+    return [*lines, *_warnings(document, screen), *_instances(document, screen)]
 
 
 def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
     table = Table(("METRIC", "CURRENT", "TARGET", "RATIO", "ASKS FOR", "SAMPLES"), screen)
-    rows = [_cells(metric) for metric in document.metrics]
+    rows = [_cells(metric, alone=len(document.metrics) == 1) for metric in document.metrics]
     table.fit(rows)
     yield table.header()
     for metric, row in zip(document.metrics, rows, strict=True):
@@ -34,8 +36,26 @@ def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
         yield from table.row(row, ["", "", "", "", colour, ""])
 
 
-def _cells(metric: ExplainedMetric) -> tuple[str, ...]:
-    asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{' (wins)' if metric.wins else ''}"
+def _queries(document: Explanation, screen: Screen) -> Iterator[str]:
+    """What was asked for each metric."""
+    known = [(clean(each.name), each.query) for each in document.metrics if each.query is not None]
+    width = max((len(name) for name, _ in known), default=0)
+    for name, query in known:
+        first, *more = screen.wrap(query_text(query), width + 2)
+        yield name.ljust(width + 2) + first.lstrip()
+        yield from more
+    if known:
+        yield ""
+
+
+def _instances(document: Explanation, screen: Screen) -> Iterator[str]:
+    if document.instances is not None and document.instances.total:
+        yield from ("", "Instances:", *instances(document.instances, document.at, screen))
+
+
+def _cells(metric: ExplainedMetric, *, alone: bool) -> tuple[str, ...]:
+    wins = " (wins)" if metric.wins and not alone else ""
+    asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{wins}"
     ratio = "-" if metric.ratio is None else f"{metric.ratio:.3f}"
     return (clean(metric.name), _current(metric), target_decimal(metric), ratio, asked, _samples(metric))
 

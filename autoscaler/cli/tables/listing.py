@@ -1,25 +1,30 @@
 """`autoscaler get`: one row an autoscaler, in the columns of `kubectl get hpa`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, age
+from autoscaler.cli.tables.colours import OF_LEVEL
+from autoscaler.cli.tables.layout import NONE, UNKNOWN, age
+from autoscaler.documents.level import Level
 from autoscaler.documents.summary import AutoscalerState, Summary
 from autoscaler.text import clean
 
-HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "AGE")
-WIDE_HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "DESIRED", "AGE", "STATE", "WHY")
-_COLOURS: Final[Mapping[AutoscalerState, str]] = {
-    AutoscalerState.FAILING: RED,
-    AutoscalerState.UNKNOWN: YELLOW,
-    AutoscalerState.PAUSED: YELLOW,
-    AutoscalerState.HELD: YELLOW,
-    AutoscalerState.LIMITED: YELLOW,
-    AutoscalerState.DISABLED: YELLOW,
-    AutoscalerState.SCALING: GREEN,
-}
+HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE")
+WIDE_HEADER: Final = (
+    "NAME",
+    "REFERENCE",
+    "TARGETS",
+    "MIN",
+    "MAX",
+    "REPLICAS",
+    "READY",
+    "DESIRED",
+    "AGE",
+    "STATE",
+    "WHY",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class Row:
 
     cells: tuple[str, ...]
     """Those of HEADER without the age: two rows with the same cells look the same."""
-    state: AutoscalerState
+    level: Level
     first_seen: datetime | None
     wide: tuple[str, ...]
     """Those that the wide table has beside them: all metrics, the size wanted, the state and what it comes from."""
@@ -40,12 +45,12 @@ class Row:
         low, high = _count(summary.minimum), _count(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
-        why = clean(summary.limited_by or summary.error or summary.reason or "")
+        why = clean(summary.error or summary.problem or summary.limited_by or summary.reason or "")
         return cls(
-            (name, reference, clean(summary.targets), low, high, size),
-            summary.state,
+            (name, reference, clean(summary.targets), low, high, size, _ready(summary)),
+            summary.level,
             summary.first_seen,
-            (clean(metrics), wanted, summary.state.value + (" (dry run)" if summary.dry_run else ""), why),
+            (clean(metrics), wanted, state_words(summary), why),
         )
 
     def narrow(self, now: datetime) -> tuple[str, ...]:
@@ -55,16 +60,28 @@ class Row:
     def broad(self, now: datetime) -> tuple[str, ...]:
         """The cells of WIDE_HEADER."""
         metrics, wanted, state, why = self.wide
-        name, reference, _, low, high, size = self.cells
-        return (name, reference, metrics, low, high, size, wanted, self._age(now), state, why)
+        name, reference, _, *sizes = self.cells
+        return (name, reference, metrics, *sizes, wanted, self._age(now), state, why)
 
     def colours(self) -> Sequence[str]:
         """Of the wide table's cells: the state's own."""
-        colour = _COLOURS.get(self.state, "")
+        colour = OF_LEVEL[self.level]
         return [colour if title == "STATE" else "" for title in WIDE_HEADER]
 
     def _age(self, now: datetime) -> str:
         return UNKNOWN if self.first_seen is None else age(now - self.first_seen)
+
+
+def state_words(summary: Summary) -> str:
+    """The state in words: `limited`, `scaling in (dry run)`."""
+    scaling = summary.state is AutoscalerState.SCALING and summary.direction is not None
+    word = f"{summary.state.value} {summary.direction}" if scaling else summary.state.value
+    return f"{word} (dry run)" if summary.dry_run else word
+
+
+def _ready(summary: Summary) -> str:
+    """As kubectl writes it for a Deployment: `2/3`, of the size that there should be."""
+    return UNKNOWN if summary.ready is None else f"{summary.ready}/{_count(summary.current)}"
 
 
 def _count(size: int | None) -> str:

@@ -15,6 +15,7 @@ from autoscaler.documents.detail import Detail
 from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
+from autoscaler.documents.status import DaemonStatus
 from autoscaler.documents.summary import AutoscalerList, SteeredList, SteeringDocument
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
@@ -189,13 +190,23 @@ class Api:
                 body=ResumeManyBody,
             ),
             Endpoint("GET", "/events", "listEvents", "Events, counted.", EventList, self._events, AllEventParameters),
+            Endpoint(
+                "GET",
+                "/status/daemon",
+                "getDaemonStatus",
+                "How the daemon does, and each Prometheus and connection that it depends on.",
+                DaemonStatus,
+                self._status,
+            ),
             Endpoint("GET", "/status/buildinfo", "getBuildInfo", "Which program answers.", BuildInfo, self._build_info),
         )  # fmt: skip - a table
 
     def _list(self, request: EndpointRequest) -> Document:
         query: ListParameters = request.query
         now = self._sources.clock.now()
-        return self._sources.library().page(now, query.offset, query.limit, query.name, query.label_selector)
+        page = self._sources.library().page(now, query.offset, query.limit, query.name, query.label_selector)
+        reload = self._sources.status().last_reload
+        return page.model_copy(update={"refused_reload": None if reload.successful else reload})
 
     def _detail(self, request: EndpointRequest) -> Document:
         return self._sources.library().autoscaler(request.name, self._sources.clock.now())
@@ -212,11 +223,11 @@ class Api:
 
     def _events_of_one(self, request: EndpointRequest) -> Document:
         query: EventParameters = request.query
-        return self._sources.library().events(request.name, query.since, query.offset, query.limit)
+        return self._sources.library().events(request.name, query.since, query.offset, query.limit, merged=query.merged)
 
     def _events(self, request: EndpointRequest) -> Document:
         query: AllEventParameters = request.query
-        return self._sources.library().events(query.name, query.since, query.offset, query.limit)
+        return self._sources.library().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
 
     def _pause(self, request: EndpointRequest) -> Document:
         return self._steering.pause(request.name, request.body, _who(request))
@@ -232,6 +243,9 @@ class Api:
 
     def _override(self, request: EndpointRequest) -> Document:
         return self._steering.override(request.name, request.body, _who(request))
+
+    def _status(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
+        return self._sources.status()
 
     def _build_info(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return BuildInfo(

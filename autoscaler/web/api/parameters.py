@@ -13,7 +13,7 @@ from autoscaler.quantity import parse_duration
 
 _INT32: Final = 2**31 - 1
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_UNIX: Final = re.compile(r"\d{1,10}(\.\d{1,6})?", re.ASCII)
+_UNIX: Final = re.compile(r"\d{1,10}(\.\d{1,32})?(e-\d{1,3})?", re.ASCII | re.IGNORECASE)  # JSON's numbers
 _TIME_FORM: Final = "expected a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
 _SPAN: Final = (
     r"^([1-9][0-9]{0,2}w|[1-9][0-9]{0,3}d([1-9][0-9]?h)?|[1-9][0-9]{0,4}h([1-9][0-9]?m)?"
@@ -117,6 +117,8 @@ class EventParameters(Parameters):
     """At most so many, the newest."""
     offset: Annotated[int, Field(ge=0, le=_INT32)] = 0
     """Before the newest so many."""
+    merged: bool = True
+    """Equal events are one, which counts them; false: each stands for itself."""
 
 
 class AllEventParameters(EventParameters):

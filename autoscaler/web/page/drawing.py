@@ -1,12 +1,20 @@
 """Geometry of the small drawings in the list: plain numbers, which the templates write as SVG attributes."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from typing import Final
+
+from autoscaler.record import SizePoint
 
 WIDTH: Final = 120.0
 """Of every drawing, in its own units."""
 _EDGE: Final = 5.0
 """Room for half a mark at each end."""
+SPARK_HEIGHT: Final = 16.0
+_SPARK_EDGE: Final = 2.0
+"""Above and below the line, for half its width."""
 _FULL: Final = 1.5
 """Of a metric's target: what the right end of its bar stands for."""
 
@@ -50,3 +58,43 @@ def load_bar(value: float | None, target: float) -> LoadBar | None:
         return None
     share = min(max(value / target, 0.0), _FULL) / _FULL
     return LoadBar(round(share * WIDTH, 1), round(WIDTH / _FULL, 1), value > target)
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """A size over a span of time, as steps."""
+
+    path: str
+    """In SVG's words, within WIDTH and SPARK_HEIGHT."""
+    low: int
+    """The smallest size drawn."""
+    high: int
+
+
+def sparkline(points: Sequence[SizePoint], current: int | None, since: datetime, until: datetime) -> Sparkline | None:
+    """The sizes of `points`, in order, each until the next; the last until `until`. None: no size is known.
+
+    Without points the size has been `current` all the time. A size that could not be read is a gap.
+    """
+    known = points or (SizePoint(since, current),)
+    sizes = [point.size for point in known if point.size is not None]
+    if not sizes:
+        return None
+    low, high = min(sizes), max(sizes)
+
+    def x(at: datetime) -> float:
+        return round(min(max((at - since) / (until - since), 0.0), 1.0) * WIDTH, 1)
+
+    def y(size: int) -> float:
+        share = (size - low) / (high - low) if high > low else 0.5
+        return round(SPARK_HEIGHT - _SPARK_EDGE - share * (SPARK_HEIGHT - 2 * _SPARK_EDGE), 1)
+
+    def steps() -> Iterator[str]:
+        before: int | None = None
+        for point, following in pairwise([*known, SizePoint(until, None)]):
+            if point.size is not None:
+                yield f"M{x(point.at):g} {y(point.size):g}" if before is None else f"V{y(point.size):g}"
+                yield f"H{x(following.at):g}"
+            before = point.size
+
+    return Sparkline("".join(steps()), low, high)

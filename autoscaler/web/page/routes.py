@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
-from autoscaler.documents.summary import summary
+from autoscaler.documents.summary import Summary, summary
 from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
@@ -39,6 +39,8 @@ RANGES: Final = {
 }
 """What the charts may show."""
 _DEFAULT_RANGE: Final = "1h"
+_TREND: Final = timedelta(hours=1)
+"""What the small charts of the list span."""
 _TABLE_ROWS: Final = 60
 """Of the table beside the charts."""
 _REFRESH: Final = "Autoscaler-Refresh"
@@ -52,6 +54,7 @@ def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
     return (
         Route("/", page.handler(page.overview)),
         Route("/autoscalers/{name}", page.handler(page.autoscaler)),
+        Route("/status", page.handler(page.status)),
         Route("/static/{path:path}", _StaticFiles(_HERE / "static").answer),
     )
 
@@ -97,6 +100,7 @@ class _Page:
             "size_gauge": drawing.size_gauge,
             "load_bar": drawing.load_bar,
             "drawing_width": drawing.WIDTH,
+            "spark_height": drawing.SPARK_HEIGHT,
         }
 
     def handler(self, make: Callable[[Request, datetime], str]) -> Callable[[Request], Awaitable[Response]]:
@@ -132,7 +136,20 @@ class _Page:
             summary(each.name, each.scaler, each.decision, each.steering, configured=each.scaler is not None)
             for each in found.entries
         ]
-        return self._render("overview.html", now, listing=found, rows=rows, orders=Order, cuts=self._cuts())
+        trends = self._trends(rows, now)
+        return self._render(
+            "overview.html", now, listing=found, rows=rows, trends=trends, orders=Order, cuts=self._cuts()
+        )
+
+    def _trends(self, rows: Sequence[Summary], now: datetime) -> Mapping[str, drawing.Sparkline | None]:
+        """The sizes of the last hour of those that are shown, in one query."""
+        since = now - _TREND
+        sizes = self._sources.state.archive.recent_sizes([row.name for row in rows], since)
+        return {row.name: drawing.sparkline(sizes.get(row.name, ()), row.current, since, now) for row in rows}
+
+    def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
+        """The daemon, and what it depends on."""
+        return self._render("status.html", now, day=timedelta(days=1))
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """One autoscaler: its charts, why it decided so, and the forms that pause and override it."""
@@ -153,6 +170,7 @@ class _Page:
             history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
             view=_explanation_view(library, name, request.query_params.get("at", "")),
             user=request.scope.get("user"),
+            change_refused=request.scope.get("change_refused", ""),
             cuts=self._cuts(),
         )
 
@@ -164,7 +182,7 @@ class _Page:
         return HTMLResponse(self._render("failed.html", now, message=message), status, headers)
 
     def _render(self, template: str, now: datetime, **values: Any) -> str:
-        return self._templates.get_template(template).render(now=now, **values)
+        return self._templates.get_template(template).render(now=now, status=self._sources.status(), **values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from autoscaler.documents.events import EventDocument
+from autoscaler.documents.instances import InstanceDocument
+from autoscaler.documents.level import Level
 from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
 from autoscaler.documents.summary import AutoscalerState, ConditionDocument, PauseDocument
-from autoscaler.model import ConditionType, Direction
+from autoscaler.model import ConditionType, Direction, EventType, Phase
 from autoscaler.quantity import format_decimal, format_duration
 
 MEANINGS: Final[Mapping[AutoscalerState, str]] = {
@@ -99,13 +102,30 @@ def paused(pause: PauseDocument) -> str:
 
 
 def bearing(condition: ConditionDocument) -> str:
-    """Whether a condition is `good`, `bad`, or `neutral`."""
-    if condition.type is ConditionType.SCALED_TO_ZERO:
-        return "neutral"
-    return "bad" if condition.status is (condition.type in _BAD_IF_TRUE) else "good"
+    """How a condition is to be taken: its level; `good` for one that says that all is well."""
+    says_well = condition.type in (ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE) and condition.status
+    return "good" if says_well and condition.level is Level.NORMAL else condition.level.value
 
 
-_BAD_IF_TRUE: Final = (ConditionType.SCALING_LIMITED, ConditionType.METRIC_FALLBACK_ACTIVE)
+def readiness(instance: InstanceDocument) -> str:
+    """An instance's state in a word or two."""
+    if instance.deleting:
+        return "Leaving"
+    if instance.phase is not Phase.RUNNING:
+        return instance.phase.value
+    return "Ready" if instance.ready else "Not ready"
+
+
+def event_kind(event: EventDocument) -> str:
+    """What an event's mark says: `warning`, `out`, `in`, or `other`."""
+    if event.type is EventType.WARNING:
+        return "warning"
+    return "other" if event.direction is None else event.direction.value
+
+
+def first_upper(text: str) -> str:
+    """A sentence as it begins a line."""
+    return text[:1].upper() + text[1:]
 
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
@@ -122,5 +142,9 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "decimal": decimal,
     "paused": paused,
     "bearing": bearing,
+    "readiness": readiness,
+    "event_kind": event_kind,
+    "first_upper": first_upper,
+    "about": about,
 }
 """What the templates call them."""

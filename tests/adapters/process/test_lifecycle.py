@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.process import procfs
+from adapters.process import backoff, procfs
 from adapters.process.procfs import Identity, carriers, runs
 from adapters.process.records import Pool
 from adapters.process.upkeep import Upkeep
@@ -51,6 +51,32 @@ def test_workers_that_die_at_once_are_started_with_growing_pauses(build: Build) 
     assert "after its start; its output is in" in state.warnings[0]
     poll(lambda: sum(event == "worker_died" for _, event, _ in harness.logger.lines) >= 2, "a second death")
     assert sum(event == "worker_started" for _, event, _ in harness.logger.lines) <= 3
+
+
+def test_a_worker_that_ends_at_its_start_is_told_with_its_exit_code_and_last_line(build: Build) -> None:
+    """Whoever asks why none runs must not have to search for a log first."""
+    harness = build(command=["sh", "-c", "echo first; echo 'no module named flask' >&2; exit 3"])
+    state = harness.wait_for(lambda state: "the last line:" in "".join(state.warnings), "to quote the log")
+    assert " ended with exit code 3, " in state.warnings[0]
+    assert state.warnings[0].endswith(", the last line: no module named flask")
+
+
+def test_a_worker_that_a_signal_ended_is_told_with_its_name(build: Build) -> None:
+    """Killed for its memory, or crashed: no exit code would tell."""
+    harness = build(command=["sh", "-c", "kill -SEGV $$"])
+    state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
+    assert " was ended by SIGSEGV, " in state.warnings[0]
+
+
+def test_a_pool_that_runs_again_is_told_no_more_as_failing(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem that stays on the screen after it was mended would be believed no more."""
+    monkeypatch.setattr(backoff, "STEADY_SECONDS", 0.5)
+    harness = build()
+    harness.settle(1)
+    os.killpg(harness.identities()[0].pid, signal.SIGKILL)
+    harness.wait_for(lambda state: bool(state.warnings), "to warn")
+    assert " was ended by SIGKILL, " in harness.observe().warnings[0]
+    harness.wait_for(lambda state: not state.warnings, "to warn no more")
 
 
 def test_a_command_that_does_not_exist_is_a_warning_that_names_it(build: Build) -> None:

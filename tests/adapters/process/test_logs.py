@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,31 @@ def disk_use(harness: ProcessHarness) -> int:
         except FileNotFoundError:  # it moves at this moment
             continue
     return total
+
+
+def test_the_last_line_is_the_last_that_has_something_in_it(tmp_path: Path) -> None:
+    """A program's complaint often ends with an empty line."""
+    log = tmp_path / "web-1.log"
+    log.write_bytes(b"Traceback\n  File x\nOSError: no port \xff\n\n  \n")
+    assert logs.last_line(log) == "OSError: no port \ufffd"
+
+
+def test_the_last_line_is_short_and_printable_and_shows_no_password(tmp_path: Path) -> None:
+    """A worker may write anything, and what it wrote is shown on terminals and kept in the state."""
+    log = tmp_path / "web-1.log"
+    log.write_text("cannot reach \x1b[31mhttp://ann:secret@db/ " + "y" * 1000)
+    line = logs.last_line(log)
+    assert line.isprintable()
+    assert line.startswith(r"cannot reach \x1b[31mhttp://db/ yyy")
+    assert len(line.encode()) <= 300
+
+
+@pytest.mark.parametrize("put", [lambda log: None, os.mkfifo, lambda log: log.symlink_to("/etc/hostname"), Path.mkdir])
+def test_what_is_not_a_log_has_no_last_line(tmp_path: Path, put: Callable[[Path], None]) -> None:
+    """A worker may put something else there; reading it must neither wait nor lead elsewhere."""
+    log = tmp_path / "web-1.log"
+    put(log)
+    assert logs.last_line(log) == ""
 
 
 @pytest.mark.slow

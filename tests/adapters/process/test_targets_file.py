@@ -1,11 +1,15 @@
 """Prometheus is told of the workers by a file_sd file."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapters.process import targets_file
+from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
 from tests.adapters.process.harness import free_ports, poll
 
@@ -59,3 +63,78 @@ def test_a_file_that_cannot_be_written_is_said_once_and_stops_nothing(build: Bui
     assert str(file) in error
     file.parent.mkdir()
     poll(lambda: len(_entries(file)) == 2, "the file")
+
+
+def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_path: Path) -> None:
+    """Its metrics then have no samples for ever, and nothing else would tell why; mended, it is told no more."""
+    file = tmp_path / "later/web.json"
+    harness = build(ports=free_ports(1), targetsFile=str(file), others={"api": {"command": "sleep 1000"}})
+    harness.settle(1)
+    state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
+    (warning,) = state.warnings
+    assert warning == (
+        f"Prometheus does not learn of the workers: targetsFile {file}: No such file or directory; "
+        f"create the folder {file.parent}, writable for the daemon"
+    )
+    api = TargetRef("local", "api")
+    neighbour = harness.adapter.observe([api], harness.call())[api]
+    assert isinstance(neighbour, TargetState)
+    assert neighbour.warnings == ()
+    file.parent.mkdir()
+    harness.wait_for(lambda state: not state.warnings, "to warn no more")
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EACCES, "make the folder /srv/x writable for the daemon's user"),
+        (errno.EROFS, "write it elsewhere, as in /run/autoscaler, or give the service ReadWritePaths=/srv/x"),
+        (errno.ENOSPC, "make room"),
+        (errno.EISDIR, "correct targetsFile"),
+    ],
+)
+def test_each_failure_has_its_own_remedy(number: int, remedy: str) -> None:
+    """What mends one does nothing for another."""
+    said = targets_file.not_written(Path("/srv/x/web.json"), OSError(number, os.strerror(number)))
+    assert said.endswith(f"targetsFile /srv/x/web.json: {os.strerror(number)}; {remedy}")
+
+
+def test_a_folder_of_services_that_only_the_daemon_may_enter_is_a_warning(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/var/lib/autoscaler has the mode 0700: the file is written, and Prometheus never reads it."""
+    closed = _open_above(tmp_path) / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr(targets_file, "_OF_SERVICES", (closed.parent,))
+    harness = build(ports=free_ports(1), targetsFile=str(closed / "web.json"))
+    harness.settle(1)
+    (warning,) = harness.observe().warnings
+    assert f"{closed} lets no other user in (mode 0700)" in warning
+    closed.chmod(0o755)
+    assert harness.observe().warnings == ()
+
+
+def test_a_closed_folder_of_one_s_own_is_no_warning(build: Build, tmp_path: Path) -> None:
+    """In a home or a temporary folder the same user runs Prometheus, mostly."""
+    closed = _open_above(tmp_path) / "closed"
+    closed.mkdir(mode=0o700)
+    harness = build(ports=free_ports(1), targetsFile=str(closed / "web.json"))
+    harness.settle(1)
+    assert harness.observe().warnings == ()
+
+
+def test_examining_finds_a_folder_that_is_missing(build: Build, tmp_path: Path) -> None:
+    """`check --live` says it before the daemon runs."""
+    harness = build(ports=free_ports(1), targetsFile=str(tmp_path / "none/web.json"), dry_run=True)
+    assert harness.process.examine(harness.target) == (
+        f"Prometheus would learn of no worker of pool 'web': the folder {tmp_path}/none does not exist; create it, "
+        "writable for the daemon"
+    )
+
+
+def _open_above(folder: Path) -> Path:
+    """The folder, which all users may enter now, and all that are above it and ours."""
+    for each in (folder, *folder.parents):
+        if each.stat().st_uid == os.getuid() and not each.stat().st_mode & 0o001:
+            each.chmod(0o711)
+    return folder

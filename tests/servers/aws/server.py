@@ -180,8 +180,8 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def running_aws(world: World | None = None) -> Iterator[AwsServer]:
-    """A server without groups. One at a time: moto keeps its state by process."""
+def running_aws(world: World | None = None, *, port: int = 0) -> Iterator[AwsServer]:
+    """A server without groups, on a free port unless told which. One at a time: moto keeps its state by process."""
     server = AwsServer("", world or World(), Faults(""))
     BackendDict.reset()
     with (
@@ -190,7 +190,7 @@ def running_aws(world: World | None = None) -> Iterator[AwsServer]:
         patch.object(autoscaling_backends, "backend", Backend),
         patch.object(moto.autoscaling.urls, "url_paths", {"{0}/$": Responses.dispatch}),
     ):
-        http = make_server("127.0.0.1", 0, _Door(server), threaded=True, request_handler=_Quiet)
+        http = make_server("127.0.0.1", port, _Door(server), threaded=True, request_handler=_Quiet)
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         server.url = f"http://127.0.0.1:{http.server_port}"

@@ -1,8 +1,18 @@
 """Places of marks in the small drawings."""
 
+from datetime import timedelta
+
 import pytest
 
-from autoscaler.web.page.drawing import WIDTH, LoadBar, SizeGauge, load_bar, size_gauge
+from autoscaler.record import SizePoint
+from autoscaler.web.page.drawing import WIDTH, LoadBar, SizeGauge, Sparkline, load_bar, size_gauge, sparkline
+from tests.decisions import NOW
+
+SINCE = NOW - timedelta(hours=1)
+
+
+def minutes(before: int) -> timedelta:
+    return timedelta(minutes=before)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +51,28 @@ def test_no_bounds_no_gauge() -> None:
 def test_a_load_is_drawn_against_its_target(value: float | None, bar: LoadBar | None) -> None:
     """The target stands at the same place in every row, so that a column of bars compares."""
     assert load_bar(value, 60) == bar
+
+
+def test_sizes_are_drawn_as_steps() -> None:
+    """A size holds until the next; a slope would show sizes that never were."""
+    points = [SizePoint(SINCE - minutes(9), 2), SizePoint(NOW - minutes(30), 4), SizePoint(NOW - minutes(15), 3)]
+
+    assert sparkline(points, 3, SINCE, NOW) == Sparkline("M0 14H60V2H90V8H120", 2, 4)
+
+
+def test_a_size_that_never_changed_is_a_line_in_the_middle() -> None:
+    """Nothing changed in the hour, so nothing was read of it but the size now."""
+    assert sparkline([], 3, SINCE, NOW) == Sparkline("M0 8H120", 3, 3)
+
+
+def test_a_size_that_could_not_be_read_is_a_gap() -> None:
+    """Neither zero nor the size of before."""
+    points = [SizePoint(SINCE, 2), SizePoint(NOW - minutes(30), None), SizePoint(NOW - minutes(15), 4)]
+
+    assert sparkline(points, 4, SINCE, NOW) == Sparkline("M0 14H60M90 2H120", 2, 4)
+
+
+def test_without_a_size_there_is_no_line() -> None:
+    """Before the first decision, and of a target that could never be read."""
+    assert sparkline([], None, SINCE, NOW) is None
+    assert sparkline([SizePoint(SINCE, None)], None, SINCE, NOW) is None

@@ -1,6 +1,7 @@
 """The page as the server answers it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import requests
 
 from autoscaler.errors import StateError
+from autoscaler.metrics import Health
 from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.record import State, schema
 from autoscaler.record.housekeeping import DETAIL, SERIES
@@ -25,8 +27,8 @@ EVIL = "<script>alert(1)</script>"
 class Site:
     """A server with the page, on a state with one autoscaler."""
 
-    def __init__(self, state: State, url: str, log: Logged) -> None:
-        self.state, self.url, self.log = state, url, log
+    def __init__(self, state: State, url: str, log: Logged, health: Health) -> None:
+        self.state, self.url, self.log, self.health = state, url, log, health
 
     def get(self, path: str, **headers: str) -> requests.Response:
         with requests.Session() as session:
@@ -40,21 +42,27 @@ def hostile() -> Autoscaler:
     return replace(scaler(CPU_60), target=TargetRef("fleet", EVIL), labels=labels)
 
 
+@contextmanager
+def serving_pages(state: State, life: Recorded) -> Iterator[Site]:
+    daemon = Daemon(state, [life.autoscaler])
+    daemon.clock.wall = life.now
+    log = Logged()
+    sources = daemon.sources()
+    server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log))
+    server.start()
+    try:
+        yield Site(state, server.url, log, daemon.health)
+    finally:
+        server.stop()
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), hostile())
         life.cpu(60)
-        daemon = Daemon(state, [life.autoscaler])
-        daemon.clock.wall = life.now
-        log = Logged()
-        sources = daemon.sources()
-        server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log))
-        server.start()
-        try:
-            yield Site(state, server.url, log)
-        finally:
-            server.stop()
+        with serving_pages(state, life) as site:
+            yield site
 
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web", f"/?q={EVIL}", f"/autoscalers/{EVIL[:8]}"])
@@ -174,3 +182,60 @@ def test_labels_are_shown_and_lead_to_all_that_have_them(site: Site) -> None:
     assert 'id="row-web"' in site.get("/?labels=team%3Dshop").text
     assert 'id="row-web"' not in site.get("/?labels=team%21%3Dshop").text
     assert "is not a valid label selector" in site.get("/?labels=team%3Dshop,").text
+
+
+def test_a_size_that_falls_has_an_arrow_that_falls(tmp_path: Path) -> None:
+    """An arrow up beside a smaller size makes a reader doubt both."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(CPU_60, minimum=1), size=4)
+        made = life.cpu(60), life.cpu(20, after=600)
+        assert made[-1].written == 2
+        with serving_pages(state, life) as site:
+            listed = site.get("/").text
+
+    assert "Scaling in</span>" in listed
+    assert "M6 12 1 7h3V0h4v7h3z" in listed
+
+
+def test_who_may_change_nothing_sees_why_and_no_forms(site: Site) -> None:
+    """A form that ends in a refusal is a promise that is not kept."""
+    stranger = {"X-Forwarded-For": "192.0.2.7"}
+
+    refused, allowed = site.get("/autoscalers/web", **stranger).text, site.get("/autoscalers/web").text
+
+    assert "You can look here and change nothing: changes are only accepted from this machine" in refused
+    assert "data-action" not in refused
+    assert 'data-action="pause"' in allowed
+    assert "change nothing" not in allowed
+
+
+@pytest.mark.parametrize("path", ["/", "/autoscalers/web", "/autoscalers/nosuch", "/status"])
+def test_every_page_says_how_the_daemon_does(site: Site, path: str) -> None:
+    """What is wrong with it concerns every autoscaler."""
+    text = site.get(path).text
+
+    assert "All well" in text
+    assert "prometheus-autoscaler 1.2.3" in text
+
+
+def test_a_refused_reload_is_told_on_every_page(site: Site) -> None:
+    """What a file says and what runs are two things from then on."""
+    site.health.reload_failed(["autoscaler.yaml:3:1: autoscalers[0].maxReplicas: is missing; <add> it", "and more"])
+
+    assert "The last reload was refused; the configuration of before runs on" in site.get("/").text
+    told = " ".join(site.get("/status").text.split())
+    assert "maxReplicas: is missing; &lt;add&gt; it" in told
+    assert "and 1 more" in told
+
+
+def test_of_many_instances_a_few_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    """A target of ten thousand must not make a page of ten thousand rows."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(CPU_60), size=60)
+        life.cpu(60)
+        with serving_pages(state, life) as site:
+            text = site.get("/autoscalers/web").text
+
+    assert "60 of 60 ready" in text
+    assert "and 48 more; those that need attention come first" in text
+    assert text.count('<th scope="row">i-') == 12

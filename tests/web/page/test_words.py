@@ -4,11 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from autoscaler.documents.instances import InstanceDocument
+from autoscaler.documents.level import Level
 from autoscaler.documents.metric import metric
-from autoscaler.documents.summary import conditions
-from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricType, TargetType
+from autoscaler.documents.summary import ConditionDocument
+from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricType, Phase, TargetType
 from autoscaler.web.page import words
-from tests.decisions import NOW, condition, cpu
+from tests.decisions import NOW, cpu
 
 
 @pytest.mark.parametrize(
@@ -43,17 +45,39 @@ def test_the_moment_before_is_another_decision() -> None:
     assert words.rfc3339(words.before(NOW)) == "2026-05-04T11:59:59.999999Z"
 
 
+def instance(phase: Phase = Phase.RUNNING, *, ready: bool = True, deleting: bool = False) -> InstanceDocument:
+    return InstanceDocument(
+        name="i-1", phase=phase, ready=ready, deleting=deleting, started_at=None, detail="", values=()
+    )
+
+
 @pytest.mark.parametrize(
-    ("kind", "if_true", "if_false"),
+    ("shown", "word"),
     [
-        (ConditionType.ABLE_TO_SCALE, "good", "bad"),
-        (ConditionType.SCALING_ACTIVE, "good", "bad"),
-        (ConditionType.SCALING_LIMITED, "bad", "good"),
-        (ConditionType.METRIC_FALLBACK_ACTIVE, "bad", "good"),
-        (ConditionType.SCALED_TO_ZERO, "neutral", "neutral"),
+        (instance(), "Ready"),
+        (instance(ready=False), "Not ready"),
+        (instance(Phase.PENDING, ready=False), "Pending"),
+        (instance(ready=False, deleting=True), "Leaving"),
     ],
 )
-def test_a_condition_that_is_true_is_not_always_good(kind: ConditionType, if_true: str, if_false: str) -> None:
-    """A fallback in force is an outage that is bridged."""
-    both = conditions([condition(kind, "Why", status=True), condition(kind, "Why", status=False)])
-    assert [words.bearing(each) for each in both] == [if_true, if_false]
+def test_an_instance_is_in_one_state(shown: InstanceDocument, word: str) -> None:
+    """One that leaves is not one that became unready."""
+    assert words.readiness(shown) == word
+
+
+def condition(kind: ConditionType, level: Level, *, status: bool = True) -> ConditionDocument:
+    return ConditionDocument(type=kind, status=status, reason="", message="", last_transition=NOW, level=level)
+
+
+@pytest.mark.parametrize(
+    ("shown", "bearing"),
+    [
+        (condition(ConditionType.SCALING_ACTIVE, Level.NORMAL), "good"),
+        (condition(ConditionType.SCALING_ACTIVE, Level.ERROR, status=False), "error"),
+        (condition(ConditionType.SCALING_LIMITED, Level.WARNING), "warning"),
+        (condition(ConditionType.SCALING_LIMITED, Level.NORMAL), "normal"),
+    ],
+)
+def test_a_condition_is_coloured_by_its_level(shown: ConditionDocument, bearing: str) -> None:
+    """An idle service at its minimum is limited, and nothing is wrong with it."""
+    assert words.bearing(shown) == bearing

@@ -3,6 +3,7 @@
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
 import {refresh} from "/static/live.js";
+import {localClock} from "/static/times.js";
 
 const place = document.getElementById("charts");
 const {name} = place.dataset;
@@ -96,7 +97,14 @@ function options(drawing, width, near) {
   };
 }
 
-// Marks: events, and the decision shown below
+// Marks: events, and the decision shown below. A kind of event is told by its form, and then by its colour.
+
+const MARKS = {
+  out: {token: "--accent", corners: [[0, 0], [5, 6], [2, 6], [2, 11], [-2, 11], [-2, 6], [-5, 6]]}, // an arrow up
+  in: {token: "--violet", corners: [[0, 11], [5, 5], [2, 5], [2, 0], [-2, 0], [-2, 5], [-5, 5]]}, // and one down
+  warning: {token: "--red", corners: [[0, 0], [6, 11], [-6, 11]]},
+  other: {token: "--quiet", corners: [[0, 0], [4, 4], [0, 8], [-4, 4]]},
+};
 
 function marks() {
   return known.events.flatMap((event) => [...new Set([event.first, event.last])].map((at) => ({time: unix(at), event})));
@@ -108,12 +116,11 @@ function drawMarks(plot, withEvents) {
   ctx.save();
   for (const {time, event} of withEvents ? marks() : []) {
     if (time < shown[0] || time > shown[1]) continue;
+    const {token, corners} = MARKS[event.type === "Warning" ? "warning" : event.direction ?? "other"];
     const x = plot.valToPos(time, "x", true);
-    ctx.fillStyle = colour(event.type === "Warning" ? "--red" : "--violet");
+    ctx.fillStyle = colour(token);
     ctx.beginPath();
-    ctx.moveTo(x, bbox.top + 8 * dot);
-    ctx.lineTo(x - 4 * dot, bbox.top);
-    ctx.lineTo(x + 4 * dot, bbox.top);
+    for (const [right, down] of corners) ctx.lineTo(x + right * dot, bbox.top + down * dot);
     ctx.fill();
   }
   const chosen = new URLSearchParams(location.search).get("at");
@@ -134,7 +141,9 @@ function momentText(plot) {
   if (idx == null || left < 0) return "";
   const found = marks().filter(({time}) => Math.abs(plot.valToPos(time, "x") - left) < NEAR_PX).map(({event}) => event);
   const events = [...new Set(found)].map((event) => `${event.reason}: ${event.message}`);
-  return [full(plot.data[0][idx]), ...events].join(" · ");
+  const at = plot.data[0][idx];
+  const own = localClock(new Date(at * 1000));
+  return [`${full(at)} UTC`, ...(own ? [`${own} local`] : []), ...events].join(" · ");
 }
 
 // Choosing a moment

@@ -1,33 +1,56 @@
 // Keeps the page fresh: asks for it again, and puts the parts that have changed in the place of the old ones.
 // Parts: elements with an id and `data-live`. Screen readers announce what changed in an element with `data-announce`.
 
+import {localize, zone} from "/static/times.js";
+
 const EVERY_MS = 5000;
+const PATIENCE_MS = 10_000; // a daemon that takes a request and never answers it is as good as gone
 const TYPED_MS = 250;
 
 const button = document.getElementById("refreshing");
 const fresh = document.getElementById("fresh");
 const announcement = document.getElementById("announcement");
 let asked = 0;
+let waiting = 0; // requests that are under way
+let wanted = true; // whether the reader wants it live
+let lost = false; // whether the daemon has stopped to answer
 
 export async function refresh() {
   const mine = ++asked;
+  waiting += 1;
   try {
-    const answer = await fetch(location.href, {headers: {"Autoscaler-Refresh": "yes"}});
+    const answer = await fetch(location.href, {headers: {"Autoscaler-Refresh": "yes"}, signal: AbortSignal.timeout(PATIENCE_MS)});
     const text = await answer.text();
     if (mine !== asked) return; // a later request has gone out: its answer counts
     if (!answer.ok && answer.status !== 404) throw new Error(`it answers ${answer.status}`);
     show(new DOMParser().parseFromString(text, "text/html"));
     document.dispatchEvent(new CustomEvent("refreshed"));
   } catch (error) {
-    if (mine !== asked || fresh.classList.contains("stale")) return;
-    fresh.classList.add("stale");
-    fresh.textContent += `; no answer since (${error.message})`;
-    announcement.textContent = "The daemon does not answer; what is shown is old.";
+    if (mine === asked) lose(error.name === "TimeoutError" ? "it takes too long" : error.message);
+  } finally {
+    waiting -= 1;
   }
+}
+
+// "Live" is off while there is nothing to be live with; it goes on by itself when the daemon answers again.
+function lose(reason) {
+  const last = fresh.querySelector("time");
+  const seconds = Math.round((Date.now() - Date.parse(last.dateTime)) / 1000);
+  const age = seconds < 120 ? `${seconds}s` : `${Math.round(seconds / 60)}m`;
+  fresh.classList.add("stale");
+  fresh.replaceChildren("No answer since ", last, `, ${age} ago (${reason})`);
+  if (!lost) announcement.textContent = "The daemon does not answer; what is shown is old.";
+  lost = true;
+  mark();
+}
+
+function mark() {
+  button.setAttribute("aria-pressed", String(wanted && !lost));
 }
 
 function show(document_) {
   const news = [];
+  localize(document_);
   const focused = document.activeElement?.id;
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = document_.getElementById(old.id);
@@ -37,6 +60,8 @@ function show(document_) {
     announced(old).filter((text) => !before.includes(text)).forEach((text) => news.push(text));
   }
   fresh.classList.remove("stale");
+  lost = false;
+  mark();
   if (news.length > 0) announcement.textContent = news.join(". ");
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({preventScroll: true});
 }
@@ -52,14 +77,18 @@ function isSelected(part) { // somebody is about to copy it
 }
 
 function isLive() {
-  return button.getAttribute("aria-pressed") === "true" && !document.hidden;
+  return wanted && !document.hidden && waiting === 0;
 }
+
+localize(document);
+const place = document.getElementById("zone");
+if (place && zone()) place.textContent = `; yours are ${zone()}`;
 
 button.hidden = false;
 button.addEventListener("click", () => {
-  const live = button.getAttribute("aria-pressed") !== "true";
-  button.setAttribute("aria-pressed", String(live));
-  if (live) refresh();
+  wanted = lost || !wanted;
+  mark();
+  if (wanted) refresh();
 });
 setInterval(() => isLive() && refresh(), EVERY_MS);
 document.addEventListener("visibilitychange", () => isLive() && refresh());

@@ -1,0 +1,67 @@
+"""Commands whose help says what to type, in the words of the documentation and in none of Python's."""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+from typer.core import TyperCommand
+
+
+class Command(TyperCommand):
+    """A command whose arguments and options are shown by their metavars alone: `NAME`, `--since TIME`."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What stands after the command in the first line of its help."""
+        return ["[OPTIONS]", *map(_usage, _arguments(self.get_params(ctx)))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write its arguments and options."""
+        write_parameters(self.get_params(ctx), formatter)
+
+
+def write_parameters(parameters: Any, formatter: Any) -> None:
+    """Write the sections `Arguments` and `Options`, where there are any."""
+    arguments = [(_usage(each), each.help or "") for each in _arguments(parameters)]
+    options = [(_names(each), _meaning(each)) for each in parameters if each.param_type_name == "option"]
+    for title, rows in (("Arguments", arguments), ("Options", options)):
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def _arguments(parameters: Any) -> Iterator[Any]:
+    return (each for each in parameters if each.param_type_name == "argument")
+
+
+def _usage(argument: Any) -> str:
+    """`NAME`, `[NAME]`, `FILE...`."""
+    name = str(argument.metavar)
+    return (name if argument.required else f"[{name}]") + ("" if argument.nargs == 1 else "...")
+
+
+def _names(option: Any) -> str:
+    """`-o, --output FORMAT`."""
+    names = ", ".join(option.opts)
+    return names if option.is_flag or option.metavar is None else f"{names} {option.metavar}"
+
+
+def _meaning(option: Any) -> str:
+    """The help, with what is taken where the option is left out."""
+    extra = []
+    if option.required:
+        extra.append("required")
+    if option.envvar:
+        extra.append(f"environment: {option.envvar}")
+    if default := _default(option):
+        extra.append(f"default: {default}")
+    return f"{option.help or ''}  [{'; '.join(extra)}]" if extra else option.help or ""
+
+
+def _default(option: Any) -> str:
+    """In words; empty where it says nothing."""
+    if isinstance(option.show_default, str):
+        return option.show_default
+    value = option.default
+    if value is None or isinstance(value, bool) or not option.show_default:
+        return ""
+    return str(value.value if isinstance(value, Enum) else value)

@@ -1,0 +1,216 @@
+"""A HorizontalPodAutoscaler's fields, as Kubernetes' API takes them.
+
+Source: Kubernetes API reference, HorizontalPodAutoscaler v2 and v1 autoscaling; for targets pkg/apis/autoscaling/
+validation and pkg/controller/podautoscaler.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from autoscaler.cli.kubernetes import (
+    ContainerName,
+    MetricName,
+    NamespaceName,
+    ObjectName,
+    ReferredName,
+    ResourceName,
+)
+from autoscaler.config.behavior import Behavior
+from autoscaler.config.fields import LabelKey, LabelValue
+from autoscaler.config.metrics import PodsTarget, ResourceTarget, TotalTarget
+
+
+class _HpaModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+
+_Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
+_Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+
+
+class Requirement(_HpaModel):
+    """One of a selector's `matchExpressions`."""
+
+    key: LabelKey
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[LabelValue, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_values(self) -> Self:
+        wanted = self.operator in ("In", "NotIn")
+        if wanted != bool(self.values):
+            what = "is missing its values" if wanted else "takes no values"
+            raise ValueError(f"the operator {self.operator} {what}; correct it, for Kubernetes refuses the selector")
+        return self
+
+
+class Selector(_HpaModel):
+    """Which series of a metric are meant."""
+
+    match_labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    match_expressions: tuple[Requirement, ...] = ()
+
+
+class Identifier(_HpaModel):
+    """A metric's name and selector."""
+
+    name: MetricName
+    selector: Selector | None = None
+
+
+class DescribedObject(_HpaModel):
+    """What an Object metric is about."""
+
+    api_version: str | None = None
+    kind: ReferredName
+    name: ReferredName
+
+
+class Resource(_HpaModel):
+    """A resource of each pod."""
+
+    name: ResourceName
+    target: ResourceTarget
+
+
+class ContainerResource(Resource):
+    """A resource of one container of each pod."""
+
+    container: ContainerName
+
+
+class Pods(_HpaModel):
+    """A metric of each pod."""
+
+    metric: Identifier
+    target: PodsTarget
+
+
+class Total(_HpaModel):
+    """A metric of something else."""
+
+    metric: Identifier
+    target: TotalTarget
+
+
+class Object(Total):
+    """A metric of another object."""
+
+    described_object: DescribedObject
+
+
+class Fallback(_HpaModel):
+    """What an External metric proposes once it has had no value for long (KEP-5679)."""
+
+    failure_duration_seconds: _Positive | None = None
+    replicas: _Positive
+
+
+class External(Total):
+    """A metric of something outside of the cluster."""
+
+    fallback: Fallback | None = None
+
+
+class HpaMetric(_HpaModel):
+    """One metric: its type, and the body of that type."""
+
+    type: Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
+    resource: Resource | None = None
+    container_resource: ContainerResource | None = None
+    pods: Pods | None = None
+    object_: Object | None = Field(default=None, alias="object")
+    external: External | None = None
+
+    @property
+    def body(self) -> Resource | ContainerResource | Pods | Total | None:
+        """That of its type; None: it is missing."""
+        return {
+            "Resource": self.resource,
+            "ContainerResource": self.container_resource,
+            "Pods": self.pods,
+            "Object": self.object_,
+            "External": self.external,
+        }[self.type]
+
+
+class TargetRef(_HpaModel):
+    """What is scaled."""
+
+    api_version: str | None = None
+    kind: ReferredName
+    name: ObjectName
+
+
+class Metadata(BaseModel):
+    """What is read of it; it holds more."""
+
+    name: ObjectName
+    namespace: NamespaceName = "default"
+    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    annotations: Any = None
+
+
+class Spec(_HpaModel):
+    """What the versions have in common."""
+
+    scale_target_ref: TargetRef
+    min_replicas: _Count | None = None
+    max_replicas: _Positive
+
+
+class SpecV1(Spec):
+    """autoscaling/v1."""
+
+    target_cpu_utilization_percentage: Annotated[_Positive | None, Field(alias="targetCPUUtilizationPercentage")] = None
+
+
+class SpecV2(Spec):
+    """autoscaling/v2, and v2beta2, which has the same fields."""
+
+    metrics: tuple[HpaMetric, ...] | None = None
+    behavior: Behavior | None = None
+
+
+_TYPES: Final = ("Utilization", "Value", "AverageValue")
+_VALUES: Final = ("value", "averageValue", "averageUtilization")
+_PER_INSTANCE: Final = {"averageUtilization": "Utilization", "averageValue": "AverageValue"}
+_OF_ALL: Final = {"value": "Value", "averageValue": "AverageValue"}
+_DECIDING: Final[Mapping[str, Mapping[str, str]]] = {
+    "resource": _PER_INSTANCE,
+    "containerResource": _PER_INSTANCE,
+    "pods": {"averageValue": "AverageValue"},
+    "external": _OF_ALL,
+}
+"""Which keys of a target Kubernetes' controller looks at, and the type that each stands for."""
+
+
+def target_in_effect(source: str, target: Any) -> Any:
+    """A target as Kubernetes' controller uses it, for a metric's source (`pods`, …).
+
+    The API server takes any of the three types everywhere. The controller looks at the type of Object metrics alone;
+    of all others it takes the value that is given and belongs to the source, and ignores those that do not. What
+    the API server would refuse, or the controller could not use, comes back as it is.
+    """
+    if not isinstance(target, dict) or target.get("type") not in _TYPES:
+        return target
+    given = {key: value for key, value in target.items() if value is not None}
+    if source == "object":
+        deciding = {key: kind for key, kind in _OF_ALL.items() if kind == given["type"]}
+    else:
+        deciding = dict(_DECIDING.get(source, {}))
+    found = [key for key in deciding if key in given]
+    if len(found) != 1:
+        return target
+    others = {key: value for key, value in given.items() if key not in _VALUES and key != "type"}
+    return {"type": deciding[found[0]], found[0]: given[found[0]], **others}
+
+
+SPECS: Final[Mapping[str, type[Spec]]] = {
+    "autoscaling/v1": SpecV1,
+    "autoscaling/v2": SpecV2,
+    "autoscaling/v2beta2": SpecV2,
+}

@@ -1,0 +1,60 @@
+"""A target's instances, those that need attention first: of `describe` and `explain`."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from autoscaler.cli.tables.layout import RED, YELLOW, Screen, Table, age
+from autoscaler.documents.instances import InstanceDocument, InstanceList
+from autoscaler.model import Phase
+from autoscaler.text import clean
+
+_MOST: Final = 10
+"""Rows."""
+
+
+def instances(known: InstanceList, now: datetime, screen: Screen) -> Iterator[str]:
+    """A row each with what it measured; then how many more there are."""
+    names = list(dict.fromkeys(clean(value.metric) for each in known.instances for value in each.values))
+    table = Table(["Name", "State", "Age", *names, "Detail"], screen, indent=2, gap=2)
+    shown = known.instances[:_MOST]
+    rows = [_cells(each, names, now) for each in shown]
+    table.fit(rows)
+    yield table.header()
+    yield table.rule()
+    for each, row in zip(shown, rows, strict=True):
+        yield from table.row(row, ["", _colour(each), *[""] * (len(row) - 2)])
+    if known.total > len(shown):
+        yield f"  and {known.total - len(shown)} more; {known.ready} of all {known.total} are ready"
+
+
+def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[str]:
+    values = {clean(value.metric): value.text for value in instance.values}
+    since = "-" if instance.started_at is None else age(now - instance.started_at)
+    return [
+        clean(instance.name),
+        _state(instance),
+        since,
+        *[values.get(name) or "-" for name in names],
+        _detail(instance),
+    ]
+
+
+def _detail(instance: InstanceDocument) -> str:
+    missing = [clean(value.metric) for value in instance.values if value.text is None]
+    parts = [clean(instance.detail), f"no usable sample of {', '.join(missing)}" if missing else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def _state(instance: InstanceDocument) -> str:
+    if instance.deleting:
+        return "leaving"
+    if instance.phase is not Phase.RUNNING:
+        return instance.phase.value.lower()
+    return "ready" if instance.ready else "not ready"
+
+
+def _colour(instance: InstanceDocument) -> str:
+    if instance.phase is Phase.FAILED:
+        return RED
+    return "" if instance.ready else YELLOW

@@ -1,0 +1,55 @@
+"""What a table of numbers does not show, and somebody should know: lines below `autoscaler get`."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from autoscaler.cli.tables.layout import age
+from autoscaler.cli.tables.steering import asked, bounds, scope
+from autoscaler.documents.status import ReloadStatus
+from autoscaler.documents.summary import Summary
+from autoscaler.text import clean
+
+_MOST: Final = 10
+"""Autoscalers that have lines; of how many more do, the last one says."""
+
+
+def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime, *, errors: bool = True) -> list[str]:
+    """A line for the last reload if it was refused, then those of each autoscaler that has something to say.
+
+    `errors`: whether what failed is said; a wide table says it already.
+    """
+    lines = [] if refused is None else [_reload(refused, now)]
+    noted = [each for each in found if _has_note(each, errors=errors)]
+    for each in noted[:_MOST]:
+        lines += [f"{clean(each.name)}: {clean(text)}" for text in _of(each, now, errors=errors)]
+    if len(noted) > _MOST:
+        lines.append(f"and {len(noted) - _MOST} more; `autoscaler get -o wide` says which")
+    return lines
+
+
+def _has_note(summary: Summary, *, errors: bool) -> bool:
+    steering = summary.steering
+    return bool(_failures(summary, errors=errors) or steering.pause or steering.override)
+
+
+def _failures(summary: Summary, *, errors: bool) -> Sequence[str]:
+    """What the target warns of, and what failed; a wide table's last column has the latter, else the former."""
+    known = [each for each in (summary.problem, summary.error) if each]
+    return known if errors else known[:-1]
+
+
+def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
+    pause, override = summary.steering.pause, summary.steering.override
+    if pause is not None:
+        yield f"{scope(pause)} is paused {asked(pause, now)}"
+    if override is not None:
+        yield f"its bounds are overridden ({bounds(override)}) {asked(override, now)}"
+    yield from _failures(summary, errors=errors)
+
+
+def _reload(refused: ReloadStatus, now: datetime) -> str:
+    at = f"{refused.at.astimezone():%H:%M:%S} ({age(now - refused.at)} ago)"
+    more = f"; and {refused.problems - 1} more problems" if refused.problems > 1 else ""
+    problem = clean(refused.problem or "")
+    return f"the reload at {at} was refused, and the configuration of before still runs: {problem}{more}"

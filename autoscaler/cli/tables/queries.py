@@ -1,0 +1,19 @@
+"""A query in one line."""
+
+import re
+from typing import Final
+
+from autoscaler.documents.rules import QueryDocument
+from autoscaler.text import clean
+
+_LINE_BREAK: Final = re.compile(r"\s*\n\s*")
+_DEFAULT: Final = "default"
+"""The Prometheus that need not be named."""
+
+
+def query_text(query: QueryDocument) -> str:
+    """The expression, which of its samples count, and which Prometheus is asked where that is not the default."""
+    chosen = ", ".join(f'{label}="{value}"' for label, value in query.match.items())
+    where = f", those with {chosen}" if chosen else ""
+    source = "" if query.prometheus == _DEFAULT else f" (Prometheus {query.prometheus})"
+    return clean(f"{_LINE_BREAK.sub(' ', query.expr.strip())}{where}{source}")

@@ -1,0 +1,32 @@
+"""What operators have asked for, in words."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from autoscaler.cli.tables.layout import age
+from autoscaler.documents.summary import OverrideDocument, PauseDocument
+from autoscaler.model import Direction
+
+_SCOPES: Final[Mapping[Direction, str]] = {
+    Direction.IN: "scaling in",
+    Direction.OUT: "scaling out",
+    Direction.BOTH: "scaling",
+}
+
+
+def scope(pause: PauseDocument) -> str:
+    """What it stops: `scaling in`, `scaling`."""
+    return _SCOPES[pause.direction]
+
+
+def bounds(override: OverrideDocument) -> str:
+    """The bounds in place of the configuration's: `min 2, max 8`."""
+    words = (("min", override.minimum), ("max", override.maximum))
+    return ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
+
+
+def asked(given: PauseDocument | OverrideDocument, now: datetime) -> str:
+    """By whom, for how long and why."""
+    end = "until it is resumed" if given.until is None else f"for another {age(given.until - now)}"
+    return f"by {given.by}, {end}" + (f": {given.reason}" if given.reason else "")

@@ -1,0 +1,64 @@
+"""Types of fields that say how a server is asked: addresses, headers and parameters."""
+
+import re
+from typing import Annotated, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+_OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
+"""Parameters of Prometheus' instant queries that say what is asked."""
+
+
+def _check_url(url: str) -> str:
+    """The URL is never shown: it may hold a password."""
+    return _checked_url(url, "write basicAuth with a passwordFile instead", "write them under params")
+
+
+def _check_external_url(url: str) -> str:
+    """Neither is this one."""
+    return _checked_url(url, "remove it, for everybody who sees the page would see it", "remove them")
+
+
+def _checked_url(url: str, without_user: str, without_parameters: str) -> str:
+    form = 'expected a URL such as "http://localhost:9090"'
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) and not url.split()[1:]
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError(f"this is not a valid server URL; {form}")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"the URL holds a user or password; {without_user}")
+    if parts.query or parts.fragment:
+        raise ValueError(f"the URL holds parameters; {without_parameters}")
+    return url
+
+
+def _check_header(name: str) -> str:
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):  # RFC 9110, 5.6.2: token
+        raise ValueError(f"{name[:64]!r} is not a valid header name; use letters, digits and `-`, as in X-Scope-OrgID")
+    return name
+
+
+def _check_header_value(value: str) -> str:
+    """The value is never shown: it may be a secret."""
+    if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
+        raise ValueError("expected one line of Latin-1 characters without spaces around them; correct it")
+    return value
+
+
+def _check_param(name: str) -> str:
+    if name in _OWN_PARAMS:
+        raise ValueError(f"{name} is set by each query itself; remove it")
+    return name
+
+
+ServerUrl: TypeAlias = Annotated[str, AfterValidator(_check_url)]
+ExternalUrl: TypeAlias = Annotated[str, AfterValidator(_check_external_url)]
+"""Where browsers reach it."""
+HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header)]
+HeaderValue: TypeAlias = Annotated[str, AfterValidator(_check_header_value)]
+ParameterName: TypeAlias = Annotated[str, AfterValidator(_check_param)]
+"""Of an instant query's URL."""

@@ -1,0 +1,73 @@
+"""What a decision came to and why, in one line: the headline of an autoscaler's page."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from autoscaler.documents.headline import headline
+from autoscaler.foresee.outlook import down_window, stabilizing_recommendation, up_window
+from autoscaler.model import ConditionType, Decision, Reason, Step
+from autoscaler.quantity import format_duration
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+    from autoscaler.record import Record
+
+_STABILIZED: Final = (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED)
+_BOUNDED: Final = (Reason.TOO_MANY_REPLICAS, Reason.TOO_FEW_REPLICAS)
+_LIMITED: Final = (*_STABILIZED, *_BOUNDED, Reason.SCALE_UP_LIMIT, Reason.SCALE_DOWN_LIMIT)
+
+
+def conclusion(record: "Record") -> str:
+    """Such as `stays at 4: a higher recommendation, 6, 3m ago`. Never empty."""
+    decision = record.decision
+    current, desired = decision.current, decision.desired
+    if current is None:
+        return f"the size could not be read: {decision.error}"
+    if desired is None:
+        return f"stays at {current}: {decision.error}"
+    if decision.written is not None:
+        return f"was set from {current} to {decision.written}: {_cause(decision)}"
+    if desired == current:
+        return f"stays at {current}: {_why_it_stays(record)}"
+    if decision.dry_run:
+        return f"would go from {current} to {desired}, but a dry run writes nothing: {_cause(decision)}"
+    return f"stays at {current}, although {desired} is wanted: {_obstacle(decision)}"
+
+
+def _cause(decision: Decision) -> str:
+    """Of another size than the present one."""
+    return "no reason is known" if decision.change is None else decision.change.reason
+
+
+def _obstacle(decision: Decision) -> str:
+    """What kept the size from being written."""
+    able = next((each for each in decision.conditions if each.type is ConditionType.ABLE_TO_SCALE), None)
+    return decision.error or ("it was not written" if able is None else able.message)
+
+
+def _why_it_stays(record: "Record") -> str:
+    decision = record.decision
+    limits = [step for step in decision.trace if step.reason in _LIMITED and step.before != step.after]
+    if limits:
+        return _limit(limits[-1], record)
+    telling = headline(decision)
+    if telling is not None and telling.type is not ConditionType.ABLE_TO_SCALE:
+        return telling.message
+    if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
+        return "no metric was asked"
+    asking = [metric for metric in decision.metrics if metric.proposal is not None]
+    winner = max(asking, key=lambda metric: metric.proposal or 0)
+    return f"{winner.name} asks for {winner.proposal} ({winner.detail})"
+
+
+def _limit(step: Step, record: "Record") -> str:
+    if step.reason in _BOUNDED:
+        return f"{step.detail}, and {step.before} would be the size without it"
+    hold = None
+    if record.history is not None and step.reason in _STABILIZED:
+        hold = stabilizing_recommendation(record.decision, record.history.recommendations, record.scaler)
+    if hold is None:
+        return step.detail
+    down = step.reason == Reason.SCALE_DOWN_STABILIZED
+    made = hold.until - (down_window(record.scaler) if down else up_window(record.scaler))
+    age = format_duration(timedelta(seconds=round((record.decision.now - made).total_seconds())))
+    return f"a {'higher' if down else 'lower'} recommendation, {hold.replicas}, {age} ago"

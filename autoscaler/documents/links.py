@@ -1,0 +1,27 @@
+"""Addresses of pages elsewhere that a document leads to."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from autoscaler.model import Query
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no configuration's loader for it
+    from autoscaler.config.settings import PrometheusSource
+
+_LONGEST: Final = 8_000
+"""Characters of an address: beyond, servers and proxies refuse it."""
+
+
+def query_address(query: Query, sources: "Mapping[str, PrometheusSource]") -> str | None:
+    """Where the source's own page draws the expression of the last hour.
+
+    None: the source is not configured any more, or the address would be too long.
+    Source of the parameters: Prometheus' expression browser; version 3 leads its `/graph` on to `/query`.
+    """
+    source = sources.get(query.prometheus)
+    if source is None:
+        return None
+    asked = urlencode({"g0.expr": query.expr, "g0.tab": "0", "g0.range_input": "1h"})
+    address = f"{source.browser_url.strip().rstrip('/')}/graph?{asked}"
+    return address if len(address) <= _LONGEST else None

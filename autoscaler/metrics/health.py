@@ -1,0 +1,192 @@
+"""When each Prometheus and each back end last answered, and what came of the last reload: for people to read."""
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from autoscaler.clock import Clock
+from autoscaler.config.settings import Settings
+from autoscaler.documents.level import Level
+from autoscaler.documents.status import ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
+from autoscaler.errors import (
+    AutoscalerError,
+    MetricError,
+    TargetDeferred,
+    TargetError,
+    TargetForbidden,
+    TargetUnavailable,
+    bug,
+)
+from autoscaler.metrics.watch import LaneCounts
+from autoscaler.observe.failure import QueryError
+
+_PATIENCE_PERIODS: Final = 2
+"""Sync periods without an answer until a server counts as failing: one query that fails is no outage."""
+_OF_THE_SERVER: Final = (TargetUnavailable, TargetForbidden)
+"""Errors of targets that speak of the back end; any other speaks of its target alone."""
+_SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """When a server last answered and last did not."""
+
+    last_success: datetime | None = None
+    last_failure: datetime | None = None
+    failing: bool = False
+    """Whether the last call was a failure."""
+    error: str | None = None
+    """Of the last failure."""
+
+    def succeeded(self, at: datetime) -> "Answers":
+        """After an answer."""
+        return replace(self, last_success=at, failing=False)
+
+    def failed(self, at: datetime, error: str) -> "Answers":
+        """After a failure."""
+        return replace(self, last_failure=at, failing=True, error=error)
+
+    def is_failing(self, now: datetime, patience: timedelta) -> bool:
+        """Whether it has not answered for so long although it was asked; or not at all yet."""
+        return self.failing and (self.last_success is None or now - self.last_success > patience)
+
+
+_NOTHING: Final = Answers()
+
+
+class Health:
+    """What is known of the servers that the daemon talks to. Any thread may call it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._sources: dict[str, Answers] = {}
+        self._connections: dict[str, Answers] = {}
+        self._cycles: dict[str, datetime] = {}
+        self.configured((), ())
+
+    def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
+        """A configuration was taken up, with these. The cycles of the one before say nothing of its lanes."""
+        with self._lock:
+            self._connections = {name: known for name, known in self._connections.items() if name in connections}
+            self._sources = {name: known for name, known in self._sources.items() if name in sources}
+        self._cycles = {}
+        self._reload = ReloadStatus(at=self._clock.now(), successful=True, problem=None, problems=0)
+
+    def reload_failed(self, problems: Sequence[str]) -> None:
+        """A configuration was refused, for these reasons; the one before runs on."""
+        first = next(iter(problems), None)
+        self._reload = ReloadStatus(at=self._clock.now(), successful=False, problem=first, problems=len(problems))
+
+    def queried(self, source: str, error: MetricError | None) -> None:
+        """A query ended. An error that only speaks of the query is an answer all the same."""
+        now = self._clock.now()
+        answered = error is None or isinstance(error, QueryError)
+        with self._lock:
+            known = self._sources.get(source, _NOTHING)
+            self._sources[source] = known.succeeded(now) if answered else known.failed(now, str(error))
+
+    def called(self, connection: str, targets: int, errors: Collection[BaseException]) -> None:
+        """A call for so many targets ended. An error that only speaks of its target is an answer all the same."""
+        now = self._clock.now()
+        sent = [error for error in errors if not isinstance(error, TargetDeferred)]
+        failures = [error for error in sent if isinstance(error, _OF_THE_SERVER) or not isinstance(error, TargetError)]
+        answered = targets - (len(errors) - len(sent)) - len(failures)
+        with self._lock:
+            known = self._connections.get(connection, _NOTHING)
+            if failures:
+                known = known.failed(now, _words(failures[0]))
+            if answered > 0:
+                known = known.succeeded(now)
+            self._connections[connection] = known
+
+    def cycle_ended(self, connection: str, at: float) -> None:
+        """Each of its lanes has ended a cycle at or after this Unix time."""
+        self._cycles[connection] = datetime.fromtimestamp(at, UTC)
+
+    def status(self, settings: Settings, lanes: LaneCounts, version: str, started: datetime) -> DaemonStatus:
+        """What is known now: of the configuration's servers, and of the lanes."""
+        sources = tuple([self._source(name, settings) for name in sorted(settings.prometheus)])
+        missed, superseded = lanes.missed(), lanes.superseded()
+        hung = Counter(lane.adapter for lane in lanes.hung())
+        connections = tuple(
+            [
+                self._connection(name, settings, hung[name], superseded.get(name, 0), missed[name])
+                for name in sorted(missed.keys() & settings.adapters.keys())
+            ]
+        )
+        reload = self._reload
+        levels = [Level.NORMAL if reload.successful else Level.WARNING]
+        levels += [each.level for each in sources]
+        levels += [each.level for each in connections]
+        return DaemonStatus(
+            version=version,
+            started=started,
+            configuration=str(settings.path),
+            autoscalers=len(settings.autoscalers),
+            level=max(levels, key=_SEVERITY.index),
+            problems=tuple(_problems(reload, sources, connections)),
+            last_reload=reload,
+            sources=sources,
+            connections=connections,
+        )
+
+    def _source(self, name: str, settings: Settings) -> SourceStatus:
+        with self._lock:
+            known = self._sources.get(name, _NOTHING)
+        return SourceStatus(
+            name=name,
+            url=settings.prometheus[name].browser_url,
+            level=Level.ERROR if self._is_failing(known, settings) else Level.NORMAL,
+            last_success=known.last_success,
+            last_failure=known.last_failure,
+            error=known.error,
+        )
+
+    def _connection(
+        self, name: str, settings: Settings, hung: int, superseded: int, missed_ticks: int
+    ) -> ConnectionStatus:
+        with self._lock:
+            known = self._connections.get(name, _NOTHING)
+        section = settings.adapters[name]
+        failing = hung >= section.lanes or self._is_failing(known, settings)
+        return ConnectionStatus(
+            name=name,
+            type=section.type,
+            level=Level.ERROR if failing else Level.WARNING if hung else Level.NORMAL,
+            lanes=section.lanes,
+            hung=hung,
+            superseded=superseded,
+            missed_ticks=missed_ticks,
+            last_cycle=self._cycles.get(name),
+            last_success=known.last_success,
+            last_failure=known.last_failure,
+            error=known.error,
+        )
+
+    def _is_failing(self, known: Answers, settings: Settings) -> bool:
+        return known.is_failing(self._clock.now(), _PATIENCE_PERIODS * settings.sync_period)
+
+
+def _words(error: BaseException) -> str:
+    """What a foreign error says may hold a secret."""
+    return str(error) if isinstance(error, AutoscalerError) else bug(error)
+
+
+def _problems(
+    reload: ReloadStatus, sources: Sequence[SourceStatus], connections: Sequence[ConnectionStatus]
+) -> Iterator[str]:
+    if not reload.successful:
+        yield "the last reload was refused; the configuration of before runs on"
+    for source in sources:
+        if source.level is not Level.NORMAL:
+            yield f"prometheus {source.name} does not answer"
+    for each in connections:
+        if each.hung:
+            where = "" if each.lanes == 1 else f" in {each.hung} of {each.lanes} lanes"
+            yield f"connection {each.name} hangs{where}"
+        elif each.level is not Level.NORMAL:
+            yield f"connection {each.name} fails"

@@ -1,0 +1,94 @@
+"""The selectors of an expression: what each asks Prometheus for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import promql_parser as ast
+
+_OPERATORS: Final = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
+"""promql-parser's words, whose values have no hash."""
+NAME: Final = "__name__"
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One condition on a label."""
+
+    label: str
+    operator: str
+    """As PromQL writes it."""
+    value: str
+
+    def __str__(self) -> str:
+        escaped = self.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return f'{self.label}{self.operator}"{escaped}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """One selector of an expression, without its offset."""
+
+    matchers: tuple[Matcher, ...]
+    range: timedelta | None
+    function: str | None
+    """The name of the function that takes its range."""
+
+    @property
+    def name(self) -> str | None:
+        """The metric's; None: it does not say one."""
+        return next((each.value for each in self.matchers if each.label == NAME and each.operator == "="), None)
+
+    @property
+    def labels(self) -> Sequence[Matcher]:
+        """The conditions besides the metric's name."""
+        return [each for each in self.matchers if each.label != NAME]
+
+    def __str__(self) -> str:
+        return written(self.matchers)
+
+
+def written(matchers: Sequence[Matcher]) -> str:
+    """As a query has it: every name is allowed in quotes."""
+    return "{" + ",".join(map(str, matchers)) + "}"
+
+
+def selectors(expr: str) -> Sequence[Selector]:
+    """Those of an expression, in the order of the text; none where it is not read, which is Prometheus' to judge."""
+    try:
+        root = ast.parse(expr)
+    except ValueError:
+        return ()
+    return tuple(_walk(root))
+
+
+def _walk(root: Any) -> Iterator[Selector]:
+    todo: list[tuple[Any, str | None]] = [(root, None)]
+    while todo:
+        node, function = todo.pop()
+        match node:
+            case ast.VectorSelector():
+                yield from _selector(node, None, None)
+            case ast.MatrixSelector():
+                yield from _selector(node.vector_selector, node.range, function)
+            case ast.Call():
+                todo += [(each, node.func.name) for each in reversed(node.args)]
+            case ast.BinaryExpr():
+                todo += ((node.rhs, None), (node.lhs, None))
+            case ast.AggregateExpr():
+                todo += ((node.expr, None), (node.param, None))
+            case ast.ParenExpr() | ast.UnaryExpr() | ast.SubqueryExpr():
+                todo.append((node.expr, function if isinstance(node, ast.ParenExpr) else None))
+            case _:
+                pass
+
+
+def _selector(node: Any, span: timedelta | None, function: str | None) -> Iterator[Selector]:
+    if node.matchers.or_matchers:  # VictoriaMetrics' own
+        return
+    named = [] if node.name is None else [Matcher(NAME, "=", node.name)]
+    matchers = [
+        Matcher(each.name, _OPERATORS[str(each.op).rpartition(".")[2]], each.value) for each in node.matchers.matchers
+    ]
+    yield Selector((*named, *matchers), span, function)

@@ -1,0 +1,54 @@
+"""How sizes of many autoscalers moved lately: the small charts of a list, in one query."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from sqlalchemy import Connection, func, select
+
+from autoscaler.errors import StateError
+from autoscaler.record import schema
+from autoscaler.record.binary import readable, unpack
+from autoscaler.record.evaluation import size_from
+from autoscaler.record.recording import COLUMNS_OF_A_DECISION
+from autoscaler.record.times import from_micros
+from autoscaler.record.values import SizePoint
+
+MOST_POINTS: Final = 40
+"""Of one autoscaler: more than a drawing of so many pixels can show."""
+
+
+def recent_sizes(connection: Connection, names: Collection[str], since: int) -> Mapping[str, Sequence[SizePoint]]:
+    """The size read at each decision in which something changed, since a time (microseconds), and at the one before.
+
+    In order. Of each name at most the newest `MOST_POINTS`; nothing of a name whose record is damaged.
+    """
+    owner, change, known = schema.autoscaler, schema.change, schema.change.alias("known")
+    backwards = (
+        select(known.c.number)
+        .where(known.c.autoscaler_id == owner.c.id)
+        .order_by(known.c.number.desc())
+        .limit(1)
+        .correlate(owner)
+    )
+    before = backwards.where(known.c.at < since).scalar_subquery()
+    oldest = backwards.offset(MOST_POINTS - 1).scalar_subquery()
+    query = (
+        select(owner.c.name, change.c.at, change.c.body)
+        .join(change, change.c.autoscaler_id == owner.c.id)
+        .where(
+            owner.c.name.in_(names),
+            change.c.number >= func.coalesce(before, 0),
+            change.c.number >= func.coalesce(oldest, 0),
+        )
+        .order_by(change.c.at)
+    )
+    found, damaged = dict[str, list[SizePoint]](), set[str]()
+    for row in connection.execute(query):
+        try:
+            with readable(row.name):
+                size = size_from(COLUMNS_OF_A_DECISION.load(unpack(row.body)))
+        except StateError:  # `Archive.record_at` says what is wrong with it
+            damaged.add(row.name)
+        else:
+            found.setdefault(row.name, []).append(SizePoint(from_micros(row.at), size))
+    return {name: points for name, points in found.items() if name not in damaged}

@@ -1,0 +1,88 @@
+"""A run of one target: inputs by their numbers, each bounded in time, and what came of them."""
+
+import os
+import signal
+import time
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+from types import FrameType
+from typing import Final
+
+from autoscaler.memory import return_freed
+from bench.fuzz.targets import TARGETS
+from bench.processes import resident_mebibytes
+
+HANG_SECONDS: Final = 20.0
+"""An input that takes longer is a hang; the slowest that is right takes a fiftieth of it, on a busy machine."""
+_MOST_DEFECTS: Final = 20
+"""A run that finds so many ends."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a run came to."""
+
+    target: str
+    inputs: int = 0
+    taken: int = 0
+    slowest_seconds: float = 0.0
+    quarter_mebibytes: float = 0.0
+    """Resident after the first quarter; everything is loaded by then."""
+    end_mebibytes: float = 0.0
+    defects: list[str] = field(default_factory=list)
+    """Each with the input's number, by which it is made again."""
+
+
+class Hang(Exception):
+    """An input took too long."""
+
+
+def run(target: str, seed: int, numbers: range, seconds: float | None = None) -> Found:
+    """Feed these inputs, or as many as there are `seconds` for."""
+    found = Found(target)
+    before = signal.signal(signal.SIGALRM, _hang)
+    try:
+        with TARGETS[target][0]() as reader:
+            end = None if seconds is None else time.monotonic() + seconds
+            for number in numbers:
+                if end is not None and time.monotonic() > end:
+                    break
+                given = reader.make(Random(f"{seed}/{target}/{number}"))
+                begin = time.perf_counter()
+                signal.setitimer(signal.ITIMER_REAL, HANG_SECONDS)
+                try:
+                    found.taken += reader.read(given)
+                except (Exception, Hang) as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+                    found.defects.append(_said(number, given, error))
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                found.slowest_seconds = max(found.slowest_seconds, time.perf_counter() - begin)
+                found.inputs += 1
+                if found.inputs == max(1, len(numbers) // 4):
+                    return_freed()
+                    found.quarter_mebibytes = resident_mebibytes(os.getpid())
+                if len(found.defects) >= _MOST_DEFECTS:
+                    break
+            return_freed()
+            found.end_mebibytes = resident_mebibytes(os.getpid())
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    return found
+
+
+def _hang(_number: int, _frame: FrameType | None) -> None:
+    raise Hang(f"it took more than {HANG_SECONDS:.0f} s")
+
+
+def _said(number: int, given: bytes, error: BaseException) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {str(error)[:300]}"
+    return f"input {number}: {what} ({place.filename}:{place.lineno}) of {given[:200]!r}"
+
+
+def numbers_of(only: Iterable[int], first: int, count: int) -> range:
+    """Those to feed: one that is named, or all from the first on."""
+    named = list(only)
+    return range(named[0], named[0] + 1) if named else range(first, first + count)

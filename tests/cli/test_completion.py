@@ -1,0 +1,77 @@
+"""`autoscaler completion`, as real shells use it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoscaler.cli.app import COMMANDS
+from tests.servers.required import require
+
+pytestmark = pytest.mark.slow
+BIN = Path(sys.executable).parent
+
+
+def run(*words: str) -> str:
+    """What the command prints, with `autoscaler` on PATH and no daemon anywhere."""
+    path = f"{BIN}:{os.environ['PATH']}"
+    environment = {"PATH": path, "AUTOSCALER_SERVER": "http://127.0.0.1:1", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(words, env=environment, check=False, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def shell(name: str) -> str:
+    found = shutil.which(name)
+    return found if found is not None else require(f"{name} is not installed; install Debian's package {name}")
+
+
+def in_bash(*words: str) -> list[str]:
+    """What bash would offer for the last word."""
+    line = " ".join(f"'{word}'" for word in words)
+    asked = f"COMP_WORDS=(autoscaler {line}); COMP_CWORD={len(words)}; _autoscaler_completion autoscaler"
+    script = f'source <(autoscaler completion bash); {asked}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    return run(shell("bash"), "--norc", "-c", script).split()
+
+
+def test_bash_completes_commands() -> None:
+    assert in_bash("de") == ["describe"]
+    assert in_bash("") == list(COMMANDS)
+
+
+def test_bash_completes_options_and_their_values() -> None:
+    assert in_bash("get", "--se") == ["--selector", "--server"]
+    assert in_bash("get", "-o", "") == ["table", "wide", "json", "yaml"]
+
+
+def test_bash_knows_where_the_script_belongs() -> None:
+    """Registered for the command, and file names where it offers nothing."""
+    script = "source <(autoscaler completion bash); complete -p autoscaler"
+    assert run(shell("bash"), "--norc", "-c", script) == "complete -o default -F _autoscaler_completion autoscaler\n"
+
+
+def test_zsh_completes_at_the_first_tab(tmp_path: Path) -> None:
+    """It loads the file at that moment, and calls it."""
+    (tmp_path / "_autoscaler").write_text(run("autoscaler", "completion", "zsh"))
+    script = (
+        f"fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -D -u; _arguments() {{ print -r -- $2 $1 }};"
+        "words=(autoscaler ov); CURRENT=2; $_comps[autoscaler]"
+    )
+    assert "override" in run(shell("zsh"), "-f", "-c", script)
+
+
+def test_fish_completes_commands_and_options(tmp_path: Path) -> None:
+    file = tmp_path / "autoscaler.fish"
+    file.write_text(run("autoscaler", "completion", "fish"))
+    script = f"set -x HOME {tmp_path}; source {file}; complete -C 'autoscaler hist'; complete -C 'autoscaler get --wat'"
+    offered = run(shell("fish"), "--no-config", "-c", script).splitlines()
+    assert [line.split("\t")[0] for line in offered] == ["history", "--watch"]
+
+
+def test_another_shell_is_refused_with_those_that_there_are() -> None:
+    done = subprocess.run((BIN / "autoscaler", "completion", "tcsh"), check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in ("bash", "zsh", "fish"))

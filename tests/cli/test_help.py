@@ -1,0 +1,113 @@
+"""What `--help` says, and what is said to whoever mistypes."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import pytest
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import COMMANDS, Commands, app
+from tests.cli.scene import NOBODY, ServedScene
+
+_ROW = re.compile(r"^  (-\S.*?)(?:  +\S.*)?$")
+
+
+def said(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments), prog_name="autoscaler", env={"COLUMNS": "200"})
+    return result.exit_code, result.output
+
+
+def sections(text: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Title and rows of `Arguments` and `Options`; a help that goes on in the next line is left out."""
+    for title, body in re.findall(r"^(Arguments|Options):\n((?:  .*\n?)+)", text, re.MULTILINE):
+        yield title, [line for line in body.splitlines() if not line.startswith("   ")]
+
+
+@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS)], ids=["", *COMMANDS])
+def test_help_is_free_of_python(words: tuple[str, ...]) -> None:
+    """A newcomer reads `FILE`, and does not have to know what a list[Path] is."""
+    code, text = said(*words, "--help")
+    assert code == 0
+    assert not re.search(r"list\[|<|\{|\[\[|None|Path\b|<=|range", text)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_metavars_are_plain_capitals(name: str) -> None:
+    """As in the documentation."""
+    _, text = said(name, "--help")
+    for title, rows in sections(text):
+        for row in rows:
+            if title == "Arguments":
+                assert re.match(r"  (\[[A-Z]+\]|[A-Z]+)(\.\.\.)?  +[A-Z]", row), row
+            else:
+                assert re.match(r"  (-\w, )?--[a-z.-]+( [A-Z]+([:/][A-Z]+)?)?(  +\S|$)", row), row
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_that_takes_a_value_says_of_what_kind(name: str) -> None:
+    """`--min` alone looks like a switch."""
+    command = Commands(name="autoscaler").get_command(None, name)
+    unsaid = [each.name for each in command.params if not getattr(each, "is_flag", False) and not each.metavar]
+    assert unsaid == []
+
+
+def test_the_first_line_says_what_to_type() -> None:
+    """Brackets are for what may be left out, dots for what may be repeated."""
+    first = {name: said(name, "--help")[1].splitlines()[0] for name in COMMANDS}
+    assert first["get"] == "Usage: autoscaler get [OPTIONS] [NAME]..."
+    assert first["describe"] == "Usage: autoscaler describe [OPTIONS] NAME"
+    assert first["events"] == "Usage: autoscaler events [OPTIONS] [NAME]"
+    assert first["import"] == "Usage: autoscaler import [OPTIONS] FILE..."
+
+
+def test_defaults_are_shown() -> None:
+    """What is left out is known."""
+    text = " ".join(said("history", "--help")[1].split())
+    assert "[default: 1h]" in text
+    assert "[default: now]" in text
+    assert "[environment: AUTOSCALER_SERVER; default: http://127.0.0.1:9797]" in text
+
+
+@pytest.mark.parametrize(("typed", "near"), [("gett", "get"), ("desribe", "describe"), ("evnts", "events")])
+def test_a_mistyped_command_brings_the_nearest(typed: str, near: str) -> None:
+    """A typo costs one look."""
+    code, text = said(typed)
+    assert code == 2
+    assert f"there is no command '{typed}'; did you mean {near}?" in text
+
+
+def test_a_command_like_no_other_brings_the_overview() -> None:
+    """Nothing is guessed."""
+    code, text = said("zzzzzz")
+    assert code == 2
+    assert "there is no command 'zzzzzz'" in text
+    assert "did you mean" not in text
+    assert "autoscaler --help" in text
+
+
+def test_options_may_stand_before_the_command(online: ServedScene) -> None:
+    """As with kubectl, whose users put them there."""
+    url = online.env["AUTOSCALER_SERVER"]
+    for words in (("--server", url, "get", "web"), (f"--server={url}", "describe", "web")):
+        found = online.run(*words, AUTOSCALER_SERVER=NOBODY)
+        assert (found.code, found.err) == (0, ""), words
+
+
+def test_the_option_after_the_command_goes_before_the_one_before_it(online: ServedScene) -> None:
+    """The last word counts."""
+    found = online.run("--server", NOBODY, "get", "web", "--server", online.env["AUTOSCALER_SERVER"])
+    assert (found.code, found.err) == (0, "")
+
+
+def test_an_option_before_a_command_that_has_none_is_refused() -> None:
+    """It is not passed over in silence."""
+    code, text = said("--server", NOBODY, "check")
+    assert code == 2
+    assert "No such option: --server" in text
+
+
+def test_a_configuration_named_before_the_command_is_read() -> None:
+    """Here: its absence is told."""
+    code, text = said("--config.file", "/nowhere/autoscaler.yaml", "check")
+    assert code == 1
+    assert "/nowhere/autoscaler.yaml" in text

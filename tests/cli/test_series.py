@@ -1,0 +1,134 @@
+"""Suggested queries are PromQL, whatever metrics and labels are called, and mean what Kubernetes' selector means."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import promql_parser as ast
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoscaler.cli.hpa import Identifier, Requirement, Selector
+from autoscaler.cli.series import series
+from autoscaler.config.promql import parse
+from tests.servers.prometheus import running_prometheus
+
+LEGAL = [
+    *("up", "http_requests_total", "job:rate5m", "a:b:c", ":x", "_", "_x", "X9", "Total", "e1", "x1e3", "inflight"),
+    *("sum", "by", "and", "or", "unless", "offset", "start", "end", "rate", "time", "count_values", "without", "avg"),
+    *("info", "step", "min_of", "infinite", "nano", "once", "boolean", "ignore", "atan", "group", "label_replace"),
+]
+"""Names that Prometheus 2 takes as they are."""
+RESERVED = ["on", "On", "ON", "ignoring", "bool", "inf", "Inf", "nan", "NaN", "group_left", "group_right", "atan2"]
+"""Prometheus 2 has metrics of these names too, and does not read the bare word as one."""
+HOSTILE = [
+    *("a.b", "a-b", "a b", "9lives", "0x1F", "1e3", "5m", "5", "a.b.c-d", "-a", ".a", "a.", "a-", "-", ".", "1_000"),
+    *("größe", "naïve", "Ω", "名前", "\U0001f600", "a\U0001f600b", "é", "\u0142"),
+    *('a"b', '"', '""', "a'b", "'", "a`b", "`", "\\", "a\\b", "a\\", "\\n", '\\"', "\\u0041", "\\x"),
+    *("{", "}", "{}", "{{x}}", "a{b", "a}b", "[", "]", "a[5m]", "(", ")", "f(x)", "a(", "a)"),
+    *("#", "a#b", "# comment", "a=b", "=", "==", "=~", "!=", "!~", "a,b", ",", ";", "a;b", "|", "a|b", "&", "&&"),
+    *("$", "$x", "^", "~", "!", "?", "*", "**", "+", "++", "a+b", "<", ">", "<=", "@", "a@b", ":", "::", "a:b-c"),
+    *("a,b=c", 'x"}', 'x"} or up', "__name__", "__name__=", "a.__name__", "NaN.b", "on.b", "sum.x", "sum(x)"),
+    *("rabbitmq.queue.messages", "nginx-ingress", "custom.googleapis.com|queue", "s3.bucket-size", "dotnet.gc.heap"),
+]
+VALUES = [
+    *("", "a", "a.b", "a|b", "a*", "(a", "a)", "[", "]", "{2}", "^", "$", "\\", "\\d", '"', "a\\", "+", "?", "Ω"),
+    *("\U0001f600", "-", "a-z"),
+]
+KEYS = ["zone", "a.b", "a-b", "shop/zone", "app.kubernetes.io/name", "on", "by", "9a", "x_1", "A", "__name"]
+
+
+_SIGNS = {"MatchOp.Equal": "=", "MatchOp.NotEqual": "!=", "MatchOp.Re": "=~", "MatchOp.NotRe": "!~"}
+
+
+def identifier(name: str, labels: Mapping[str, str] | None = None, *requirements: Requirement) -> Identifier:
+    """Also with what no manifest may hold."""
+    selector = Selector.model_construct(match_labels=labels or {}, match_expressions=requirements)
+    return Identifier.model_construct(name=name, selector=selector)
+
+
+def requirement(operator: Any, *values: str, key: str = "zone") -> Requirement:
+    return Requirement.model_construct(key=key, operator=operator, values=values)
+
+
+def matchers(expr: str) -> set[tuple[str, str, str]]:
+    """Label, operator and value of each matcher of a selector, its name's among them."""
+    root = ast.parse(expr)
+    assert isinstance(root, ast.VectorSelector), expr
+    named = {("__name__", "=", root.name)} if root.name else set()
+    return named | {(each.name, _SIGNS[str(each.op)], each.value) for each in root.matchers.matchers}
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_a_name_that_prometheus_2_knows_is_written_as_it_is(name: str) -> None:
+    """Most servers are asked in plain words."""
+    assert series(identifier(name)) == name
+    assert series(identifier(name, {"zone": "a"})) == f'{name}{{zone="a"}}'
+    assert matchers(series(identifier(name, {"zone": "a"}))) == {("__name__", "=", name), ("zone", "=", "a")}
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_reserved_word_is_written_so_that_prometheus_2_takes_it_for_a_name(name: str) -> None:
+    """In quotes alone, only Prometheus 3 would."""
+    assert series(identifier(name)) == f'{{__name__="{name}"}}'
+    assert matchers(series(identifier(name, {"a": "b"}))) == {("__name__", "=", name), ("a", "=", "b")}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_any_other_name_is_written_as_prometheus_3_does(name: str) -> None:
+    """Dots, dashes, quotes, brackets: in quotes, the selector is of that metric and no other."""
+    for function in ("", "sum", "sum by (instance) "):
+        expr = f"{function}({series(identifier(name))})"
+        assert parse(expr).text == expr
+    assert matchers(series(identifier(name, {"zone": "x"}))) == {("__name__", "=", name), ("zone", "=", "x")}
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist"])
+def test_each_operator_works_on_any_key(key: str, operator: str) -> None:
+    """A key with a slash or a dot stands in quotes, as the metric's name does."""
+    values = ("a", "b.c") if operator in ("In", "NotIn") else ()
+    signs = {"In": ("=~", r"a|b\.c"), "NotIn": ("!~", r"a|b\.c"), "Exists": ("!=", ""), "DoesNotExist": ("=", "")}
+    found = series(identifier("queue", {key: "x"}, requirement(operator, *values, key=key)))
+    assert matchers(found) == {("__name__", "=", "queue"), (key, "=", "x"), (key, *signs[operator])}
+    assert parse(found).text == found
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_value_of_in_matches_itself_alone(value: str) -> None:
+    """What means something in a regular expression is escaped there, and once more for PromQL's string."""
+    expr = series(identifier("q", {}, requirement("In", value)))
+    ((_, _, pattern),) = [each for each in matchers(expr) if each[1] == "=~"]
+    others = [*VALUES, "ab", "aa", "aab", "5"]
+    assert [other for other in others if re.fullmatch(pattern, other)] == [value]
+
+
+_KEYS = st.text(min_size=1).filter(lambda key: key.isprintable() and key != "__name__")  # as Kubernetes' labels
+
+
+@given(
+    name=st.text(min_size=1).filter(str.isprintable),
+    labels=st.dictionaries(_KEYS, st.text().filter(str.isprintable), max_size=3),
+    values=st.lists(st.text().filter(str.isprintable), min_size=1, max_size=3),
+)
+def test_whatever_is_printable_can_be_suggested(name: str, labels: Mapping[str, str], values: list[str]) -> None:
+    """The suggestion parses, and says what was meant, letter for letter."""
+    found = series(identifier(name, labels, requirement("In", *values)))
+    pattern = "|".join(re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", value) for value in values)
+    meant = {("__name__", "=", name), ("zone", "=~", pattern), *((key, "=", value) for key, value in labels.items())}
+    assert matchers(found) == meant
+
+
+@pytest.mark.slow
+def test_a_real_prometheus_takes_every_suggestion_of_its_version(tmp_path: Path) -> None:
+    """Names that Prometheus 2 knows in any; the others where the one that was found is Prometheus 3."""
+    suggestions = [series(identifier(name, {"zone": "a"}, requirement("In", *VALUES))) for name in LEGAL + RESERVED]
+    with running_prometheus(tmp_path) as server:
+        built = requests.get(f"{server.url}/api/v1/status/buildinfo", timeout=10).json()["data"]
+        if int(built["version"].partition(".")[0]) >= 3:
+            suggestions += [series(identifier(name, dict.fromkeys(KEYS, "a"))) for name in HOSTILE]
+        for suggestion in suggestions:
+            assert server.query(f"sum by (instance) ({suggestion})") == []

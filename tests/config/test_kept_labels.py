@@ -1,0 +1,92 @@
+"""Which labels an expression's samples may carry, and what is said where none of them names an instance."""
+
+import pytest
+
+from autoscaler.config.promql import parse
+from tests.config.conftest import Load
+
+HEAD = "adapters: {a: {type: groups}}\nqueries: {all: {expr: sum(load)}}\nautoscalers:\n"
+SCALER = (
+    "- {{name: {name}, scaleTargetRef: {{adapter: a, name: job/{name}}}, maxReplicas: 2, metrics: [{{type: Pods, pods: "
+    "{{metric: {{name: load}}, query: {query}, target: {{type: AverageValue, averageValue: 1}}}}}}]}}\n"
+)
+AGGREGATED = "the query aggregates the instance label away; write sum by ({}) (…), or use a metric of type External"
+
+
+@pytest.mark.parametrize(
+    ("expr", "labels"),
+    [
+        ("load", None),
+        ("rate(load[1m])", None),
+        ("sum(load)", ""),
+        ("-sum(load) / 2", ""),
+        ("100 * (1 - avg by (instance) (load))", "instance"),
+        ("sum without (job) (load)", None),
+        ("sum without (job) (sum by (job, zone) (load))", "zone"),
+        ("topk(3, load)", None),
+        ("topk(3, sum by (job) (load))", "job"),
+        ('count_values("version", build)', None),
+        ("sum(load) or vector(0)", ""),
+        ("sum(load) or load", None),
+        ("load and on () vector(1)", None),
+        ("sum(load) unless load", ""),
+        ("load / sum(load)", ""),
+        ("load / ignoring (job) sum by (zone) (load)", "zone"),
+        ("load / on (job, zone) load", "job zone"),
+        ("sum by (job) (load) * on (job) group_left (zone) info", "job zone"),
+        ("load * on (job) group_left () sum by (job) (load)", None),
+        ('label_replace(sum(load), "instance", "a", "", "")', None),
+        ("max_over_time(sum(load)[5m:1m])", ""),
+        ("histogram_quantile(0.9, sum by (le) (rate(load_bucket[1m])))", "le"),
+        ("clamp_max(sum(load), scalar(most))", ""),
+        ("+".join(["sum(load)"] * 300), ""),
+    ],
+)
+def test_labels_that_may_be_kept(expr: str, labels: str | None) -> None:
+    """By PromQL's rules; what is not known for certain counts as any, for a wrong warning is worse than none."""
+    assert parse(expr).labels == (None if labels is None else frozenset(labels.split()))
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "message"),
+    [
+        ("{expr: sum(load)}", "expr", AGGREGATED.format("instance")),
+        ("{expr: 'sum by (pod) (load)'}", "expr", AGGREGATED.format("instance")),
+        ("{expr: 'sum by (instance) (load)', instanceLabel: pod}", "expr", AGGREGATED.format("pod")),
+        ("{ref: all}", "ref", AGGREGATED.format("instance")),
+        ("{expr: sum by (pod) (load), instanceLabel: pod}", None, None),
+        ("{expr: sum by (alloc_id) (load)}", None, None),
+        ("{expr: load}", None, None),
+    ],
+)
+def test_a_query_that_names_no_instance_is_warned_of(
+    load_text: Load, query: str, path: str | None, message: str | None
+) -> None:
+    """Known from the text alone. No error: another metric of the autoscaler may do, and an old file must go on."""
+    hints = load_text(HEAD + SCALER.format(name="web", query=query)).hints
+    found = [(each.path, each.message) for each in hints]
+    assert found == ([] if path is None else [(f"autoscalers[0].metrics[0].pods.query.{path}", message)])
+
+
+def test_a_request_is_warned_of_as_well(load_text: Load) -> None:
+    """It is joined to the instances like the metric."""
+    metric = "{type: Resource, resource: {name: cpu, query: {expr: load}, request: {query: {expr: sum(load)}}, target: "
+    text = (
+        SCALER.partition("[")[0].format(name="web") + "[" + metric + "{type: Utilization, averageUtilization: 60}}}]}\n"
+    )
+    (hint,) = load_text(HEAD + text).hints
+    assert hint.path == "autoscalers[0].metrics[0].resource.request.query.expr"
+
+
+def test_a_fallbacks_query_is_warned_of_as_well(load_text: Load) -> None:
+    """Else it would be noticed when it is needed."""
+    text = SCALER.format(name="web", query="{expr: load}, fallback: {query: {expr: sum(load)}}")
+    (hint,) = load_text(HEAD + text).hints
+    assert hint.path == "autoscalers[0].metrics[0].pods.fallback.query.expr"
+
+
+def test_an_external_metric_may_aggregate(load_text: Load) -> None:
+    """It is what it is for."""
+    query = "{expr: sum(load)}"
+    text = SCALER.format(name="web", query=query).replace("Pods, pods:", "External, external:")
+    assert load_text(HEAD + text).hints == ()

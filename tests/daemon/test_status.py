@@ -1,0 +1,42 @@
+"""How the daemon says it does, as the page and the API tell it."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.daemon.running import autoscaler, running_daemon, write_config
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_the_daemon_depends_on_is_told(folder: Path, prometheus: str) -> None:
+    """Servers that answer; then a file that is refused; then a Prometheus that is gone."""
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
+    with running_daemon(config) as daemon, requests.Session() as session:
+        url = daemon.wait_for("listening")["url"]
+
+        def status() -> Any:
+            return session.get(f"{url}/api/v1/status/daemon", timeout=30).json()["data"]
+
+        daemon.wait_for("decision", written=2)
+        daemon.until(lambda: status()["connections"][0]["lastCycle"] is not None, "a cycle that has ended")
+        well = status()
+        assert (well["level"], well["problems"], well["lastReload"]["successful"]) == ("normal", [], True)
+        assert well["sources"][0]["lastSuccess"] is not None
+        assert well["connections"][0]["lastSuccess"] is not None
+        assert (well["connections"][0]["lanes"], well["connections"][0]["hung"]) == (1, 0)
+
+        config.write_text("{}")
+        daemon.send(signal.SIGHUP)
+        daemon.until(lambda: not status()["lastReload"]["successful"], "the refused reload")
+        assert "autoscaler.yaml:" in status()["lastReload"]["problem"]
+
+        write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(2)")])
+        daemon.send(signal.SIGHUP)
+        daemon.until(lambda: "prometheus default does not answer" in status()["problems"], "the failing Prometheus")
+        assert status()["lastReload"]["successful"]
+        assert "refused" in status()["sources"][0]["error"]
+        assert daemon.stop() == 0

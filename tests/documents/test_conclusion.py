@@ -1,0 +1,115 @@
+"""The headline: what a decision came to and why, in one line."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.decide import conclude, decide
+from autoscaler.documents.conclusion import conclusion
+from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.model import (
+    Direction,
+    History,
+    Observation,
+    Pause,
+    Proposed,
+    Recommendation,
+    Steering,
+    Written,
+)
+from autoscaler.record import Record
+from tests.decide.build import CPU_60, NOW, samples, scaler, state
+
+EARLIER = History(
+    (Recommendation(6, NOW - timedelta(minutes=3, milliseconds=-12)), Recommendation(4, NOW - timedelta(seconds=15)))
+)
+
+
+def headline(
+    percent: int,
+    size: int = 4,
+    history: History = History(),  # noqa: B008 - it is frozen
+    *,
+    written: bool = False,
+    dry_run: bool = False,
+) -> str:
+    """Of a cycle in which every instance uses so many percents of its request."""
+    autoscaler = replace(scaler(CPU_60, minimum=2, maximum=10), dry_run=dry_run)
+    observed = Observation(state(size), (samples([percent * 10] * size),))
+    made = decide(autoscaler, observed, history, NOW)
+    if made.change is not None and (written or dry_run):
+        made = conclude(made, (Proposed if dry_run else Written)(made.change.size))
+    return conclusion(Record(autoscaler, made, observed, history))
+
+
+def test_a_size_that_a_window_holds_names_the_recommendation_and_its_age() -> None:
+    """Whoever waits for it to scale in learns what it waits for."""
+    assert headline(20, history=EARLIER, size=6) == "stays at 6: a higher recommendation, 6, 3m ago"
+
+
+def test_a_size_that_fits_names_the_metric() -> None:
+    """Steady is an answer too."""
+    assert headline(60) == "stays at 4: cpu asks for 4 (ratio within tolerance)"
+
+
+@pytest.mark.parametrize(
+    ("percent", "size", "said"),
+    [
+        (120, 10, "stays at 10: maxReplicas is 10, and 20 would be the size without it"),
+        (6, 2, "stays at 2: minReplicas is 2, and 1 would be the size without it"),
+    ],
+)
+def test_a_size_at_a_bound_says_what_it_would_be_without(percent: int, size: int, said: str) -> None:
+    """How far the bound is off says whether to raise it."""
+    history = History((Recommendation(1, NOW - timedelta(seconds=15)),))
+
+    assert headline(percent, size, history) == said
+
+
+def test_a_new_size_names_its_cause() -> None:
+    """The sizes before and after, and which metric it was."""
+    said = "was set from 4 to 8: cpu resource utilization (percentage of request) above target"
+
+    assert headline(120, written=True) == said
+
+
+def test_a_dry_run_says_that_it_writes_nothing() -> None:
+    """Nobody should look for the instances."""
+    assert headline(120, dry_run=True).startswith("would go from 4 to 8, but a dry run writes nothing: cpu")
+
+
+def test_a_pause_names_who_holds_it() -> None:
+    """And the size that it keeps from being written."""
+    pause = Pause(Direction.BOTH, "dana", "sale", NOW - timedelta(minutes=1), None)
+
+    said = headline(120, history=replace(EARLIER, steering=Steering(pause)))
+
+    assert said == "stays at 4, although 8 is wanted: paused by dana until it is resumed: sale"
+
+
+def test_a_failed_metric_says_why() -> None:
+    """The remedy is part of its message."""
+    autoscaler, observed = scaler(CPU_60), Observation(state(4), (MetricError("query cpu timed out"),))
+    made = decide(autoscaler, observed, History(), NOW)
+
+    said = conclusion(Record(autoscaler, made, observed, History()))
+
+    assert said.startswith("stays at 4: 1 of 1 metrics failed")
+    assert said.endswith("query cpu timed out")
+
+
+def test_a_target_that_cannot_be_read_has_no_size() -> None:
+    """The last size known is not its size."""
+    autoscaler, observed = scaler(CPU_60), Observation(TargetUnavailable("it did not answer"), (samples([]),))
+    made = decide(autoscaler, observed, History(), NOW)
+
+    assert conclusion(Record(autoscaler, made, observed, None)) == "the size could not be read: it did not answer"
+
+
+def test_without_what_was_remembered_the_window_is_named() -> None:
+    """Older than state.detail: the recommendation is no longer known."""
+    autoscaler, observed = scaler(CPU_60), Observation(state(6), (samples([200] * 6),))
+    made = decide(autoscaler, observed, EARLIER, NOW)
+
+    assert conclusion(Record(autoscaler, made, None, None)) == "stays at 6: highest recommendation of the last 5m"

@@ -1,0 +1,99 @@
+"""The instances of a target as they are shown."""
+
+from dataclasses import replace
+
+import pytest
+
+from autoscaler.decide import decide
+from autoscaler.documents.instances import MOST_INSTANCES, InstanceList, instances
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import History, Instance, MetricType, Observation, Phase, Reading, TargetState, TargetType
+from autoscaler.record import Record
+from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.build import instances as running
+
+INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 30_000, "inflight")
+
+
+def of_cycle(target: TargetState | TargetUnavailable, *readings: Reading) -> InstanceList | None:
+    """Of a cycle of an autoscaler with cpu, a Pods metric and a queue."""
+    autoscaler = scaler(CPU_60, INFLIGHT, QUEUE_15)
+    observed = Observation(target, readings)
+    return instances(Record(autoscaler, decide(autoscaler, observed, History(), NOW), observed, History()))
+
+
+def shown(target: TargetState, *readings: Reading) -> InstanceList:
+    found = of_cycle(target, *(readings or (samples({}), samples({}), value(0))))
+    assert found is not None
+    return found
+
+
+def test_each_instance_has_a_value_for_each_metric_that_is_read_per_instance() -> None:
+    """Utilization in percents of the instance's own request, else the quantity; a queue belongs to no instance."""
+    found = shown(state(1), samples({"i-0": 750}, request=1500), samples({"i-0": 45_000}), value(0))
+
+    cpu, inflight = found.instances[0].values
+    assert (cpu.metric, cpu.value, cpu.text) == ("cpu", 50, "50%")
+    assert (inflight.metric, inflight.value, inflight.text, inflight.ratio) == ("inflight", 45, "45", 1.5)
+
+
+def test_an_instance_without_a_sample_has_no_value() -> None:
+    """Zero would be a load, and a wrong one."""
+    found = shown(state(1), samples({}), samples({"i-0": 0}), value(0))
+
+    assert [each.value for each in found.instances[0].values] == [None, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "ready"),
+    [({}, True), ({"ready": None}, True), ({"ready": False}, False), ({"deleting": True}, False),
+     ({"phase": Phase.PENDING}, False), ({"phase": Phase.FAILED}, False)],
+)  # fmt: skip
+def test_readiness_is_what_decisions_count(change: dict[str, object], ready: bool) -> None:
+    """A back end that knows no health must not show a target of unready instances."""
+    one: Instance = replace(running(1)[0], **change)  # type: ignore[arg-type]  # the fields of each case
+
+    found = shown(state(1, [one]))
+
+    assert (found.instances[0].ready, found.ready, found.total) == (ready, int(ready), 1)
+
+
+def test_those_that_need_attention_come_first_then_those_with_most_load() -> None:
+    """Among fifty, the one that is not ready is the one that is looked for."""
+    first, *_ = running(1)
+    workers = [
+        replace(first, name="calm"),
+        replace(first, name="hot"),
+        replace(first, name="silent"),
+        replace(first, name="leaving", deleting=True),
+        replace(first, name="pending", phase=Phase.PENDING),
+        replace(first, name="unready", ready=False),
+        replace(first, name="failed", phase=Phase.FAILED),
+    ]
+    values = {each.name: 900 if each.name == "hot" else 100 for each in workers if each.name != "silent"}
+
+    found = shown(state(7, workers), samples(values), samples(values), value(0))
+
+    assert [each.name for each in found.instances] == [
+        *("failed", "unready", "pending", "leaving", "silent", "hot", "calm")
+    ]
+
+
+def test_of_many_the_first_are_shown_and_all_are_counted() -> None:
+    """A page of ten thousand rows helps nobody."""
+    found = shown(state(MOST_INSTANCES + 7))
+
+    assert (len(found.instances), found.total, found.ready) == (MOST_INSTANCES, MOST_INSTANCES + 7, MOST_INSTANCES + 7)
+
+
+def test_a_target_that_could_not_be_read_shows_none() -> None:
+    """An empty list would say that nothing runs."""
+    assert of_cycle(TargetUnavailable("the back end did not answer"), samples({}), samples({}), value(0)) is None
+
+
+def test_what_is_no_longer_known_is_not_made_up() -> None:
+    """Of a cycle older than state.detail only the decision is left."""
+    autoscaler = scaler(CPU_60)
+    decision = decide(autoscaler, Observation(state(1), (samples([500]),)), History(), NOW)
+
+    assert instances(Record(autoscaler, decision, None, None)) is None

@@ -1,0 +1,139 @@
+"""What deserves attention, and what is as it should be."""
+
+from typing import Any
+
+import pytest
+
+from autoscaler.documents.events import EventDocument, event
+from autoscaler.documents.level import Level
+from autoscaler.documents.summary import Summary, summary
+from autoscaler.model import Condition, ConditionType, Decision, Direction, EventType, Pause, Steering, Step
+from autoscaler.record import EventRow
+from tests.decide.build import NOW, QUEUE_15, Life, scaler, value
+from tests.decisions import condition, decision
+
+FREE = Steering()
+PAUSED = Steering(Pause(Direction.BOTH, "ann", "", NOW, None))
+
+
+def shown(made: Decision, steering: Steering = FREE) -> Summary:
+    return summary("web", scaler(QUEUE_15), made, steering, configured=True)
+
+
+def queue(length: int, size: int, **bounds: Any) -> Decision:
+    """The second decision of an autoscaler that finds this size and this queue."""
+    life = Life(scaler(QUEUE_15, **bounds), size)
+    life.step(value(15_000 * size))
+    return life.step(value(length * 1000), after=3600)
+
+
+def limited(made: Summary) -> tuple[str, Level]:
+    found = next(each for each in made.conditions if each.type is ConditionType.SCALING_LIMITED)
+    return found.reason, found.level
+
+
+def test_an_idle_service_at_its_minimum_is_no_warning() -> None:
+    """Every service is idle at night; amber for all of them would hide the one that is in need."""
+    found = shown(queue(0, 2, minimum=2))
+    assert (found.state, found.level) == ("limited", Level.NORMAL)
+    assert limited(found) == ("TooFewReplicas", Level.NORMAL)
+
+
+def test_a_metric_that_asks_for_more_than_the_maximum_is_a_warning() -> None:
+    """Somebody has to raise it, or to accept the load."""
+    found = shown(queue(75, 3, maximum=3))
+    assert (found.state, found.level) == ("limited", Level.WARNING)
+    assert limited(found) == ("TooManyReplicas", Level.WARNING)
+
+
+def test_a_metric_that_asks_for_just_the_maximum_is_no_warning() -> None:
+    """It has what it wants."""
+    assert shown(queue(45, 3, maximum=3)).level is Level.NORMAL
+
+
+def test_an_earlier_recommendation_above_the_maximum_is_no_warning() -> None:
+    """The load is over: only the stabilization window still remembers it."""
+    life = Life(scaler(QUEUE_15, maximum=3), 3)
+    life.step(value(75_000))
+    found = shown(life.step(value(45_000), after=15))
+    assert limited(found) == ("TooManyReplicas", Level.NORMAL)
+    assert found.level is Level.NORMAL
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "status", "expected"),
+    [
+        (ConditionType.ABLE_TO_SCALE, "ReadyForNewScale", True, Level.NORMAL),
+        (ConditionType.ABLE_TO_SCALE, "Deploying", False, Level.WARNING),
+        (ConditionType.ABLE_TO_SCALE, "Paused", False, Level.WARNING),
+        (ConditionType.ABLE_TO_SCALE, "FailedGetScale", False, Level.ERROR),
+        (ConditionType.ABLE_TO_SCALE, "FailedUpdateScale", False, Level.ERROR),
+        (ConditionType.ABLE_TO_SCALE, "BoundsConflict", False, Level.ERROR),
+        (ConditionType.SCALING_ACTIVE, "FailedGetPodsMetric", False, Level.ERROR),
+        (ConditionType.SCALING_ACTIVE, "ScalingDisabled", False, Level.WARNING),
+        (ConditionType.SCALING_LIMITED, "ScaleUpLimit", True, Level.NORMAL),
+        (ConditionType.SCALED_TO_ZERO, "NotScaledToZero", False, Level.NORMAL),
+    ],
+)
+def test_conditions_have_levels_of_their_own(kind: ConditionType, reason: str, status: bool, expected: Level) -> None:
+    """A hold is not a failure, and a False of ScaledToZero is nothing at all."""
+    known: Condition = condition(kind, reason, status=status)
+    assert [each.level for each in shown(decision(conditions=(known,))).conditions] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("made", "steering", "expected"),
+    [
+        (decision(), FREE, Level.NORMAL),
+        (decision(error="no answer"), FREE, Level.ERROR),
+        (decision(), PAUSED, Level.WARNING),
+        (queue(75, 3), FREE, Level.ACTIVE),
+    ],
+)
+def test_states_have_levels(made: Decision, steering: Steering, expected: Level) -> None:
+    """The colour of the terminal and of the page."""
+    assert shown(made, steering).level is expected
+
+
+def test_what_the_target_warns_of_is_a_warning() -> None:
+    """Workers that cannot start: the size is as wanted, no metric fails, and nothing runs."""
+    assert shown(decision(warnings=("worker web-3 ended",))).level is Level.WARNING
+    assert shown(decision(warnings=("worker web-3 ended",), error="no answer")).level is Level.ERROR
+
+
+def test_one_that_cannot_be_shown_is_an_error() -> None:
+    """It looks like its state, which is `failing`."""
+    assert shown(decision(conditions=(None,))).level is Level.ERROR
+
+
+def test_the_direction_is_that_of_the_size_wanted() -> None:
+    """An arrow upwards beside a service that scales in would mislead."""
+    assert shown(queue(75, 3)).direction is Direction.OUT
+    assert shown(queue(0, 3)).direction is Direction.IN
+    assert shown(queue(45, 3)).direction is None
+    assert shown(decision(current=None, desired=None)).direction is None
+
+
+def event_of(made: Decision) -> EventDocument:
+    (only,) = made.events
+    return event(EventRow("web", only.type, only.reason, only.message, 1, NOW, NOW, made.dry_run))
+
+
+def test_events_say_in_which_direction_the_size_went() -> None:
+    """So that they can be told apart without being read."""
+    assert event_of(queue(75, 3)).direction is Direction.OUT
+    assert event_of(queue(0, 3)).direction is Direction.IN
+    assert event_of(Life(scaler(QUEUE_15, maximum=2), 3).step(value(0))).direction is Direction.IN
+    assert event_of(Life(scaler(QUEUE_15, minimum=4), 3).step(value(0))).direction is Direction.OUT
+
+
+def test_other_events_have_no_direction() -> None:
+    """A failed metric moves nothing, whatever its message says."""
+    row = EventRow("web", EventType.WARNING, "FailedGetPodsMetric", "x; reason: y above target", 1, NOW, NOW, False)
+    assert event(row).direction is None
+
+
+def test_a_step_without_a_maximum_is_no_warning() -> None:
+    """A decision of an unreadable target has no bounds."""
+    made = decision(trace=(Step("ValidMetricFound", 3, 12, "cpu"),), maximum=None)
+    assert shown(made).level is Level.NORMAL

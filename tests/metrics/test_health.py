@@ -1,0 +1,203 @@
+"""What people are told of the servers that the daemon talks to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
+from autoscaler.documents.level import Level
+from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
+from autoscaler.errors import MetricError, TargetDeferred, TargetNotFound, TargetUnavailable
+from autoscaler.metrics import Health
+from autoscaler.model import LaneName
+from autoscaler.observe.failure import QueryError
+from autoscaler.observe.planner import Outcome
+from tests.decisions import NOW
+from tests.schedule.clock import FakeClock
+
+DOWN = TargetUnavailable("the back end did not answer")
+REFUSED = MetricError("prometheus 'default' at http://localhost:9090: connection refused")
+
+
+class NoSettings(BaseModel):
+    """Of an adapter that takes none."""
+
+
+@dataclass
+class Lanes:
+    """One connection's, as `schedule.Lanes` counts them."""
+
+    hanging: Sequence[LaneName] = ()
+    count: int = 1
+
+    def missed(self) -> Mapping[str, int]:
+        return {"fleet": 2}
+
+    def hung(self) -> Sequence[LaneName]:
+        return self.hanging
+
+    def superseded(self) -> Mapping[str, int]:
+        return {"fleet": 1}
+
+    def clock_steps(self) -> int:
+        return 0
+
+
+@dataclass
+class Known:
+    """The daemon of one source and one connection."""
+
+    lanes: Lanes = field(default_factory=Lanes)
+    clock: FakeClock = field(default_factory=FakeClock)
+    health: Health = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.health = Health(self.clock)
+
+    @property
+    def status(self) -> DaemonStatus:
+        adapters = {"fleet": AdapterSection("memory", NoSettings(), lanes=self.lanes.count)}
+        settings = Settings(Path("a.yaml"), {"default": PrometheusSource("http://localhost:9090")}, adapters, ())
+        return self.health.status(settings, self.lanes, "1.2.3", NOW)
+
+    @property
+    def source(self) -> SourceStatus:
+        return self.status.sources[0]
+
+    @property
+    def connection(self) -> ConnectionStatus:
+        return self.status.connections[0]
+
+
+def test_nothing_is_wrong_before_anything_was_asked() -> None:
+    """A daemon that has just started is no outage."""
+    status = Known().status
+
+    assert (status.level, status.problems) == (Level.NORMAL, ())
+    assert status.sources[0].last_success is None
+
+
+def test_a_prometheus_that_never_answered_fails_at_once() -> None:
+    """A wrong port is found in the first minute, not after a patience that outages need."""
+    known = Known()
+    known.health.queried("default", REFUSED)
+
+    assert (known.source.level, known.source.error) == (Level.ERROR, str(REFUSED))
+    assert known.status.problems == ("prometheus default does not answer",)
+
+
+def test_one_failed_query_is_no_outage() -> None:
+    """Timeouts happen; the next cycle asks again."""
+    known = Known()
+    known.health.queried("default", None)
+    known.clock.advance(15)
+    known.health.queried("default", REFUSED)
+
+    levels = [known.source.level]
+    known.clock.advance(16)
+    levels.append(known.source.level)
+    known.health.queried("default", None)
+    levels.append(known.source.level)
+
+    assert levels == [Level.NORMAL, Level.ERROR, Level.NORMAL]
+    assert known.source.error == str(REFUSED), "what was wrong last can still be read"
+
+
+def test_a_wrong_query_does_not_make_a_prometheus_fail() -> None:
+    """It has answered, and what it says of the query stands with the autoscaler."""
+    known = Known()
+    known.health.queried("default", QueryError("parse error", Outcome.REFUSED))
+
+    assert known.source.level is Level.NORMAL
+    assert known.source.last_success is not None
+
+
+def test_a_target_that_does_not_exist_does_not_make_its_back_end_fail() -> None:
+    """One victim: the back end answered for it, as it does for all others."""
+    known = Known()
+    known.health.called("fleet", 3, [TargetNotFound("no group web")])
+
+    assert (known.connection.level, known.connection.error) == (Level.NORMAL, None)
+    assert known.connection.last_success is not None
+
+
+def test_a_back_end_that_answers_for_some_targets_does_not_fail() -> None:
+    """What it could not do for one is kept, for whoever looks."""
+    known = Known()
+    known.health.called("fleet", 3, [DOWN])
+
+    assert (known.connection.level, known.connection.error) == (Level.NORMAL, str(DOWN))
+
+
+def test_a_back_end_that_answers_for_no_target_fails() -> None:
+    """All of its autoscalers say so too; here it is said once."""
+    known = Known()
+    known.health.called("fleet", 3, [DOWN] * 3)
+
+    assert known.connection.level is Level.ERROR
+    assert known.status.problems == ("connection fleet fails",)
+
+
+def test_what_foreign_code_raises_is_named_and_not_quoted() -> None:
+    """Its message may hold a password; its class and place do not."""
+    known = Known()
+    known.health.called("fleet", 1, [ValueError("https://u:geheim@h is wrong")])
+
+    assert "ValueError" in (known.connection.error or "")
+    assert "geheim" not in (known.connection.error or "")
+
+
+def test_a_write_for_which_there_was_no_time_says_nothing() -> None:
+    """Nothing was sent: neither an answer nor a failure."""
+    known = Known()
+    known.health.called("fleet", 1, [TargetDeferred("no time was left")])
+
+    assert (known.connection.last_success, known.connection.last_failure) == (None, None)
+
+
+def test_a_lane_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
+    """With several lanes the others go on."""
+    known = Known(Lanes([LaneName("fleet", 1, 2)], count=2))
+    known.health.called("fleet", 1, ())
+
+    assert (known.connection.level, known.connection.hung, known.connection.lanes) == (Level.WARNING, 1, 2)
+    assert known.status.problems == ("connection fleet hangs in 1 of 2 lanes",)
+    known.lanes = Lanes([LaneName("fleet")])
+    assert known.connection.level is Level.ERROR
+    assert known.status.problems == ("connection fleet hangs",)
+
+
+def test_what_lanes_count_is_shown() -> None:
+    """Ticks that were missed, and lanes that were given up, since the start."""
+    known = Known()
+    ended = NOW + timedelta(seconds=3)
+    known.health.cycle_ended("fleet", ended.timestamp())
+
+    assert (known.connection.missed_ticks, known.connection.superseded) == (2, 1)
+    assert known.connection.last_cycle == ended
+
+
+def test_a_refused_reload_is_told_until_one_succeeds() -> None:
+    """The configuration of before runs on, which looks like all is well."""
+    known = Known()
+    known.health.reload_failed(["a.yaml:3:1: it is wrong", "a.yaml:4:1: this too"])
+
+    reload = known.status.last_reload
+    assert (reload.successful, reload.problem, reload.problems) == (False, "a.yaml:3:1: it is wrong", 2)
+    assert (known.status.level, len(known.status.problems)) == (Level.WARNING, 1)
+    known.health.configured(["fleet"], ["default"])
+    assert known.status.last_reload.successful
+    assert known.status.problems == ()
+
+
+def test_what_left_the_configuration_is_forgotten() -> None:
+    """A source that comes back under its old name begins anew."""
+    known = Known()
+    known.health.queried("default", REFUSED)
+
+    known.health.configured([], [])
+
+    assert (known.source.level, known.source.error) == (Level.NORMAL, None)

@@ -1,0 +1,249 @@
+"""Why a query has no sample: what is found out of a real Prometheus, and what odd servers cannot do to it."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from autoscaler.clock import SystemClock
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.model import Query
+from autoscaler.observe import causes as module
+from autoscaler.observe.causes import Cause, Causes
+from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.selectors import selectors
+from tests.observe.build import NOW
+from tests.servers.exporter import running_exporter
+from tests.servers.ports import free_port
+from tests.servers.prometheus import PrometheusServer, running_prometheus, static
+from tests.servers.web import serving
+
+TOO_SHORT = "which is shorter than two scrape intervals of 1s; write at least [4s], four of them"
+VALUES = {
+    'web_requests_in_flight{queue="mail",zone="a"}': 1.0,
+    'web_requests_in_flight{queue="print",zone="b"}': 1.0,
+    "web_requests_total": 1.0,
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """One target of job web that is up, and one of job gone that is not."""
+    with running_exporter(VALUES) as exporter:
+        scrape = [static("web", exporter.address), static("gone", f"127.0.0.1:{free_port()}")]
+        with running_prometheus(tmp_path_factory.mktemp("prometheus"), scrape) as prometheus:
+            prometheus.wait_for("count_over_time(web_requests_total[1m]) > 2")
+            prometheus.wait_for('up{job="gone"} == 0')
+            yield prometheus
+
+
+def cause(url: str, query: Query | str, seconds: float = 60.0, now: datetime | None = None) -> Cause | None:
+    clock = SystemClock()
+    source = Prometheus("default", PrometheusSource(url), clock)
+    try:
+        asked = query if isinstance(query, Query) else Query(query)
+        return Causes({"default": source}, now or clock.now(), clock.monotonic() + seconds).of(asked)
+    finally:
+        source.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("expr", "text", "may_be_zero"),
+    [
+        ("web_request_in_flight", "no series web_request_in_flight; did you mean web_requests_in_flight?", False),
+        (
+            'sum(rate(web_requests_totl{job="web"}[1m])) / 2',
+            "no series web_requests_totl; did you mean web_requests_total?",
+            False,
+        ),
+        ('zzz{job="web"}', "no series zzz; of the targets that may have it 1 of 1 are up", False),
+        (
+            'zzz{job="wbe"}',
+            "no series zzz; Prometheus scrapes no target of that job or instance; its jobs: gone, web",
+            False,
+        ),
+        (
+            'web_requests_in_flight{queue="mial"}',
+            'no series web_requests_in_flight has queue="mial"; did you mean "mail"?',
+            False,
+        ),
+        (
+            'web_requests_in_flight{queue="x"}',
+            'no series web_requests_in_flight has queue="x"; its values: mail, print',
+            True,
+        ),
+        (
+            'web_requests_in_flight{host="a"}',
+            'no series web_requests_in_flight has host="a", nor the label host at all',
+            True,
+        ),
+        (
+            'web_requests_in_flight{queue=~"x.*"}',
+            'no series web_requests_in_flight has queue=~"x.*"',
+            True,
+        ),
+        (
+            'web_requests_in_flight{queue="mail",zone="b"}',
+            'series web_requests_in_flight have each of {queue="mail",zone="b"}, and none has all at once',
+            True,
+        ),
+        (
+            "rate(web_requests_total[1s])",
+            f"rate() needs two samples within its range [1s], {TOO_SHORT}",
+            False,
+        ),
+        (
+            "web_requests_total > 100",
+            "its selectors have series, and the expression leaves none of them",
+            True,
+        ),
+    ],
+)  # fmt: skip
+def test_the_first_cause_is_named(server: PrometheusServer, expr: str, text: str, may_be_zero: bool) -> None:
+    """With what is right beside it, where that is known; and whether nothing is known to be wrong."""
+    assert cause(server.url, expr) == Cause(text, may_be_zero)
+
+
+@pytest.mark.slow
+def test_targets_that_are_down_are_named_with_their_error(server: PrometheusServer) -> None:
+    """The commonest cause on a bad day, and nothing in the file is wrong."""
+    found = cause(server.url, 'queue_length{job="gone"}')
+    assert found is not None
+    assert found.text.startswith(
+        "no series queue_length; of the targets that may have it 0 of 1 are up: http://127.0.0.1:"
+    )
+    assert found.text.endswith("connect: connection refused")
+
+
+@pytest.mark.slow
+def test_a_match_that_no_sample_has_is_named_with_those_there_are(server: PrometheusServer) -> None:
+    """Of a shared query, whose other users have samples."""
+    found = cause(server.url, Query("web_requests_in_flight", match=(("queue", "mial"),)))
+    assert found == Cause('no sample of the shared query has queue="mial"; did you mean "mail"?')
+
+
+@pytest.mark.slow
+def test_a_series_that_is_new_is_told_to_be_so(prometheus: PrometheusServer) -> None:
+    """A cold start: with the next scrape the rate is there, and nothing is to be changed."""
+    assert cause(prometheus.url, "rate(cores[2m])", now=NOW) == Cause(
+        "rate() needs two samples within its range [2m], and its series have one there as yet; if they are new, wait "
+        "for the next scrape, else write a range of four scrape intervals"
+    )
+
+
+@pytest.mark.slow
+def test_a_series_without_a_recent_sample_is_told_to_be_known(prometheus: PrometheusServer) -> None:
+    """Its name is right; what scrapes it is not, or was taken away."""
+    found = cause(prometheus.url, "cores", now=NOW + timedelta(minutes=30))
+    assert found is not None
+    assert found.text.startswith("series cores have no sample of the last minutes; Prometheus scrapes no target: ")
+
+
+@contextmanager
+def imitation(answer: Callable[[str, str], tuple[int, bytes]]) -> Iterator[str]:
+    """A server that has no series; `answer`: to a path and the query in it, other than a `count`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            query = parse_qs(parts.query).get("query", [""])[0]
+            empty = json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}).encode()
+            status, body = (200, empty) if query else answer(unquote(parts.path), query)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing: pytest shows what matters."""
+
+    with serving(Handler) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, b"404 page not found"),
+        (500, b"{}"),
+        (200, b"<html>"),
+        (200, b'{"status":"success","data":null}'),
+        (200, b'{"status":"success","data":[1,2]}'),
+        (200, b'{"data":{"activeTargets":[{"labels":3}]}}'),
+        (200, b"[" * 100_000),
+        (200, b'{"data":[' + b'"",' * 3_000_000 + b'""]}'),
+    ],
+)
+def test_a_server_that_has_not_got_names_and_targets_leaves_them_out(status: int, body: bytes) -> None:
+    """Not everything that speaks PromQL has them: Thanos has no targets. The documents: HTTP API, "Targets"."""
+    with imitation(lambda *_: (status, body)) as url:
+        assert cause(url, "load") == Cause("no series load")
+
+
+def test_what_a_server_says_is_short_and_printable() -> None:
+    """It is shown on a terminal."""
+    name = "load_" + "x" * 300 + "\x1b[31m"
+    target = {"labels": {"job": "\x1b" * 500}, "health": "down", "lastError": "\x1b[2J" * 500, "scrapeUrl": "u" * 5000}
+    bodies = {"targets": {"data": {"activeTargets": [target]}}, "values": {"data": [name] * 10}}
+    with imitation(lambda path, _: (200, json.dumps(bodies[path.rpartition("/")[2]]).encode())) as url:
+        for expr in ("load_" + "x" * 299, 'zzz{job="q"}', "zzz"):
+            found = cause(url, expr)
+            assert found is not None
+            assert found.text.isprintable()
+            assert len(found.text) < 700
+
+
+def test_hundreds_of_thousands_of_names_are_not_compared_one_by_one() -> None:
+    """It would take minutes; the first few thousand that begin or end alike are enough."""
+    names = [f"load_{number:06}" for number in range(300_000)]
+    began = time.process_time()
+    with imitation(lambda *_: (200, json.dumps({"data": names}).encode())) as url:
+        found = cause(url, "load_00000x")
+    assert found is not None
+    assert "; did you mean load_0" in found.text
+    assert time.process_time() - began < 20, "seconds of processor time, which others on the machine do not lengthen"
+
+
+def test_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of ten thousand autoscalers must not ask Prometheus for an hour."""
+    monkeypatch.setattr(module, "MOST_REQUESTS", 3)
+    clock = SystemClock()
+    with imitation(lambda *_: (404, b"")) as url:
+        source = Prometheus("default", PrometheusSource(url), clock)
+        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10)
+        found = [causes.of(Query(f"load_{number}")) for number in range(5)]
+        source.close()
+    assert [each is not None for each in found] == [True, False, False, False, False]
+
+
+def test_nothing_is_asked_after_the_deadline() -> None:
+    """Somebody waits for the answer."""
+    with imitation(lambda *_: (404, b"")) as url:
+        assert cause(url, "load", seconds=0) is None
+
+
+@pytest.mark.parametrize("expr", ["vector(1) > 2", "time()", 'load{a="b" or c="d"}', "not PromQL at all ("])
+def test_an_expression_without_a_selector_that_is_read_has_no_cause(expr: str) -> None:
+    """Nothing is asked, and nothing is claimed."""
+    assert cause("http://127.0.0.1:1", expr) is None
+
+
+def test_selectors_are_read_in_their_order_with_their_functions() -> None:
+    """The first that has nothing is the cause."""
+    found = selectors(
+        'sum(rate(a{x="1\\"",y!~"z"}[5m] offset 1h)) / ({__name__="b"} + max_over_time(rate(c[1m])[5m:]))'
+    )
+    assert [(str(each), each.name, each.function) for each in found] == [
+        ('{__name__="a",x="1\\"",y!~"z"}', "a", "rate"),
+        ('{__name__="b"}', "b", None),
+        ('{__name__="c"}', "c", "rate"),
+    ]
+    assert [each.range for each in found] == [timedelta(minutes=5), None, timedelta(minutes=1)]

@@ -1,0 +1,58 @@
+"""What users install, built once for all tests of a run, in whichever worker needs it first."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.servers.required import require
+
+PROJECT: Final = Path(__file__).resolve().parents[2]
+_BUILD_SECONDS: Final = 900
+
+
+def debian_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package of this tree for this machine's Debian; the test is skipped where the tools for it are missing."""
+    for program in ("dpkg-buildpackage", "dh_installsysusers"):
+        if shutil.which(program) is None:
+            require(f"{program} is not installed; install Debian's package debhelper")
+    return _once(tmp_path_factory, "debian-package", lambda to: checked(PROJECT / "tools/deb.sh", to))
+
+
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The OCI image of that package; the test is skipped where the tools for it are missing."""
+    for program in ("mmdebstrap", "umoci", "skopeo"):
+        if shutil.which(program) is None:
+            require(f"{program} is not installed; install Debian's package of that name")
+    package = debian_package(tmp_path_factory)
+    return _once(tmp_path_factory, "image", lambda to: checked(PROJECT / "tools/image.sh", package, to))
+
+
+def _once(tmp_path_factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
+    """The one file that `build` leaves in the folder that it is given. Workers that want it meanwhile wait for it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a folder of its own in that of the run
+        shared = shared.parent
+    folder = shared / name
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            fresh = shared / f"{name}.new"
+            shutil.rmtree(fresh, ignore_errors=True)  # of a worker that died over it
+            build(fresh)
+            fresh.rename(folder)
+    (built,) = folder.iterdir()
+    return built
+
+
+def checked(*words: str | Path, cwd: Path | None = None) -> str:
+    """What the command prints; fails the test with all of its output when the command fails."""
+    command = [str(word) for word in words]
+    done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True, timeout=_BUILD_SECONDS)
+    assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout

@@ -1,0 +1,213 @@
+"""A machine's life with the Debian package: installed, in use by the quickstart, upgraded, removed, purged."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.packaging.artefacts import checked
+from tests.systemd.machine import Machine
+
+WORKER: Final = """
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(b"web_requests_in_flight " + Path("/srv/load").read_bytes())
+
+    def log_message(self, *_):
+        pass
+
+HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Page).serve_forever()
+"""
+"""Each worker says what /srv/load holds."""
+PROMETHEUS: Final = """
+global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: web
+    file_sd_configs: [{files: ["/run/autoscaler/*.json"]}]
+"""
+CONFIGURATION: Final = """
+controller: {syncPeriod: 1s}
+prometheus:
+  default: {url: "http://127.0.0.1:9090"}
+adapters:
+  local:
+    type: process
+    pools:
+      web:
+        command: python3 /srv/worker.py
+        ports: 20000-20009
+        readiness: {path: /}
+        targetsFile: /run/autoscaler/web.json
+autoscalers:
+  - name: web
+    scaleTargetRef: {adapter: local, name: web}
+    minReplicas: 1
+    maxReplicas: 3
+    metrics:
+      - type: Pods
+        pods:
+          metric: {name: requests}
+          query: {expr: web_requests_in_flight}
+          target: {type: AverageValue, averageValue: 10}
+    behavior:
+      scaleDown: {stabilizationWindowSeconds: 0}
+"""
+_STATE: Final = "var/lib/autoscaler/state.db"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What there is at one moment."""
+
+    version: str
+    """Of the installed package; "" when it is removed."""
+    active: str
+    enabled: bool
+    daemon: str
+    """The service's main pid; "0": it does not run."""
+    workers: frozenset[str]
+    """Their folders in /proc."""
+    configuration: str | None
+    state: bool
+    user: bool
+    events: tuple[str, ...]
+    """The reasons of what happened, as the command says; () without it."""
+    left: tuple[str, ...]
+    """The package's files, and what became of them."""
+
+
+@dataclass(frozen=True)
+class Life:
+    """A look after each step."""
+
+    fresh: Look
+    sizes: tuple[int, ...]
+    """The sizes that the service had under no load, under load, and without it again."""
+    seconds: float
+    """From the first edit to the last of these sizes."""
+    before_upgrade: Look
+    upgraded: Look
+    removed: Look
+    again: Look
+    purged: Look
+
+
+def lived(machine: Machine, package: Path, folder: Path) -> Life:
+    """Do it all on a fresh machine, with the package alone at first."""
+    machine.install(package)
+    fresh = look(machine)
+    began = time.monotonic()
+    sizes = _quickstart(machine)
+    seconds = time.monotonic() - began
+    _keep_workers(machine)
+    before = look(machine)
+    machine.install(newer(package, folder))
+    machine.until(lambda: look(machine).workers == before.workers, "the upgraded service's workers")
+    upgraded = look(machine)
+    _apt(machine, "remove")
+    removed = look(machine)
+    machine.install(package)
+    machine.checked("systemctl", "start", "autoscaler")
+    _sized(machine, 1)
+    again = look(machine)
+    _apt(machine, "purge")
+    return Life(fresh, sizes, seconds, before, upgraded, removed, again, look(machine))
+
+
+def newer(package: Path, folder: Path) -> Path:
+    """The same package with a later version."""
+    tree, made = folder / "newer", folder / "newer.deb"
+    checked("dpkg-deb", "--raw-extract", package, tree)
+    control = tree / "DEBIAN/control"
+    control.write_text(control.read_text().replace("\nVersion: ", "\nVersion: 9"))
+    checked("dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, made)
+    return made
+
+
+def look(machine: Machine) -> Look:
+    """What there is now."""
+    version = machine.run(
+        "dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", "prometheus-autoscaler"
+    )
+    status, _, number = version.stdout.partition(" ")
+    active, daemon = machine.show("ActiveState", "MainPID")
+    configuration = machine.root / "etc/autoscaler/autoscaler.yaml"
+    places = ("etc/autoscaler", "var/lib/autoscaler", "run/autoscaler", "usr/lib/prometheus-autoscaler")
+    return Look(
+        version=number if status == "installed" else "",
+        active=active,
+        enabled=machine.run("systemctl", "is-enabled", "autoscaler").stdout == "enabled\n",
+        daemon=daemon,
+        workers=_workers(machine),
+        configuration=configuration.read_text() if configuration.exists() else None,
+        state=(machine.root / _STATE).exists(),
+        user=machine.run("getent", "passwd", "autoscaler").returncode == 0,
+        events=_events(machine),
+        left=tuple(place for place in places if machine.run("test", "-e", f"/{place}").returncode == 0),
+    )
+
+
+def _quickstart(machine: Machine) -> tuple[int, ...]:
+    """What docs/quickstart-process.md says, in short: the package is there, Prometheus is Debian's."""
+    machine.install("prometheus")
+    files: Mapping[str, str] = {
+        "srv/worker.py": WORKER,
+        "srv/load": "5\n",
+        "etc/prometheus/prometheus.yml": PROMETHEUS,
+        "etc/autoscaler/autoscaler.yaml": CONFIGURATION,
+    }
+    for name, text in files.items():
+        (machine.root / name).write_text(text)
+    machine.checked("autoscaler", "check", "/etc/autoscaler/autoscaler.yaml")
+    machine.checked("systemctl", "restart", "prometheus", "autoscaler")
+    sizes = [_sized(machine, 1)]
+    for load, size in ((60, 3), (1, 1)):
+        (machine.root / "srv/load").write_text(f"{load}\n")
+        sizes.append(_sized(machine, size))
+    return tuple(sizes)
+
+
+def _sized(machine: Machine, size: int) -> int:
+    """Wait until as many workers run, each with a sample of its own; returns how many do."""
+
+    def so_many() -> bool:
+        said = machine.run("autoscaler", "get", "web", "--output=json").stdout
+        return bool(said) and json.loads(said)["autoscalers"][0]["current"] == size == len(_workers(machine))
+
+    machine.until(so_many, f"{size} workers")
+    return len(_workers(machine))
+
+
+def _keep_workers(machine: Machine) -> None:
+    """What docs/install.md says of workers that are to outlive an upgrade."""
+    examples = "/usr/share/doc/prometheus-autoscaler/examples/autoscaler.service.d"
+    folder = "/etc/systemd/system/autoscaler.service.d"
+    machine.checked("install", "-D", "-m", "644", f"{examples}/process.conf", f"{folder}/process.conf")
+    machine.checked("systemctl", "daemon-reload")
+    machine.checked("systemctl", "restart", "autoscaler")
+    _sized(machine, 1)
+
+
+def _workers(machine: Machine) -> frozenset[str]:
+    found = machine.run("sh", "-c", "grep -lz '^/srv/worker.py$' /proc/[0-9]*/cmdline").stdout
+    return frozenset(found.split())
+
+
+def _events(machine: Machine) -> tuple[str, ...]:
+    said = machine.run("sh", "-c", "autoscaler events web --output=json").stdout
+    return tuple(event["reason"] for event in json.loads(said)["events"]) if said else ()
+
+
+def _apt(machine: Machine, what: str) -> None:
+    machine.checked(
+        "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", what, "--yes", "--quiet", "prometheus-autoscaler"
+    )

@@ -1,0 +1,120 @@
+"""Reads a quickstart page, and does what it says.
+
+What a page holds is in fenced blocks: commands in blocks of `sh`, what the commands before print in blocks of `text`,
+and files in blocks of any other language, each after a line that ends with the file's name: "`/etc/web.yaml`:".
+"""
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+_FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAME: Final = re.compile(r"`([^`]+)`:$")
+_ANYTHING: Final = "…"
+_VARIES: Final = (
+    r"(?:\d+[smhd])+",  # an age
+    r"\d+(?:\.\d+)?m?(?=/10\b)",  # a metric's value, in front of its target
+)
+"""Words that a page shows as an example; the same kind of word may stand there."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that the page says to write."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What the page says to type, and what it says that is seen then; None: it does not say."""
+
+    text: str
+    shown: str | None = None
+
+
+class Machine(Protocol):
+    """Where a page is followed."""
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file, and the folders above it."""
+
+    def run(self, commands: str, *, may_fail: bool = False) -> str:
+        """What the commands print; fails the test when one of them fails, unless that `may_fail`."""
+
+
+def steps(text: str) -> Iterator[File | Commands]:
+    """What a page says to do, in its order. Raises ValueError for a block that would be passed over."""
+    blocks = list(_FENCE.finditer(text))
+    if text.count("```") != 2 * len(blocks):
+        raise ValueError(
+            "a block does not begin with ``` and one word, or does not end with ```, on lines of their own"
+        )
+    languages = [block[1] for block in blocks]
+    for block, before, after in zip(blocks, ["", *languages], [*blocks[1:], None], strict=False):
+        language, content = block.groups()
+        name = _NAME.search(text[: block.start()].rstrip())
+        if language == "sh":
+            yield Commands(content, after[2] if after is not None and after[1] == "text" else None)
+        elif language == "text":
+            if before != "sh":
+                raise ValueError(f"nothing was typed that prints {content!r}")
+        elif name is None:
+            raise ValueError(f"the line before this file does not end with its name and a colon: {content!r}")
+        else:
+            yield File(name[1], content)
+
+
+def is_like(shown: str, printed: str) -> bool:
+    """Whether this was printed, line by line and word by word; `…` is any text in a line, or any lines."""
+    lines = [" ".join(line.split()) for line in printed.rstrip().splitlines()]
+    return re.fullmatch("".join(map(_line, shown.splitlines())), "".join(f"{line}\n" for line in lines)) is not None
+
+
+def _line(shown: str) -> str:
+    """A pattern of what may stand in its place, with one space between words."""
+    return r"(?:.*\n)*" if shown.strip() == _ANYTHING else " ".join(map(_word, shown.split())) + r"\n"
+
+
+def _word(shown: str) -> str:
+    """A pattern of what may stand in its place."""
+    if _ANYTHING in shown:
+        return ".*".join(map(re.escape, shown.split(_ANYTHING)))
+    for kind in _VARIES:
+        if found := re.match(kind, shown):
+            return kind + re.escape(shown[found.end() :])
+    return re.escape(shown)
+
+
+def follow(
+    page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 120.0
+) -> None:
+    """Do what the page says, and fail the test where something else is seen than it says.
+
+    Commands whose output is shown only look: they are repeated until they print it, and may fail before.
+    `substitutions`: what cannot be as it is written -> what stands in its place; each must occur in the page.
+    """
+    text = page.read_text(encoding="utf-8")
+    for written, instead in (substitutions or {}).items():
+        assert written in text, f"{page.name} does not have {written!r}"
+        text = text.replace(written, instead)
+    for step in steps(text):
+        match step:
+            case File(path, content):
+                machine.write(path, content)
+            case Commands(typed, None):
+                machine.run(typed)
+            case Commands(typed, str(shown)):
+                _look(machine, typed, shown, within_seconds)
+
+
+def _look(machine: Machine, typed: str, shown: str, within_seconds: float) -> None:
+    end = time.monotonic() + within_seconds
+    while not is_like(shown, printed := machine.run(typed, may_fail=True)):
+        assert time.monotonic() < end, f"{typed}printed\n{printed}\nand not\n{shown}"
+        time.sleep(0.5)

@@ -1,0 +1,35 @@
+"""docs/quickstart-aws.md: a real Prometheus and the real aws command, against the tests' server.
+
+The server stands for Auto Scaling and EC2 as AWS documents them (tests/servers/aws). Its instances are network
+namespaces with the private addresses that it reports, and run their user data. Where they ask it is all that is
+substituted: Prometheus reads that from its configuration alone.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.quickstart.machine import running_machine
+from tests.quickstart.page import DOCS, follow
+from tests.servers.required import require
+
+pytestmark = pytest.mark.slow
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PORT: Final = 5000
+SERVER: Final = f"http://127.0.0.1:{PORT}"
+SUBSTITUTIONS: Final = {"- region: eu-west-1\n": f"- region: eu-west-1\n        endpoint: {SERVER}\n"}
+CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "ours"}
+"""For all programs, as a machine's role gives them."""
+
+
+def test_the_page_of_aws_leads_from_one_instance_to_four_and_back(tmp_path: Path) -> None:
+    """Whoever types what it says sees what it shows."""
+    aws = shutil.which("aws") or require("aws is not on PATH; install awscli")
+    variables = {"AWS_CLI": aws, "AWS_ENDPOINT_URL": SERVER, "MOTO_EC2_LOAD_DEFAULT_AMIS": "false", **CREDENTIALS}
+    with running_machine(tmp_path, environment=variables) as machine:
+        machine.run(f"cd {ROOT} && python -m tests.quickstart.cloud {PORT} {tmp_path / 'tmp'} >$LOGS/cloud.log 2>&1 &")
+        machine.run(f"until curl -s -o /dev/null {SERVER}; do sleep 0.2; done")
+        follow(DOCS / "quickstart-aws.md", machine, SUBSTITUTIONS)

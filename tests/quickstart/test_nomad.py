@@ -1,0 +1,23 @@
+"""docs/quickstart-nomad.md: a real agent, a real Prometheus; nothing is substituted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.quickstart.machine import running_machine
+from tests.quickstart.page import DOCS, follow
+from tests.servers.required import require
+from tools.nomad import NomadNotFound, nomad_binary
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_page_of_nomad_leads_from_one_allocation_to_four_and_back(tmp_path: Path) -> None:
+    """Whoever types what it says sees what it shows."""
+    try:
+        binary = nomad_binary()
+    except NomadNotFound as missing:
+        require(str(missing))
+    with running_machine(tmp_path, {"nomad": binary}) as machine:
+        follow(DOCS / "quickstart-nomad.md", machine)
+        machine.run("nomad job stop -purge web")  # so that the agent cleans up behind its tasks

@@ -1,0 +1,141 @@
+"""The manual pages, from what the commands say of themselves, and the shells' completions, where each is looked for.
+
+`python tools/extras.py SHARE ZSH` writes them into the folder SHARE (`/usr/share`), zsh's into ZSH, a folder of its
+$fpath. It is run with the Python that has the program, which need not be a development environment.
+
+`autoscaler(1)` has every command with its help, `autoscaler.yaml(5)` the commented configuration, in man's macros
+(man 7 man).
+"""
+
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from typer.main import get_command
+
+from autoscaler.cli.app import app
+from autoscaler.cli.completion import Shell, script
+
+_CONFIGURATION: Final = Path(__file__).resolve().parent.parent / "config" / "autoscaler.yaml"
+_FILES: Final = {
+    "/etc/autoscaler/autoscaler.yaml": "The configuration; see autoscaler.yaml(5).",
+    "/var/lib/autoscaler": "The state of the service: what decisions remember, and the logs of local workers.",
+    "/run/autoscaler": "Where Prometheus may read the targets files of local workers.",
+}
+_ENVIRONMENT: Final = {
+    "AUTOSCALER_SERVER": "Where the daemon answers, for the commands that ask it.",
+    "STATE_DIRECTORY": "The folder of the state, unless the configuration names another.",
+    "NO_COLOR": "Any value: no colours.",
+}
+_EXIT: Final = {
+    "0": "Fine.",
+    "1": "The command failed; check found errors; with --once, a metric, a target or a write failed.",
+    "2": "Wrong arguments, or run with a configuration that does not load.",
+}
+
+_AS_TYPED: Final = str.maketrans({"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"})
+"""What a terminal would get as a typographic sign, and nobody could copy (man 7 groff_char)."""
+
+
+def command_page() -> str:
+    """`autoscaler(1)`, as man's macros."""
+    group: Any = get_command(app)  # Any: typer ships its own copy of click, which it does not export
+    root = group.make_context("autoscaler", [], resilient_parsing=True)
+    return "\n".join(
+        [
+            _title("AUTOSCALER", 1),
+            *_section("NAME", "autoscaler \\- the HorizontalPodAutoscaler for what is not Kubernetes"),
+            *_section("SYNOPSIS", "\\fBautoscaler\\fR [\\fIOPTIONS\\fR] \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]"),
+            *_section("DESCRIPTION", *_paragraphs(group.help)),
+            *_section("OPTIONS", *_parameters(group, root)),
+            *_section("COMMANDS", *_commands(group, root)),
+            *_section("FILES", *_list(_FILES)),
+            *_section("ENVIRONMENT", *_list(_ENVIRONMENT)),
+            *_section("EXIT STATUS", *_list(_EXIT)),
+            *_section("SEE ALSO", "\\fBautoscaler.yaml\\fR(5), \\fBpromtool\\fR(1)"),
+            "",
+        ]
+    )
+
+
+def configuration_page() -> str:
+    """`autoscaler.yaml(5)`, as man's macros."""
+    text = _CONFIGURATION.read_text().splitlines()
+    return "\n".join(
+        [
+            _title("AUTOSCALER.YAML", 5),
+            *_section("NAME", "autoscaler.yaml \\- configuration of the autoscaler"),
+            *_section(
+                "DESCRIPTION",
+                "Every section and key, with its meaning and its default. \\fBautoscaler check\\fR finds what is wrong",
+                "in a file, \\fBautoscaler check \\-\\-live\\fR whether it would work.",
+                ".PP",
+                ".nf",
+                *map(_escaped, text),
+                ".fi",
+            ),
+            *_section("FILES", *_list({"/etc/autoscaler/autoscaler.yaml": "What the service reads."})),
+            *_section("SEE ALSO", "\\fBautoscaler\\fR(1)"),
+            "",
+        ]
+    )
+
+
+def _commands(group: Any, root: Any) -> Iterator[str]:
+    for name in group.list_commands(root):
+        command = group.get_command(root, name)
+        context = command.make_context(name, [], parent=root, resilient_parsing=True)
+        usage = " ".join(command.collect_usage_pieces(context))
+        yield f".SS {_escaped(f'autoscaler {name} {usage}')}"
+        yield from _paragraphs(command.help)
+        yield from _parameters(command, context)
+
+
+def _parameters(command: Any, context: Any) -> Iterator[str]:
+    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
+    yield from _list(dict(filter(None, records)))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for paragraph in text.strip().split("\n\n"):
+        yield ".PP"
+        yield _escaped(" ".join(paragraph.split()))
+
+
+def _list(entries: dict[str, str]) -> Iterator[str]:
+    for name, meaning in entries.items():
+        yield from (".TP", f"\\fB{_escaped(name)}\\fR", _escaped(" ".join(meaning.split())))
+
+
+def _section(name: str, *lines: str) -> list[str]:
+    return [f".SH {name}", *lines]
+
+
+def _title(name: str, section: int) -> str:
+    return f'.TH {name} {section} "" "prometheus-autoscaler {version("prometheus-autoscaler")}"'
+
+
+def _escaped(text: str) -> str:
+    """Text as roff prints it unchanged: no escapes, no requests at the start of a line, hyphens that can be copied."""
+    text = text.translate(_AS_TYPED)
+    return f"\\&{text}" if text.startswith(".") else text
+
+
+def main(share: Path, zsh: Path) -> None:
+    """Write all of them."""
+    files = {
+        share / "man/man1/autoscaler.1": command_page(),
+        share / "man/man5/autoscaler.yaml.5": configuration_page(),
+        share / "bash-completion/completions/autoscaler": script(Shell.BASH),
+        share / "fish/vendor_completions.d/autoscaler.fish": script(Shell.FISH),
+        zsh / "_autoscaler": script(Shell.ZSH),
+    }
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

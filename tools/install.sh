@@ -1,0 +1,75 @@
+#!/bin/sh
+# Installs the daemon on a machine with systemd, or removes it: install.sh install|uninstall
+# The program, its command, manual pages and completions go below $PREFIX (/usr/local); unit, user and configuration into
+# /etc. With $DESTDIR everything is put below that folder instead, and nothing of this machine is touched.
+# A second `install` is an upgrade. What an administrator wrote and what the daemon remembers is never changed or removed.
+set -eu
+cd "$(dirname "$0")/.."
+prefix=${PREFIX:-/usr/local}
+destination=${DESTDIR:-}
+program=$prefix/lib/prometheus-autoscaler
+configuration=/etc/autoscaler/autoscaler.yaml
+
+say() { echo "$*" >&2; }
+live() { [ -z "$destination" ] && [ -d /run/systemd/system ]; }
+share=$destination$prefix/share
+zsh=$share/zsh/site-functions
+unit=$destination/etc/systemd/system/autoscaler.service
+user=$destination/etc/sysusers.d/autoscaler.conf
+
+case $prefix in /*) ;; *) say "PREFIX=$prefix is not an absolute path; write PREFIX=/usr/local."; exit 1 ;; esac
+if [ -z "$destination" ] && [ "$(id -u)" -ne 0 ]; then
+    say "Only root may install here; run it as root, or give a folder to put it below: DESTDIR=/path."
+    exit 1
+fi
+
+install_all() {
+    if [ -z "$destination" ] && [ "$(dpkg-query --show --showformat='${db:Status-Status}' \
+        prometheus-autoscaler 2>/dev/null)" = installed ]; then
+        say "The Debian package prometheus-autoscaler is installed; remove it first: apt remove prometheus-autoscaler"
+        exit 1
+    fi
+    new=$destination$program.new # beside the one in use, which goes on until this one is complete
+    rm -rf "$new"
+    mkdir -p "${new%/*}"
+    tools/program.sh "$program" "$new"
+    "$new/bin/python3" -m compileall -q "$new/lib"
+    rm -rf "$destination$program"
+    mv "$new" "$destination$program"
+
+    "$destination$program/bin/python3" tools/extras.py "$share" "$zsh"
+    mkdir -p "$destination$prefix/bin"
+    ln -sf "$program/bin/autoscaler" "$destination$prefix/bin/autoscaler"
+    mkdir -p "${unit%/*}" "${user%/*}"
+    sed "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/autoscaler|" systemd/autoscaler.service >"$unit"
+    cp systemd/sysusers.d/autoscaler.conf "$user"
+    if [ ! -e "$destination$configuration" ]; then
+        install -D -m 644 debian/autoscaler.yaml "$destination$configuration"
+    fi
+    [ -n "$destination" ] || systemd-sysusers "$user"
+    if live; then
+        systemctl daemon-reload
+        systemctl try-restart autoscaler
+    fi
+    say "Installed $("$destination$program/bin/python3" -m autoscaler --version) in $destination$program."
+    say "Edit $destination$configuration, then: systemctl enable --now autoscaler"
+}
+
+uninstall_all() {
+    if live && [ -e "$unit" ]; then
+        systemctl disable --quiet --now autoscaler
+        systemctl kill --kill-whom=all autoscaler 2>/dev/null || true # workers, which nobody would look after
+    fi
+    rm -rf "$destination$program" "$destination$program.new"
+    rm -f "$destination$prefix/bin/autoscaler" "$unit" "$user" "$zsh/_autoscaler" "$share/man/man1/autoscaler.1" \
+        "$share/man/man5/autoscaler.yaml.5" "$share/bash-completion/completions/autoscaler" \
+        "$share/fish/vendor_completions.d/autoscaler.fish"
+    if live; then systemctl daemon-reload; fi
+    say "Removed. Kept: $destination/etc/autoscaler, the state in $destination/var/lib/autoscaler, and the user autoscaler."
+}
+
+case ${1:-} in
+    install) install_all ;;
+    uninstall) uninstall_all ;;
+    *) say "usage: tools/install.sh install|uninstall"; exit 2 ;;
+esac

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Makes the daemon's own virtual environment as it is to be installed: program.sh FOLDER [STAGED]
+# FOLDER is where it will be used, STAGED where it is made (the same, unless given). It holds what the hashed locks name,
+# the client of PostgreSQL included, and the one command `autoscaler`; no pip. $PYTHON, or Debian's own, is its Python.
+set -eu
+folder=$1
+staged=${2:-$1}
+python=${PYTHON:-/usr/bin/python3}
+project=$(cd "$(dirname "$0")/.." && pwd)
+
+say() { echo "$*" >&2; }
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    { say "$python is not a Python of 3.11 or newer; name one by PYTHON=/path/to/python3."; exit 1; }
+"$python" -c 'import ensurepip, venv' 2>/dev/null ||
+    { say "$python has no venv module; install it (Debian: apt install python3-venv), then try again."; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONWARNINGS=ignore
+"$python" -m venv "$work/build"
+pip="$work/build/bin/python -m pip --quiet"
+$pip install --require-hashes --requirement "$project/requirements-build.lock"
+
+# What is locked is fetched, or built where it comes as source, and checked against its hashes.
+$pip wheel --require-hashes --no-build-isolation --use-pep517 --wheel-dir "$work/wheels" \
+    --requirement "$project/requirements-postgresql.lock"
+mkdir "$work/source" # setuptools leaves a build folder where it builds
+for part in autoscaler adapters pyproject.toml README.md LICENSE; do cp -R "$project/$part" "$work/source"; done
+$pip wheel --no-deps --no-build-isolation --wheel-dir "$work/wheels" "$work/source"
+
+"$python" -m venv --without-pip "$staged"
+$pip --python "$staged/bin/python" install --no-index --no-deps --no-compile --no-warn-script-location "$work"/wheels/*.whl
+
+# One command, which names the place where it will be; nothing names the place where it was made.
+for program in "$staged"/bin/*; do
+    case ${program##*/} in python*) ;; autoscaler) sed -i "1s|.*|#!$folder/bin/python3|" "$program" ;; *) rm "$program" ;; esac
+done
+sed -i '/^command = /d' "$staged/pyvenv.cfg"
+rm -f "$staged"/lib/python3.*/site-packages/*.dist-info/direct_url.json
