@@ -138,7 +138,7 @@ def way_text(way: Way, *, dry_run: bool) -> str:
 
 
 def _failing(explanation: Explanation) -> Iterator[str]:
-    names = [metric.name for metric in explanation.metrics if metric.error is not None]
+    names = [metric.name for metric in explanation.metrics if metric.proposal is None and metric.error is not None]
     if names:
         yield f"Nothing is scaled in while {', '.join(names)} {'has' if len(names) == 1 else 'have'} no value."
 

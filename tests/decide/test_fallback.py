@@ -1,6 +1,5 @@
 """What stands in for a metric that has had no value for long, and what it must never do."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -8,87 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError, TargetError, TargetUnavailable
+from autoscaler.decide import decide
+from autoscaler.errors import MetricError
 from autoscaler.model import (
-    Autoscaler,
     Behavior,
-    Condition,
     ConditionType,
-    Decision,
-    Direction,
-    Fallback,
-    History,
     MetricSpec,
     MetricType,
     Observation,
-    Override,
-    Pause,
-    PolicyType,
-    Proposed,
     Query,
     Reading,
-    ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    Steering,
     TargetType,
-    Written,
 )
-from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
-
-DOWN = MetricError("connection refused")
-CALM = Behavior(
-    scale_down=ScalingRules(
-        timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 100, timedelta(seconds=15)),)
-    )
-)
-"""Scales in at once, so that a test sees what the metrics alone ask for."""
-
-
-def with_fallback(spec: MetricSpec = QUEUE_15, seconds: int = 180, **keys: object) -> MetricSpec:
-    """The metric with a fallback of 10 replicas, or of what `keys` say."""
-    given = keys or {"replicas": 10}
-    return replace(spec, fallback=Fallback(timedelta(seconds=seconds), **given))  # type: ignore[arg-type]  # by name
-
-
-class Outage:
-    """An autoscaler on a virtual clock whose every write succeeds at once, in cycles of 60 s."""
-
-    def __init__(self, autoscaler: Autoscaler, size: int = 3, history: History | None = None) -> None:
-        self.autoscaler, self.size, self.now = autoscaler, size, NOW
-        self.history = history or History()
-
-    def cycle(
-        self,
-        *readings: Reading | MetricError,
-        fallbacks: Sequence[Reading | MetricError | None] = (),
-        after: float = 60,
-        unreadable: TargetError | None = None,
-    ) -> Decision:
-        """One cycle, `after` so many seconds."""
-        self.now += timedelta(seconds=after)
-        observed = Observation(unreadable or state(self.size), readings, (), tuple(fallbacks))
-        decision = decide(self.autoscaler, observed, self.history, self.now)
-        if decision.change is not None:
-            self.size = decision.change.size
-            decision = conclude(decision, Written(self.size))
-        self.history = remember(self.autoscaler, self.history, decision)
-        return decision
-
-    def until_fallback(self, *readings: Reading | MetricError, **more: object) -> Decision:
-        """The first cycle in which 180 s without a value have passed."""
-        for _ in range(3):
-            assert not condition(self.cycle(*readings, **more)).status  # type: ignore[arg-type]  # by name
-        return self.cycle(*readings, **more)  # type: ignore[arg-type]  # by name
-
-
-def condition(decision: Decision, kind: ConditionType = ConditionType.METRIC_FALLBACK_ACTIVE) -> Condition:
-    return next(known for known in decision.conditions if known.type is kind)
-
-
-def event_reasons(decision: Decision) -> list[str]:
-    return [event.reason for event in decision.events]
+from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.outage import CALM, DOWN, Outage, condition, event_reasons, remembered, with_fallback
 
 
 def test_before_the_failure_duration_nothing_stands_in() -> None:
@@ -181,15 +115,6 @@ def test_the_fallback_is_one_proposal_among_the_metrics(
     assert decision.trace[0].after == wanted
 
 
-def remembered(autoscaler: Autoscaler, size: int, failing_for: float = 180) -> History:
-    """What is remembered when its first metric has failed for so long."""
-    before = NOW - timedelta(seconds=failing_for)
-    others = [value(0)] * (len(autoscaler.metrics) - 1)
-    observed = Observation(state(size), (DOWN, *others))
-    made = decide(replace(autoscaler, behavior=None), observed, History(), before)
-    return replace(remember(autoscaler, History(), made), recommendations=())
-
-
 def test_the_larger_of_two_fallbacks_wins() -> None:
     """As KEP-5679 has it for several metrics that are away at once."""
     second = replace(with_fallback(replicas=5), name="second")
@@ -259,49 +184,6 @@ def test_a_metric_whose_samples_belong_to_no_instance_has_no_value() -> None:
     assert decision.metrics[0].proposal == 10
 
 
-# zero
-
-
-def asleep(*specs: MetricSpec) -> Outage:
-    """Scaled to zero by itself."""
-    life = Outage(scaler(*specs, minimum=0, behavior=CALM), size=1)
-    readings = [value(0) if spec.type is MetricType.EXTERNAL else samples([0]) for spec in specs]
-    life.cycle(*readings)
-    assert life.size == 0
-    return life
-
-
-def test_from_zero_the_fallback_scales_out() -> None:
-    """While nobody knows whether there is work, somebody should look.
-
-    KEDA stayed at 0 although its fallback was in force, for a trigger that fails counts as inactive there
-    (kedacore/keda 7239).
-    """
-    life = asleep(with_fallback(replicas=2))
-    decision = life.until_fallback(DOWN)
-    assert (decision.current, decision.written) == (0, 2)
-
-
-def test_an_instance_metric_without_instances_is_no_failure() -> None:
-    """At size 0 it has no samples. A fallback that took that for an outage would wake every sleeper."""
-    life = asleep(with_fallback(CPU_60), QUEUE_15)
-    for _ in range(10):
-        decision = life.cycle(DOWN, value(0))
-    assert (decision.current, decision.desired) == (0, 0)
-    assert condition(decision).reason == "MetricsAvailable"
-
-
-def test_a_target_that_somebody_switched_off_stays_off() -> None:
-    life = Outage(scaler(with_fallback(), minimum=0), size=0)
-    for _ in range(5):
-        decision = life.cycle(DOWN)
-    assert (decision.desired, decision.change) == (0, None)
-    assert condition(decision, ConditionType.SCALING_ACTIVE).reason == "ScalingDisabled"
-
-
-# another query
-
-
 def by_query(*, allow_scale_in: bool = False) -> MetricSpec:
     return with_fallback(query=Query("crude"), allow_scale_in=allow_scale_in)
 
@@ -345,84 +227,6 @@ def test_where_the_other_query_fails_too_nothing_stands_in() -> None:
     ended = life.cycle(DOWN, fallbacks=[MetricError("no such series")])
     assert "MetricFallbackEnded" in event_reasons(ended)
 
-
-# what is remembered
-
-
-def test_a_cycle_without_a_target_neither_ends_nor_restarts_the_time() -> None:
-    """Both Prometheus and the back end may be away, and the back end comes back first."""
-    life = Outage(scaler(with_fallback()))
-    life.cycle(DOWN)
-    life.cycle(DOWN, unreadable=TargetUnavailable("down"))
-    life.cycle(DOWN, unreadable=TargetUnavailable("down"))
-    assert condition(life.cycle(DOWN)).status
-
-
-def test_an_answer_ends_the_failure_where_the_target_is_not_read() -> None:
-    """Else a failure hours later would count from the first one, and its fallback come at once."""
-    life = Outage(scaler(with_fallback()))
-    life.cycle(DOWN)
-    life.cycle(value(0), unreadable=TargetUnavailable("down"))
-    assert condition(life.cycle(DOWN, after=7200)).reason == "FallbackPending"
-
-
-def test_the_time_survives_a_clock_that_is_set() -> None:
-    """It keeps its age, as everything that is remembered does."""
-    life = Outage(scaler(with_fallback()))
-    life.cycle(DOWN)
-    hour = timedelta(hours=1)
-    life.history, life.now = life.history.moved(hour), life.now + hour
-    assert condition(life.cycle(DOWN, after=179)).reason == "FallbackPending"
-    assert condition(life.cycle(DOWN, after=1)).status
-
-
-def test_a_fallback_that_leaves_the_configuration_takes_its_condition_along() -> None:
-    life = Outage(scaler(with_fallback()))
-    life.until_fallback(DOWN)
-    life.autoscaler = scaler(QUEUE_15)
-    decision = life.cycle(DOWN)
-    assert all(each.type is not ConditionType.METRIC_FALLBACK_ACTIVE for each in decision.conditions)
-    assert decision.failing == ()
-
-
-def test_without_a_fallback_nothing_is_remembered_of_failures() -> None:
-    """And the decision says nothing of fallbacks: it is HPA's."""
-    decision = Outage(scaler(QUEUE_15)).cycle(DOWN)
-    assert decision.failing == ()
-    assert all(each.type is not ConditionType.METRIC_FALLBACK_ACTIVE for each in decision.conditions)
-
-
-# operators and dry runs
-
-
-def test_a_pause_holds_it() -> None:
-    pause = Pause(Direction.OUT, "ann", "", NOW, None)
-    life = Outage(scaler(with_fallback()), history=History(steering=Steering(pause)))
-    decision = life.until_fallback(DOWN)
-    assert (decision.desired, decision.change) == (6, None)  # no more than twice as many at a time
-    assert condition(decision, ConditionType.ABLE_TO_SCALE).reason == "Paused"
-    assert condition(decision).status
-
-
-def test_an_operators_bounds_hold() -> None:
-    override = Override(None, 5, "ann", "", NOW, None)
-    life = Outage(scaler(with_fallback()), history=History(steering=Steering(None, override)))
-    assert life.until_fallback(DOWN).desired == 5
-
-
-def test_a_dry_run_counts_the_time_and_proposes() -> None:
-    autoscaler = replace(scaler(with_fallback()), dry_run=True)
-    history, now = History(), NOW
-    for _ in range(4):
-        now += timedelta(seconds=60)
-        decision = decide(autoscaler, Observation(state(3), (DOWN,)), history, now)
-        outcome = None if decision.change is None else Proposed(decision.change.size)
-        decision = conclude(decision, outcome)
-        history = remember(autoscaler, history, decision)
-    assert decision.outcome == Proposed(6)
-
-
-# for every load
 
 loads = st.lists(st.tuples(st.integers(0, 400_000) | st.none(), st.integers(0, 400_000)), min_size=5, max_size=25)
 

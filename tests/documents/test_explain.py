@@ -201,6 +201,7 @@ def test_a_fallback_that_stands_in_is_told_with_what_it_asks_for() -> None:
     assert (cpu.on_fallback, cpu.wins) == (False, False)
     line = "queue has no value: no answer; its fallback asks for 9 (fallback: 9 replicas); it asks for most and wins."
     assert line in diary.told().lines
+    assert not any(each.startswith("Nothing is scaled in") for each in diary.told().lines)
 
 
 def test_when_a_fallback_will_stand_in_is_told_and_comes_true() -> None:
