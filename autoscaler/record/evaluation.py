@@ -143,14 +143,14 @@ def columns_of(observation: Observation, decision: Decision) -> Columns:
     now = decision.now
     readings = [_taken_apart(reading, now) for reading in observation.readings]
     values = [values for _, values in readings]
-    fallbacks = list[_Samples | None]()
-    for reading in observation.fallbacks:
-        samples, more = (None, None) if reading is None else _taken_apart(reading, now)
-        fallbacks.append(samples)
-        values += () if more is None else (more,)
+    fallbacks: tuple[_Samples | None, ...] = ()
+    if observation.fallbacks:
+        asked = [None if reading is None else _taken_apart(reading, now) for reading in observation.fallbacks]
+        fallbacks = tuple([None if each is None else each[0] for each in asked])
+        values += [each[1] for each in asked if each is not None]
     return (
         _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target))),
-        _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims, tuple(fallbacks))),
+        _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims, fallbacks)),
         _VALUES.dump(tuple(values)),
         *decision_columns(decision),
     )

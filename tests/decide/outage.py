@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import decide, remember
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -21,9 +21,8 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    Written,
 )
-from tests.decide.build import NOW, QUEUE_15, state, value
+from tests.decide.build import NOW, QUEUE_15, Life, state, value
 
 DOWN = MetricError("connection refused")
 CALM = Behavior(
@@ -40,35 +39,30 @@ def with_fallback(spec: MetricSpec = QUEUE_15, seconds: int = 180, **keys: objec
     return replace(spec, fallback=Fallback(timedelta(seconds=seconds), **given))  # type: ignore[arg-type]  # by name
 
 
-class Outage:
-    """An autoscaler on a virtual clock whose every write succeeds at once, in cycles of 60 s."""
+class Outage(Life):
+    """A life in cycles of 60 s, from a size of 3."""
 
     def __init__(self, autoscaler: Autoscaler, size: int = 3, history: History | None = None) -> None:
-        self.autoscaler, self.size, self.now = autoscaler, size, NOW
+        super().__init__(autoscaler, size)
         self.history = history or History()
 
     def cycle(
         self,
         *readings: Reading | MetricError,
-        fallbacks: Sequence[Reading | MetricError | None] = (),
         after: float = 60,
+        fallbacks: Sequence[Reading | MetricError] = (),
         unreadable: TargetError | None = None,
     ) -> Decision:
-        """One cycle, `after` so many seconds."""
-        self.now += timedelta(seconds=after)
-        observed = Observation(unreadable or state(self.size), readings, (), tuple(fallbacks))
-        decision = decide(self.autoscaler, observed, self.history, self.now)
-        if decision.change is not None:
-            self.size = decision.change.size
-            decision = conclude(decision, Written(self.size))
-        self.history = remember(self.autoscaler, self.history, decision)
-        return decision
+        """One, `after` so many seconds."""
+        return self.step(*readings, after=after, fallbacks=fallbacks, unreadable=unreadable)
 
-    def until_fallback(self, *readings: Reading | MetricError, **more: object) -> Decision:
+    def until_fallback(
+        self, *readings: Reading | MetricError, fallbacks: Sequence[Reading | MetricError] = ()
+    ) -> Decision:
         """The first cycle in which 180 s without a value have passed."""
         for _ in range(3):
-            assert not condition(self.cycle(*readings, **more)).status  # type: ignore[arg-type]  # by name
-        return self.cycle(*readings, **more)  # type: ignore[arg-type]  # by name
+            assert not condition(self.cycle(*readings, fallbacks=fallbacks)).status
+        return self.cycle(*readings, fallbacks=fallbacks)
 
 
 def condition(decision: Decision, kind: ConditionType = ConditionType.METRIC_FALLBACK_ACTIVE) -> Condition:
