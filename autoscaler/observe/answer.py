@@ -38,6 +38,7 @@ _QUOTES_ALWAYS_READ: Final = 2**22
 
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{2,3})?")
 """With an exponent below 1e-6 and from 1e21 on."""
+_is_number: Final = _NUMBER.fullmatch
 _NOT_FINITE: Final = {"NaN": math.nan, "+Inf": math.inf, "-Inf": -math.inf}
 
 
@@ -115,7 +116,8 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
         case _Vector(result=samples):
             return QueryResult(ResultType.VECTOR, _points(samples, at))
         case _Scalar(result=value):
-            return QueryResult(ResultType.SCALAR, (Point({}, _number(value, at)),))
+            _check_time(value.time, at)
+            return QueryResult(ResultType.SCALAR, (Point({}, _number(value.text)),))
         case _String():
             return QueryResult(ResultType.STRING, ())
         case _Matrix():
@@ -135,10 +137,16 @@ def _decoded(body: bytes) -> _Answer:
 def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
     points: list[Point] = []
     samples.reverse()
+    at_that_time: float | None = None
+    """Of samples, as near as it must be: nearly always all have the same."""
     while samples:  # each is let go of as soon as its point is made: there may be a million
         sample = samples.pop()
-        if sample.value is not None and sample.histogram is None:
-            points.append(Point(sample.metric, _number(sample.value, at)))
+        value = sample.value
+        if value is not None and sample.histogram is None:
+            if value.time != at_that_time:
+                _check_time(value.time, at)
+                at_that_time = value.time
+            points.append(Point(sample.metric, _number(value.text)))
         elif sample.histogram is not None and sample.value is None:
             _check_time(sample.histogram.time, at)
             points.append(Point(sample.metric, None))
@@ -147,13 +155,11 @@ def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _number(value: _Value, at: float) -> float:
+def _number(text: str) -> float:
     """A sample's value: exactly what Go's strconv.FormatFloat writes, for Python's float() takes far more."""
-    text = value.text
-    number = float(text) if _NUMBER.fullmatch(text) else _NOT_FINITE.get(text)
+    number = float(text) if _is_number(text) else _NOT_FINITE.get(text)
     if number is None or (math.isinf(number) and text not in _NOT_FINITE):
         raise NotAnAnswer(f"{plain(text, 64)!r} is not a value as Prometheus writes it")
-    _check_time(value.time, at)
     return number
 
 
