@@ -1,7 +1,9 @@
 """One decision, explained: what was read, what it came to, what held it, and what would have to change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from autoscaler.decide import remember
 from autoscaler.decide.scaling_rules import bounds_of

@@ -116,8 +116,9 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
         case _Vector(result=samples):
             return QueryResult(ResultType.VECTOR, _points(samples, at))
         case _Scalar(result=value):
+            point = Point({}, _number(value.text))
             _check_time(value.time, at)
-            return QueryResult(ResultType.SCALAR, (Point({}, _number(value.text)),))
+            return QueryResult(ResultType.SCALAR, (point,))
         case _String():
             return QueryResult(ResultType.STRING, ())
         case _Matrix():
@@ -143,10 +144,10 @@ def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
         sample = samples.pop()
         value = sample.value
         if value is not None and sample.histogram is None:
+            points.append(Point(sample.metric, _number(value.text)))
             if value.time != at_that_time:
                 _check_time(value.time, at)
                 at_that_time = value.time
-            points.append(Point(sample.metric, _number(value.text)))
         elif sample.histogram is not None and sample.value is None:
             _check_time(sample.histogram.time, at)
             points.append(Point(sample.metric, None))

@@ -28,7 +28,7 @@ def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) ->
         ready = True if instance.ready is None and instance.phase is Phase.RUNNING else instance.ready
         sighting = known.get(instance.name) or Sighting(now, ready, now)
         if sighting.ready is not ready:
-            sighting = replace(sighting, ready=ready, ready_since=now)
+            sighting = Sighting(sighting.first_seen, ready, now)
         seen[instance.name] = sighting
         filled = (ready, instance.ready_transition or sighting.ready_since, instance.started_at or sighting.first_seen)
         if filled == (instance.ready, instance.ready_transition, instance.started_at):

@@ -1,12 +1,13 @@
 """What one autoscaler remembers, in memory and in the state: equal after every commit."""
 
 from collections.abc import Collection, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from autoscaler.errors import StateError

@@ -11,10 +11,11 @@ comes back as an unfinished intent, as it does after a kill -9.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NoReturn
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, delete, insert, select
 
 from autoscaler.decide import intent_of

@@ -2,11 +2,11 @@
 
 import json
 import re
-from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.model import Direction, Override, Pause, Steering
 from tests.cli.scene import Scene, ServedScene
+from tests.replaced import replace
 
 
 def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:

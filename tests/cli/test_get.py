@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import yaml
 
 from tests.cli.scene import Scene, ServedScene
 from tests.documents.lives import open_state
+from tests.replaced import replace
 
 NOTE = "this is read from its state"
 

@@ -1,7 +1,5 @@
 """What one metric asks for: the numbers that anybody can check by hand."""
 
-from dataclasses import replace
-
 from autoscaler.errors import MetricError
 from autoscaler.model import ConditionType, Instance, MetricType, Phase, TargetType
 from tests.decide.build import (
@@ -18,6 +16,7 @@ from tests.decide.build import (
     state,
     value,
 )
+from tests.replaced import replace
 
 PODS_100M = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100)
 

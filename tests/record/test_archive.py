@@ -1,6 +1,5 @@
 """What readers see: the decisions, when they were made, and why."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +10,7 @@ from autoscaler.record import EventRow, Record
 from autoscaler.record.evaluation import Columns, decision_from
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 
