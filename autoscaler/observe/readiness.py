@@ -1,11 +1,11 @@
 """What a back end does not know about its instances: when the daemon first saw them, and saw their readiness turn."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from autoscaler.model import Instance, Phase, Sighting, Sightings
+from autoscaler.model import Instance, Phase, Sighting, Sightings, TargetRef, TargetState
 
 
 class Normalised(NamedTuple):
@@ -37,3 +37,33 @@ def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) ->
             ready, transition, started = filled
             complete.append(replace(instance, ready=ready, ready_transition=transition, started_at=started))
     return Normalised(tuple(complete), seen)
+
+
+class Normaliser:
+    """Does it for the targets of one connection. A state that stays what it was is not looked at again."""
+
+    def __init__(self) -> None:
+        self._last: dict[TargetRef, tuple[TargetState, Sightings, TargetState]] = {}
+        """Target -> its last state, what was known of its instances, and the state with nothing left unknown."""
+
+    def __call__(
+        self, target: TargetRef, state: TargetState, known: Sightings, now: datetime
+    ) -> tuple[TargetState, Sightings]:
+        """The state with nothing left unknown, and what to remember of its instances: `known` itself if it is that."""
+        last = self._last.get(target)
+        if last is not None and last[0] is state and last[1] is known:
+            return last[2], known
+        normalised = normalise(known, state.instances, now)
+        complete = state
+        if normalised.instances != state.instances:
+            complete = replace(state, instances=normalised.instances)
+        if normalised.sightings != known:
+            self._last.pop(target, None)
+            return complete, normalised.sightings
+        self._last[target] = state, known, complete
+        return complete, known
+
+    def follow(self, targets: Collection[TargetRef]) -> None:
+        """Forget the targets that are not among these."""
+        for target in self._last.keys() - targets:
+            del self._last[target]
