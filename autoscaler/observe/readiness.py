@@ -23,10 +23,12 @@ def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) ->
     back end does not know are when the daemon first saw the instance, and first saw its readiness as it is.
     """
     seen: dict[str, Sighting] = {}
+    first: dict[bool | None, Sighting] = {}
+    """Of those that are seen for the first time, by `ready`: equal ones are one, for there may be a million."""
     complete = []
     for instance in instances:
         ready = True if instance.ready is None and instance.phase is Phase.RUNNING else instance.ready
-        sighting = known.get(instance.name) or Sighting(now, ready, now)
+        sighting = known.get(instance.name) or first.setdefault(ready, Sighting(now, ready, now))
         if sighting.ready is not ready:
             sighting = Sighting(sighting.first_seen, ready, now)
         seen[instance.name] = sighting
