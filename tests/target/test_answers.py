@@ -163,6 +163,14 @@ def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
     assert again == first
 
 
+def test_a_state_that_is_equal_to_the_last_one_is_that_one() -> None:
+    """Later stages see by that that nothing has changed."""
+    checks = StateCheck()
+    first = checks(WEB, replace(STATE))
+    assert checks(WEB, replace(STATE)) is first
+    assert checks(WEB, replace(STATE, replicas=STATE.replicas + 1)) is not first
+
+
 def test_a_wrong_state_does_not_spoil_what_was_known() -> None:
     checks = StateCheck()
     checks(WEB, STATE)
