@@ -157,8 +157,10 @@ def test_a_metric_whose_samples_match_nothing_counts_those_that_it_does_not_name
 
 
 def test_a_reading_that_failed_keeps_no_frame_of_the_decision() -> None:
-    """An error that is raised refers to the frames that it passed, which refer to it: a fleet whose Prometheus is away
-    would leave hundreds of thousands of objects a cycle to the cyclic collector, which the daemon keeps out."""
+    """An error that is raised refers to the frames that it passed, which refer to it.
+
+    A fleet whose Prometheus is away would leave hundreds of thousands of objects a cycle to the cyclic collector.
+    """
     error = MetricError("down")
     first_decision(scaler(CPU_60), state(3), error)
     assert error.__traceback__ is None
