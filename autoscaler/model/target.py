@@ -24,10 +24,6 @@ class TargetRef:
     namespace: str | None = None
     region: str | None = None
 
-    def __hash__(self) -> int:
-        """Of the name alone: it tells nearly all targets apart, and every stage of a cycle looks targets up."""
-        return hash(self.name)
-
     def __str__(self) -> str:
         return f"{self.adapter}/{self.name}"
 

@@ -138,16 +138,15 @@ def _decoded(body: bytes) -> _Answer:
 def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
     points: list[Point] = []
     samples.reverse()
-    at_that_time: float | None = None
-    """Of samples, as near as it must be: nearly always all have the same."""
+    checked: float | None = None  # the time of the sample before: nearly always all have the same
     while samples:  # each is let go of as soon as its point is made: there may be a million
         sample = samples.pop()
         value = sample.value
         if value is not None and sample.histogram is None:
             points.append(Point(sample.metric, _number(value.text)))
-            if value.time != at_that_time:
+            if value.time != checked:
                 _check_time(value.time, at)
-                at_that_time = value.time
+                checked = value.time
         elif sample.histogram is not None and sample.value is None:
             _check_time(sample.histogram.time, at)
             points.append(Point(sample.metric, None))

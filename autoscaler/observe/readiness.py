@@ -23,8 +23,7 @@ def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) ->
     back end does not know are when the daemon first saw the instance, and first saw its readiness as it is.
     """
     seen: dict[str, Sighting] = {}
-    first: dict[bool | None, Sighting] = {}
-    """Of those that are seen for the first time, by `ready`: equal ones are one, for there may be a million."""
+    first: dict[bool | None, Sighting] = {}  # by `ready`: equal ones are one object, for there may be a million
     complete = []
     for instance in instances:
         ready = True if instance.ready is None and instance.phase is Phase.RUNNING else instance.ready
@@ -42,7 +41,7 @@ def normalise(known: Sightings, instances: Sequence[Instance], now: datetime) ->
 
 
 class Normaliser:
-    """Does it for the targets of one connection. A state that stays what it was is not looked at again."""
+    """Normalises the states of one connection's targets. One that stays what it was is not looked at again."""
 
     def __init__(self) -> None:
         self._last: dict[TargetRef, tuple[TargetState, Sightings, TargetState]] = {}
