@@ -1,8 +1,9 @@
 """An autoscaler's conditions: HPA's own, true or false, each with why."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class ConditionType(StrEnum):
@@ -14,8 +15,7 @@ class ConditionType(StrEnum):
     SCALED_TO_ZERO = "ScaledToZero"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True, gc=False):
     """One aspect of an autoscaler's health."""
 
     type: ConditionType

@@ -1,13 +1,12 @@
 """What one metric came to in one cycle."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from autoscaler.model.spec import MetricTarget, MetricType, TargetType
 from autoscaler.quantity import Milli
 
 
-@dataclass(frozen=True, slots=True)
-class MetricOutcome:
+class MetricOutcome(Struct, frozen=True, gc=False):
     """What one metric came to."""
 
     name: str

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.cli.tables.instances import instances
@@ -13,6 +12,7 @@ from autoscaler.documents.rules import QueryDocument
 from autoscaler.model import Direction, Override, Pause, Phase, Steering
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import NOW
+from tests.replaced import replace
 
 
 def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:
