@@ -28,6 +28,7 @@ have mmdebstrap || wanted+=(mmdebstrap)
 have sshd || wanted+=(openssh-server)
 have ssh || wanted+=(openssh-client)
 have chromium || wanted+=(chromium)
+/usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv) # what the Debian package is made with
 have dh_installsysusers && have dpkg-buildpackage || wanted+=(debhelper)
 have lintian || wanted+=(lintian)
 have zsh || wanted+=(zsh)
