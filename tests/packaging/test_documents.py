@@ -60,6 +60,15 @@ def test_the_readmes_configuration_is_valid(tmp_path: Path) -> None:
         assert load(file).autoscalers
 
 
+def test_the_configuration_that_is_installed_is_valid_once_its_comment_marks_are_gone(tmp_path: Path) -> None:
+    """Whoever installs the package begins with it."""
+    header, start, example = (ROOT / "debian/autoscaler.yaml").read_text().partition("#prometheus:")
+    assert all(line.startswith("#") for line in header.splitlines())
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(re.sub("^#", "", start + example, flags=re.MULTILINE))
+    assert [scaler.name for scaler in load(file).autoscalers] == ["web"]
+
+
 def test_the_log_line_that_is_shown_has_the_keys_of_a_real_one() -> None:
     """Programs are written against it."""
     shown = [json.loads(text) for text in blocks("docs/running.md", "json")]
