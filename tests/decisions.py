@@ -1,6 +1,5 @@
 """Decisions to show and to act on."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +15,7 @@ from autoscaler.model import (
     TargetRef,
     TargetType,
 )
+from tests.replaced import replace
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 SIXTY_PERCENT = MetricTarget(TargetType.UTILIZATION, 60)

@@ -31,6 +31,7 @@ have sshd || wanted+=(openssh-server)
 have ssh || wanted+=(openssh-client)
 have chromium || wanted+=(chromium)
 have aws || wanted+=(awscli)
+/usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv) # what the Debian package is made with
 have dh_installsysusers && have dpkg-buildpackage || wanted+=(debhelper)
 have lintian || wanted+=(lintian)
 have zsh || wanted+=(zsh)

@@ -19,8 +19,6 @@ from mkdocs.structure.pages import Page
 ROOT: Final = Path(__file__).resolve().parents[1]
 _PAGES: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Documents outside of docs/ -> their pages."""
-COMING: Final = ("docs/install.md",)
-"""Documents that are linked to and not written yet; an empty page stands in for each until it is there."""
 _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 """The path in a Markdown link, without its anchor; not an address."""
 _NAMED: Final = re.compile(r"\[[\w/-]+\.md\](?=\(([^)#\s]+))")
@@ -34,9 +32,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     for document, page in _PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / document).read_text()))
-    for document in COMING:
-        if not (ROOT / document).exists():
-            files.append(File.generated(config, _page_of(document), content="Not written yet."))
     wanted = {path for document in _documents() for path in _outside(document)}
     for path in sorted({inner for outer in wanted for inner in _within(outer)}):
         files.append(File.generated(config, _page_of(path), content=_source(path)))

@@ -63,7 +63,7 @@ class Process:
         if not procfs.available():
             raise AdapterError(
                 f"adapter {context.name}: /proc does not show the machine's boot id, by which workers are found again; "
-                "under systemd install the drop-in process.conf (docs/process.md), elsewhere run it on Linux"
+                "under systemd hand it over with Environment=AUTOSCALER_BOOT_ID=%b, elsewhere run it on Linux"
             )
         self._context = context
         self._settings = context.settings

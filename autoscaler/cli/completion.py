@@ -22,11 +22,11 @@ class Shell(StrEnum):
 
 def completion(
     *,
-    shell: Annotated[Shell, typer.Argument(help="The shell that the script is for.", show_default=False)],
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell: bash, zsh or fish.", show_default=False)],
 ) -> None:
     """Print the script that completes commands and options in a shell; no daemon is asked.
 
-    In bash, for this shell: source <(autoscaler completion bash). To keep it: write it to
+    In bash, for this shell: eval "$(autoscaler completion bash)". To keep it: write it to
     ~/.local/share/bash-completion/completions/autoscaler. In zsh, to a file _autoscaler in a folder of $fpath. In
     fish, to ~/.config/fish/completions/autoscaler.fish. The Debian package has all three in place.
     """

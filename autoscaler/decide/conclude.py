@@ -1,6 +1,6 @@
 """After the write: what its outcome makes of a decision."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from autoscaler.decide.conditions import Conditions
 from autoscaler.errors import TargetError

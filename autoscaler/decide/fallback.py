@@ -6,9 +6,10 @@ is ours.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from autoscaler.decide.proposals import WAKING_METRICS, describe, propose, tolerances_of
 from autoscaler.errors import MetricError

@@ -76,9 +76,9 @@ def propose(
     now: datetime,
 ) -> MetricOutcome:
     """What one metric asks for, or why it failed; never raises MetricError."""
+    if isinstance(reading, MetricError):  # raised, it would keep this frame, which keeps it, for the cyclic collector
+        return _failed(metric, reading, str(reading))
     try:
-        if isinstance(reading, MetricError):
-            raise reading
         if isinstance(reading, InstanceReading):
             return _per_instance(metric, reading, state, options, tolerances, now)
         return _per_value(metric, reading, state, tolerances)

@@ -1,9 +1,11 @@
 """One decision, explained: what was read, what it came to, what held it, and what would have to change."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from autoscaler.decide import remember
 from autoscaler.decide.scaling_rules import bounds_of

@@ -24,7 +24,7 @@ class MetricDocument(Document):
     target_value: float
     error: str | None
     """Why there is no value."""
-    on_fallback: bool
+    on_fallback: bool = False
     """Whether the metric's fallback stands in for the value that it has not."""
 
 

@@ -93,7 +93,7 @@ class MetricSpecDocument(Document):
     """Capacity per instance; null: the instance's own reservation, or none is needed."""
     container: str | None
     described_object: str | None
-    fallback: FallbackDocument | None
+    fallback: FallbackDocument | None = None
     """null: without a value the metric asks for nothing."""
 
 

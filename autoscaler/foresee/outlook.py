@@ -4,9 +4,11 @@ Everything is found by asking `decide` again, so that it cannot say otherwise th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from autoscaler.decide import decide, remember
 from autoscaler.decide.scaling_rules import Bounds, limit

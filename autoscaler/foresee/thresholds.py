@@ -1,8 +1,10 @@
 """The values at which a metric begins to ask for another size: found by asking `decide` itself."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from autoscaler.decide.proposals import propose, tolerances_of
 from autoscaler.errors import MetricError

@@ -1,8 +1,9 @@
 """An autoscaler's conditions: HPA's own, and one of KEP-5679, true or false, each with why."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class ConditionType(StrEnum):
@@ -15,8 +16,7 @@ class ConditionType(StrEnum):
     METRIC_FALLBACK_ACTIVE = "MetricFallbackActive"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True, gc=False):
     """One aspect of an autoscaler's health."""
 
     type: ConditionType

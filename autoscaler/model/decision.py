@@ -1,9 +1,10 @@
 """What one cycle decided, and why."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from autoscaler.errors import TargetError
 from autoscaler.model.condition import Condition
@@ -20,8 +21,7 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True, gc=False):
     """Something that happened in this cycle, as `kubectl describe` would list it."""
 
     type: EventType
@@ -30,8 +30,7 @@ class Event:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True, gc=False):
     """One stage of a decision: what it did to the number and why."""
 
     reason: str
@@ -42,8 +41,7 @@ class Step:
     """The numbers behind it: "highest of 20 recommendations in 5m"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposed:
+class Proposed(Struct, frozen=True, gc=False):
     """A dry run's outcome: what would have been written."""
 
     size: int
@@ -53,8 +51,7 @@ Outcome: TypeAlias = Written | Unchanged | Held | Conflict | Proposed | TargetEr
 """What a write came to, as `act` reports it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """One autoscaler's cycle. Complete after `decide.conclude`."""
 
     name: str

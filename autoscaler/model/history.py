@@ -1,31 +1,30 @@
 """What an autoscaler remembers from one cycle to the next."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoscaler.model.condition import Condition
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.steering import Steering
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(Struct, frozen=True, gc=False):
     """A size that the metrics asked for, before stabilization."""
 
     replicas: int
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleEvent:
+class ScaleEvent(Struct, frozen=True, gc=False):
     """A size change that was written; `change` > 0 in both directions."""
 
     change: int
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True, gc=False):
     """HPA's status after a step; a failed read or write leaves it as it was."""
 
     current: int = 0
@@ -33,8 +32,7 @@ class Status:
     metrics: tuple[MetricOutcome, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True, gc=False):
     """A write that was announced and whose outcome is unknown: it had no answer, or the daemon died before one came."""
 
     size: int
@@ -44,8 +42,7 @@ class Intent:
     """What the condition ScaledToZero becomes if it arrived; None: it stays as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True, gc=False):
     """Everything a decision remembers. `decide.remember` says what is kept of it for how long."""
 
     recommendations: tuple[Recommendation, ...] = ()

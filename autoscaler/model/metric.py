@@ -1,15 +1,16 @@
 """What one metric came to in one cycle, and since when it has had no value."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoscaler.model.spec import MetricTarget, MetricType, TargetType
 from autoscaler.quantity import Milli
 
 
-@dataclass(frozen=True, slots=True)
-class MetricOutcome:
+class MetricOutcome(Struct, frozen=True, gc=False):
     """What one metric came to."""
 
     name: str
@@ -71,8 +72,7 @@ class FallbackState(StrEnum):
     """It should, and its own query failed, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricFailure:
+class MetricFailure(Struct, frozen=True, gc=False):
     """A metric with a fallback that has no value. Kept from cycle to cycle until it has one again."""
 
     type: MetricType

@@ -1,9 +1,10 @@
 """What one cycle saw: a target's state and one reading for each metric."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model.sighting import Sightings
@@ -11,8 +12,7 @@ from autoscaler.model.target import TargetRef, TargetState
 from autoscaler.quantity import Milli
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True, gc=False):
     """One instance's value, in thousandths."""
 
     value: Milli
@@ -21,8 +21,7 @@ class Sample:
     """What the value averages over."""
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceReading:
+class InstanceReading(Struct, frozen=True, gc=False):
     """A Resource, ContainerResource or Pods metric: one sample for each instance that has one."""
 
     samples: Mapping[str, Sample]
@@ -37,8 +36,7 @@ class InstanceReading:
     """Instances whose sample was unusable (NaN, too old, twice), each with why; they count as missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueReading:
+class ValueReading(Struct, frozen=True, gc=False):
     """An Object (exactly one value) or External metric (the values are summed), in thousandths."""
 
     values: tuple[Milli, ...]
@@ -47,8 +45,7 @@ class ValueReading:
 Reading: TypeAlias = InstanceReading | ValueReading
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """Everything one decision is made from, apart from what is remembered."""
 
     target: TargetState | TargetError
@@ -60,8 +57,7 @@ class Observation:
     """One for each metric: what its fallback's query reads, None where it has none. Empty: no metric has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(Struct, frozen=True):
     """What one batch saw."""
 
     observations: Mapping[str, Observation]

@@ -1,13 +1,13 @@
 """What the daemon itself has seen of a target's instances, where the back end does not say."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+
+class Sighting(Struct, frozen=True, gc=False):
     """What is remembered of one instance."""
 
     first_seen: datetime

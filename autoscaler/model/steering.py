@@ -1,8 +1,9 @@
 """What operators do to an autoscaler while it runs: hold it in a direction, or give it other bounds for a time."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Direction(StrEnum):
@@ -13,8 +14,7 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True, gc=False):
     """Nothing is written in a direction; decisions are still made and shown."""
 
     direction: Direction
@@ -26,8 +26,7 @@ class Pause:
     """When it ends by itself; None: only by `resume`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(Struct, frozen=True, gc=False):
     """Bounds in place of the configuration's; None: the configuration's own."""
 
     minimum: int | None
@@ -38,8 +37,7 @@ class Override:
     until: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Steering:
+class Steering(Struct, frozen=True, gc=False):
     """All that operators have asked of one autoscaler."""
 
     pause: Pause | None = None
@@ -48,6 +46,8 @@ class Steering:
     def at(self, now: datetime) -> "Steering":
         """What of it is in force."""
         pause, override = self.pause, self.override
+        if pause is None and override is None:
+            return self
         return Steering(
             pause if pause is not None and (pause.until is None or now < pause.until) else None,
             override if override is not None and (override.until is None or now < override.until) else None,

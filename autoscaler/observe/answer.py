@@ -40,6 +40,7 @@ _QUOTES_ALWAYS_READ: Final = 2**22
 
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{2,3})?")
 """With an exponent below 1e-6 and from 1e21 on."""
+_is_number: Final = _NUMBER.fullmatch
 _NOT_FINITE: Final = {"NaN": math.nan, "+Inf": math.inf, "-Inf": -math.inf}
 
 
@@ -119,7 +120,9 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
         case _Vector(result=samples):
             return QueryResult(ResultType.VECTOR, _points(samples, at))
         case _Scalar(result=value):
-            return QueryResult(ResultType.SCALAR, (Point({}, _number(value, at)),))
+            point = Point({}, _number(value.text))
+            _check_time(value.time, at)
+            return QueryResult(ResultType.SCALAR, (point,))
         case _String():
             return QueryResult(ResultType.STRING, ())
         case _Matrix():
@@ -139,10 +142,15 @@ def _decoded(body: bytes) -> _Answer:
 def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
     points: list[Point] = []
     samples.reverse()
+    checked: float | None = None  # the time of the sample before: nearly always all have the same
     while samples:  # each is let go of as soon as its point is made: there may be a million
         sample = samples.pop()
-        if sample.value is not None and sample.histogram is None:
-            points.append(Point(sample.metric, _number(sample.value, at)))
+        value = sample.value
+        if value is not None and sample.histogram is None:
+            points.append(Point(sample.metric, _number(value.text)))
+            if value.time != checked:
+                _check_time(value.time, at)
+                checked = value.time
         elif sample.histogram is not None and sample.value is None:
             _check_time(sample.histogram.time, at)
             points.append(Point(sample.metric, None))
@@ -151,13 +159,11 @@ def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _number(value: _Value, at: float) -> float:
+def _number(text: str) -> float:
     """A sample's value: exactly what Go's strconv.FormatFloat writes, for Python's float() takes far more."""
-    text = value.text
-    number = float(text) if _NUMBER.fullmatch(text) else _NOT_FINITE.get(text)
+    number = float(text) if _is_number(text) else _NOT_FINITE.get(text)
     if number is None or (math.isinf(number) and text not in _NOT_FINITE):
         raise NotAnAnswer(f"{plain(text, 64)!r} is not a value as Prometheus writes it")
-    _check_time(value.time, at)
     return number
 
 

@@ -1,5 +1,6 @@
 """What a cycle's questions came to, each answer indexed once for all who use it."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -66,12 +67,13 @@ def series(point: Point) -> Series:
 
 def _by_labels(points: Iterable[Point], names: Sequence[str]) -> Mapping[_Values, Sequence[Point]]:
     found: dict[_Values, list[Point]] = {}
+    if len(names) == 1:  # as nearly always, of up to a million samples
+        (name,) = names
+        by_value: defaultdict[str | None, list[Point]] = defaultdict(list)
+        for point in points:
+            by_value[point.labels.get(name)].append(point)
+        return {(value,): mine for value, mine in by_value.items()}
     for point in points:
         labels = point.labels
-        key = tuple([labels.get(name) for name in names])
-        mine = found.get(key)
-        if mine is None:
-            found[key] = [point]
-        else:
-            mine.append(point)
+        found.setdefault(tuple([labels.get(name) for name in names]), []).append(point)
     return found

@@ -32,7 +32,6 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.queries import Queries
-from autoscaler.observe.readiness import normalise
 from autoscaler.observe.readings import read
 from autoscaler.observe.shards import Shards
 from autoscaler.observe.targets import Connection, States
@@ -82,7 +81,7 @@ class Observer:
         began = self._clock.monotonic()
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
-        states = cache(lambda: _completed(reading(), known, call.now))
+        states = cache(lambda: self._completed(reading(), known, call.now))
         observations: dict[str, Observation] = {}
 
         def complete(scaler: Autoscaler, answers: Answers) -> None:
@@ -130,6 +129,28 @@ class Observer:
             reason = bug(error)
         self._logger.error(event, error=reason)
         return otherwise()
+
+    def _completed(
+        self, states: States, known: Mapping[TargetRef, Sightings], now: datetime
+    ) -> tuple[States, Mapping[TargetRef, Sightings]]:
+        """The states with readiness and times filled in, and the sightings that changed.
+
+        Of a target that could not be read, what is known stays.
+        """
+        complete, changed = dict(states), dict[TargetRef, Sightings]()
+        for target, state in states.items():
+            if not isinstance(state, TargetState):
+                continue
+            before = known.get(target)
+            try:
+                normalise = self._connections[target.adapter].normalise
+                complete[target], seen = normalise(target, state, {} if before is None else before, now)
+            except Exception as error:  # noqa: BLE001 - whatever an adapter says, it costs its target alone
+                complete[target] = TargetUnavailable(f"{target}: its instances could not be read: {bug(error)}")
+                continue
+            if seen is not before and seen != before:
+                changed[target] = seen
+        return complete, changed
 
     def _observation(
         self, scaler: Autoscaler, state: TargetState | TargetError, answers: Answers, call: Call
@@ -180,25 +201,3 @@ def _fallback(
     if metric.fallback is None or metric.fallback.query is None:
         return None
     return _reading(replace(metric, query=metric.fallback.query), instances, answers, call)
-
-
-def _completed(
-    states: States, known: Mapping[TargetRef, Sightings], now: datetime
-) -> tuple[States, Mapping[TargetRef, Sightings]]:
-    """The states with readiness and times filled in, and the sightings that changed.
-
-    Of a target that could not be read, what is known stays.
-    """
-    complete, changed = dict(states), dict[TargetRef, Sightings]()
-    for target, state in states.items():
-        if isinstance(state, TargetState):
-            try:
-                normalised = normalise(known.get(target, {}), state.instances, now)
-            except Exception as error:  # noqa: BLE001 - whatever an adapter says, it costs its target alone
-                complete[target] = TargetUnavailable(f"{target}: its instances could not be read: {bug(error)}")
-                continue
-            if normalised.instances != state.instances:
-                complete[target] = replace(state, instances=normalised.instances)
-            if normalised.sightings != known.get(target):
-                changed[target] = normalised.sightings
-    return complete, changed

@@ -106,15 +106,19 @@ def instance_samples(
     ages = None if query.max_age is None else _Ages(query, answers, now)
     samples: dict[str, Sample] = {}
     dropped: list[str] = []
+    window = query.window
     for name in sorted(joined.points):
         mine = joined.points[name]
+        if ages is None and len(mine) == 1 and (value := milli(mine[0])) is not None:  # nearly all are like this
+            samples[name] = Sample(value, now, window)
+            continue
         fresh = mine if ages is None else [point for point in mine if ages.problem(point) is None]
         if len(fresh) == 1:
             (point,) = fresh
             if (value := milli(point)) is None:
                 dropped.append(f"{name}: is NaN")
             else:
-                samples[name] = Sample(value, now if ages is None else ages.time(point), query.window)
+                samples[name] = Sample(value, now if ages is None else ages.time(point), window)
         elif ages is not None and not fresh:
             dropped.append(f"{name}: {ages.problem(mine[0])}")
         else:

@@ -4,12 +4,13 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.logger import Logger
 from autoscaler.model import Call, TargetRef, TargetState
+from autoscaler.observe.readiness import Normaliser
 from autoscaler.observe.workers import settle, spawn
 from autoscaler.target import Adapter
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
@@ -27,6 +28,8 @@ class Connection:
         self._kind = kind or type(adapter).__name__
         self._adapter = adapter
         self._check = StateCheck()
+        self.normalise: Final = Normaliser()
+        """For the lane's thread."""
         self._clock = clock
         self._logger = logger
         self._busy = threading.Lock()
@@ -45,6 +48,7 @@ class Connection:
     def follow(self, targets: Collection[TargetRef]) -> None:
         """These are its targets from now on: what is held of others goes. Called by the lane's thread."""
         self._check.follow(targets)
+        self.normalise.follow(targets)
 
     def begin(self, targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
         """Start reading. What it returns waits for the answer, at most until the deadline."""

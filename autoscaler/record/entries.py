@@ -1,16 +1,27 @@
 """What one autoscaler remembers, in memory and in the state: equal after every commit."""
 
 from collections.abc import Collection, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, History, Intent, Recommendation, ScaleEvent, Sightings, TargetRef
+from autoscaler.model import (
+    Autoscaler,
+    Decision,
+    History,
+    Intent,
+    Recommendation,
+    ScaleEvent,
+    Sightings,
+    TargetRef,
+    TargetState,
+)
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import DECISION, decision_from
@@ -89,6 +100,9 @@ class Entry:
     """Of its newest row, in microseconds."""
     base: Marks | None = None
     """Of the last whole row's columns; None: the next row is whole."""
+    base_target: TargetState | None = None
+    """The target's state in that row, as long as nothing else has been read of it since: it need not be written anew,
+    and is not kept for that alone."""
     base_number: int = 0
     base_page: int = 0
     base_bytes: int = 0

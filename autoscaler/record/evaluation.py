@@ -133,13 +133,22 @@ _METRICS: Final = Binary[tuple[MetricOutcome, ...]](tuple[MetricOutcome, ...])
 _COURSE: Final = Binary[_Course](_Course)
 COLUMNS: Final = 6
 """How many there are: target, readings, values, circumstances, metrics, course."""
-DECISION: Final = slice(3, 6)
+DECISION: Final = slice(-3, None)
 """Those that a decision alone is made of."""
 
 
 def columns_of(observation: Observation, decision: Decision) -> Columns:
     """All that one decision was made from and came to: the costly part of recording it."""
-    target = observation.target
+    return target_column(observation.target), *moving_columns(observation, decision)
+
+
+def target_column(target: TargetState | TargetError) -> bytes:
+    """The first column. Of all it is the largest and changes least."""
+    return _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target)))
+
+
+def moving_columns(observation: Observation, decision: Decision) -> Columns:
+    """The other ones."""
     now = decision.now
     readings = [_taken_apart(reading, now) for reading in observation.readings]
     values = [values for _, values in readings]
@@ -149,7 +158,6 @@ def columns_of(observation: Observation, decision: Decision) -> Columns:
         fallbacks = tuple([None if each is None else each[0] for each in asked])
         values += [each[1] for each in asked if each is not None]
     return (
-        _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target))),
         _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims, fallbacks)),
         _VALUES.dump(tuple(values)),
         *decision_columns(decision),

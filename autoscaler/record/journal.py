@@ -27,20 +27,9 @@ MISSING: Final = "its newest recorded cycle is missing; restore a backup of the 
 """Of an autoscaler whose row in the journal is not where its memory says."""
 
 
-class _Item(msgspec.Struct, array_like=True):
-    """A rows.Row of one autoscaler."""
-
-    number: int
-    at: int
-    spec: int
-    base: int
-    columns: tuple[bytes | None, ...]
-    history: bytes | None
-
-
-_PAGE: Final = Binary[dict[int, _Item]](dict[int, _Item])
+_PAGE: Final = Binary[Mapping[int, Row]](dict[int, Row])
 _RAW_PAGE: Final = Binary[dict[int, msgspec.Raw]](dict[int, msgspec.Raw])
-_ITEM: Final = Binary[_Item](_Item)
+_ROW: Final = Binary[Row](Row)
 
 
 def chunk_of(owner_id: int) -> int:
@@ -50,7 +39,7 @@ def chunk_of(owner_id: int) -> int:
 
 def page_of(rows: Mapping[int, Row]) -> bytes:
     """A page with a row for each of these autoscalers, by id."""
-    return _PAGE.dump({owner_id: _Item(*row) for owner_id, row in rows.items()})
+    return _PAGE.dump(rows)
 
 
 def rows_from(page: bytes, ids: Collection[int] | None = None) -> Iterator[tuple[int, Row | StateError]]:
@@ -65,10 +54,9 @@ def rows_from(page: bytes, ids: Collection[int] | None = None) -> Iterator[tuple
 
 def _row_from(data: bytes) -> Row | StateError:
     try:
-        item = _ITEM.load(data)
+        return _ROW.load(data)
     except StateError as error:
         return error
-    return Row(item.number, item.at, item.spec, item.base, item.columns, item.history)
 
 
 def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:

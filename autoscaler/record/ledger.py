@@ -11,10 +11,11 @@ comes back as an unfinished intent, as it does after a kill -9.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NoReturn
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, delete, insert, select
 
 from autoscaler.decide import intent_of
@@ -198,7 +199,13 @@ class Ledger:
         if not decisions and not seen:
             return broken
         observations = observed.observations
-        prepared = each(decisions, lambda one: Recording.of(scalers[one.name], observations[one.name], one), broken)
+        entries = self._entries or {}
+
+        def prepare(made: Decision) -> Recording:
+            entry = entries.get(key_of(made.name, made.target))
+            return Recording.of(scalers[made.name], observations[made.name], made, entry)
+
+        prepared = each(decisions, prepare, broken)
         slots = {slot_of(one.decision.target) for one in prepared} | {slot_of(target) for target in observed.sightings}
         sighted = [{"target": text, "body": SIGHTINGS.dump(known), "lead": self._lead} for text, known in seen.items()]
         gone: Sequence[Key] = ()

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select
 
 from autoscaler.errors import StateError
@@ -92,7 +93,7 @@ def _copy(row: Row, known: Mapping[int, Row]) -> Row:
     """The row with the columns that it leaves out, marked as a copy: without a History. Raises StateError."""
     if row.base not in known:
         raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
-    return row._replace(base=row.number, columns=completed(row, known[row.base]), history=None)
+    return replace(row, base=row.number, columns=completed(row, known[row.base]), history=None)
 
 
 def block(owner_id: int, rows: Sequence[Row], recorded: int, body: bytes) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """Recorded cycles read back from rows and blocks."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from heapq import merge
 from typing import Any
 
 import sqlalchemy
+from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
 from autoscaler.decide import remember

@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
 from sqlalchemy import Connection, Table, bindparam, delete, insert, update
 
 from autoscaler.decide import changed, remember
 from autoscaler.isolation import each
-from autoscaler.model import Autoscaler, Decision, History, Observation
+from autoscaler.model import Autoscaler, Decision, History, Observation, TargetState
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, pack
 from autoscaler.record.entries import HISTORY, SPEC, Entry, intent_row, remembered_body
-from autoscaler.record.evaluation import DECISION, Columns, columns_of
+from autoscaler.record.evaluation import DECISION, Columns, moving_columns, target_column
 from autoscaler.record.journal import Pages, chunk_of, page_of
 from autoscaler.record.packing import pack_pages
 from autoscaler.record.rows import Row, differing, marks_of
@@ -29,9 +30,12 @@ class Recording:
     """One decision on its way into the state. Nothing of an Entry changes before `apply`."""
 
     scaler: Autoscaler
+    observation: Observation
     decision: Decision
+    target: bytes | None
+    """The column of what was read of the target; None: it is as in the entry's `base_target`."""
     columns: Columns
-    """All that the decision was made from and came to."""
+    """The other ones: all that the decision was made from and came to."""
     period: int
     """Microseconds."""
 
@@ -41,9 +45,17 @@ class Recording:
         return self.decision.name
 
     @classmethod
-    def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision) -> "Recording":
-        """The costly part of recording it, for which no other lane needs to wait."""
-        return cls(scaler, decision, columns_of(observation, decision), micros_of(scaler.sync_period))
+    def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision, entry: Entry | None) -> "Recording":
+        """The costly part of recording it, for which no other lane needs to wait. `entry`: its own, if any."""
+        as_before = entry is not None and entry.base_target == observation.target
+        target = None if as_before else target_column(observation.target)
+        columns = moving_columns(observation, decision)
+        return cls(scaler, observation, decision, target, columns, micros_of(scaler.sync_period))
+
+    def all_columns(self) -> Columns:
+        """Those of a whole row."""
+        target = target_column(self.observation.target) if self.target is None else self.target
+        return target, *self.columns
 
     def place(self, entry: Entry, page: int, lead: int, first: int) -> "Placed":
         """Decide how it stands in a page of the journal.
@@ -52,15 +64,14 @@ class Recording:
         the connection. `lead`: of its times (`timeline`).
         """
         number = entry.number + 1
-        spec = entry.spec if entry.scaler == self.scaler else number
-        packed = entry.base_page < first
-        whole = packed or entry.base is None or entry.given is not entry.chained or entry.period != self.period
-        columns: tuple[bytes | None, ...] = self.columns
-        if not whole and entry.base is not None:
-            columns = differing(self.columns, entry.base)
-            whole = 2 * _bytes(columns) > entry.base_bytes  # too much has changed since
-        if whole:
-            columns = self.columns
+        spec = entry.spec if entry.scaler is self.scaler or entry.scaler == self.scaler else number
+        chained = entry.given is entry.chained and entry.period == self.period and entry.base_page >= first
+        columns: tuple[bytes | None, ...] | None = None
+        if chained and entry.base is not None:
+            columns = differing((self.target, *self.columns), entry.base)
+        whole = columns is None or 2 * _bytes(columns) > entry.base_bytes  # too much has changed since
+        if columns is None or whole:
+            columns = self.all_columns()
         history = remember(self.scaler, entry.given, self.decision)
         row = Row(
             number,
@@ -86,7 +97,7 @@ class Recording:
         )
 
 
-class Placed(NamedTuple):
+class Placed(Struct, frozen=True):
     """One decision as the rows of every table: whatever could fail for it alone has been done."""
 
     entry: Entry
@@ -113,8 +124,12 @@ class Placed(NamedTuple):
         """Let the memory follow, once the rows are committed."""
         entry, recording, row = self.entry, self.recording, self.row
         if row.whole:
-            entry.base, entry.base_number, entry.base_page = marks_of(recording.columns), row.number, self.page
-            entry.base_bytes = _bytes(recording.columns)
+            state = recording.observation.target
+            entry.base, entry.base_number, entry.base_page = marks_of(row.columns), row.number, self.page
+            entry.base_bytes = _bytes(row.columns)
+            entry.base_target = state if isinstance(state, TargetState) else None
+        elif recording.target is not None:
+            entry.base_target = None
         entry.number, entry.spec, entry.scaler, entry.period = row.number, row.spec, recording.scaler, recording.period
         entry.history = entry.chained = entry.given = self.history  # what it was decided from may go
         entry.lead = self.lead
@@ -233,7 +248,7 @@ def _spec(entry: Entry, scaler: Autoscaler, row: Row) -> Values:
 
 
 def change_row(owner_id: int, row: Row, recorded: int, columns: Columns) -> Values:
-    """Its row of the table `change`, of all columns. `recorded`: on the state's own scale."""
+    """Its row of the table `change`, of all columns or the last. `recorded`: on the state's own scale."""
     body = pack(COLUMNS_OF_A_DECISION.dump(columns[DECISION]))
     return {
         "autoscaler_id": owner_id,

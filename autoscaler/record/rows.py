@@ -7,7 +7,7 @@ cycle can be decided again from the rows alone.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -20,7 +20,7 @@ Marks: TypeAlias = tuple[int, ...]
 columns themselves take 4 KiB for each autoscaler."""
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One recorded cycle."""
 
     number: int
@@ -58,14 +58,16 @@ def runs(rows: Iterable[Row]) -> list[list[Row]]:
     return cut
 
 
-def marks_of(columns: Columns) -> Marks:
+def marks_of(columns: Sequence[bytes | None]) -> Marks:
     """One a column, the same for equal ones."""
     return tuple(map(hash, columns))
 
 
-def differing(columns: Columns, base: Marks) -> tuple[bytes | None, ...]:
-    """Each column where it is not the base's."""
-    return tuple([None if hash(mine) == theirs else mine for mine, theirs in zip(columns, base, strict=True)])
+def differing(columns: Sequence[bytes | None], base: Marks) -> tuple[bytes | None, ...]:
+    """Each column where it is not the base's; None is one that is known to be."""
+    return tuple(
+        [None if mine is None or hash(mine) == theirs else mine for mine, theirs in zip(columns, base, strict=True)]
+    )
 
 
 def completed(row: Row, base: Row) -> Columns:

@@ -8,7 +8,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache, lru_cache
@@ -194,10 +194,10 @@ def _decoder(hint: Any) -> _Convert | None:
     if kind in (Union, UnionType):
         return _union(tuple([member for member in arguments if member is not NoneType]))
     if kind in (Recommendation, ScaleEvent):
-        entry = _dataclass(kind)
+        entry = _fields(kind)
         return lambda place: entry(place["entry"])
-    if is_dataclass(kind):
-        return _Repeated(_dataclass(kind)) if kind in _REPEATED else _dataclass(kind)
+    if is_dataclass(kind) or issubclass(kind, msgspec.Struct):
+        return _Repeated(_fields(kind)) if kind in _REPEATED else _fields(kind)
     if issubclass(kind, Enum):
         return {member.value: member for member in kind}.__getitem__
     if issubclass(kind, Exception):
@@ -239,9 +239,9 @@ def _family(kind: Any) -> list[Any]:
 _MORE: Final = re.compile(r"and (\d+) more")
 
 
-def _dataclass(kind: Any) -> _Convert:
+def _fields(kind: Any) -> _Convert:
     hints = get_type_hints(kind)
-    converting = [(each.name, convert) for each in fields(kind) if (convert := _decoder(hints[each.name])) is not None]
+    converting = [(name, convert) for name, hint in hints.items() if (convert := _decoder(hint)) is not None]
     counts_unmatched = kind in (InstanceReading, MetricOutcome)
 
     def decode(value: dict[str, Any]) -> Any:

@@ -1,8 +1,24 @@
-"""A third party's adapter whose targets live in its memory, installed for one daemon."""
+"""A third party's adapter whose targets live in its memory, installed for one daemon.
 
+`python -m bench.fleet.adapter GROUPS INSTANCES` prints what its own states take, in MiB, of a process that has nothing
+else.
+"""
+
+import math
+import os
+import subprocess
 import sys
+import tempfile
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
+
+from autoscaler import memory
+from autoscaler.model import Call, TargetRef
+from bench.fleet.series import group_name
+from bench.processes import resident_mebibytes
 
 _CODE: Final = '''
 import threading
@@ -72,3 +88,29 @@ def install(folder: Path) -> dict[str, str]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fleet-adapter\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[autoscaler.adapters]\nfleet = fleet_adapter:Fleet\n")
     return {"PYTHONPATH": ":".join([str(site), *filter(None, sys.path)])}
+
+
+def own_mebibytes(groups: int, instances: int) -> float:
+    """What the adapter's own states take of a daemon's memory."""
+    command = [sys.executable, "-m", "bench.fleet.adapter", str(groups), str(instances)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def main() -> None:
+    """Print it."""
+    groups, instances = map(int, sys.argv[1:])
+    memory.return_freed()
+    targets = [TargetRef("fleet", group_name(number)) for number in range(groups)]
+    with tempfile.TemporaryDirectory(prefix="bench-fleet-adapter-") as folder:
+        install(Path(folder))
+        sys.path.insert(0, str(Path(folder) / "site"))
+        settings = SimpleNamespace(initial_replicas=instances, hangs="")
+        adapter = import_module("fleet_adapter").Fleet(SimpleNamespace(settings=settings))
+    before = resident_mebibytes(os.getpid())
+    adapter.observe(targets, Call(datetime.now(UTC), math.inf))
+    memory.trim()
+    sys.stdout.write(f"{resident_mebibytes(os.getpid()) - before:.0f}\n")
+
+
+if __name__ == "__main__":
+    main()

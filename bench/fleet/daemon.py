@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +21,7 @@ from bench.processes import cpu_seconds, resident_mebibytes
 from tests.servers.ports import free_port
 
 PERIOD_SECONDS: Final = 15
-_PATIENCE_SECONDS: Final = 300.0
+_PATIENCE_SECONDS: Final = 420.0
 _UNSETTLED: Final = 1
 """Cycles at the beginning that are not measured: the first records everything whole."""
 
@@ -127,6 +128,29 @@ class Daemon:
             cpu_seconds(self.process.pid) - cpu,
             resident_mebibytes(self.process.pid),
         )
+
+    def failed(self) -> int:
+        """Autoscalers that failed in the newest cycle that has ended, by the daemon's own series."""
+        with urllib.request.urlopen(self.url + "/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(line.startswith("autoscaler_metric_failed{") and line.endswith(" 1.0") for line in lines)
+
+    @contextmanager
+    def scraped(self) -> Iterator[None]:
+        """Meanwhile its `/metrics` are read every PERIOD_SECONDS, as a Prometheus would."""
+        over = threading.Event()
+
+        def scrape() -> None:
+            while not over.wait(PERIOD_SECONDS):
+                self.get("/metrics")
+
+        scraper = threading.Thread(target=scrape)
+        scraper.start()
+        try:
+            yield
+        finally:
+            over.set()
+            scraper.join()
 
     def _alive(self) -> None:
         if self.process.poll() is not None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -53,6 +53,7 @@ from autoscaler.model import (
 from autoscaler.record import Ledger, Retention, State
 from autoscaler.web import Sources, WebServer, serve
 from autoscaler.web.page import pages
+from tests.replaced import replace
 from tests.web.serving import Logged
 
 EVERY = timedelta(seconds=15)
@@ -216,7 +217,7 @@ def flat(load: float) -> Load:
 
 def scaler(name: str, *metrics: MetricSpec, adapter: str = "fleet", maximum: int = 12, **rest: object) -> Autoscaler:
     made = Autoscaler(name, TargetRef(adapter, f"{name}-asg"), 1, maximum, metrics or (CPU,), CALM)
-    return replace(made, **rest)  # type: ignore[arg-type]  # a test's own fields
+    return replace(made, **rest)
 
 
 def shop(state: State, now: datetime) -> World:

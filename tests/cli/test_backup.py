@@ -1,5 +1,6 @@
 """`autoscaler backup` and `restore`: what an operator types and reads."""
 
+import json
 import os
 import re
 import subprocess
@@ -27,9 +28,9 @@ def test_a_backup_is_read_where_it_was_restored(offline: Scene, tmp_path: Path) 
     said = offline.run("restore", str(tmp_path / "a.db"), **there)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(f"state {tmp_path}/there/state.db: 3 autoscalers, the last decision of 20")
-    shown = [offline.run("get", "--server", NOBODY, **env).out for env in ({}, there)]
+    shown = [json.loads(offline.run("get", "-o", "json", "--server", NOBODY, **env).out) for env in ({}, there)]
     assert shown[0] == shown[1]
-    assert "web" in shown[0]
+    assert [each["name"] for each in shown[0]["autoscalers"]] == ["broken", "jobs", "web"]
 
 
 def test_replacing_says_where_the_old_state_is(offline: Scene, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from autoscaler.cli.tables.instances import instances
@@ -15,6 +14,7 @@ from autoscaler.model import Direction, Fallback, Override, Pause, Phase, Steeri
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named
+from tests.replaced import replace
 
 
 def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:

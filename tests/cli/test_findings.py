@@ -1,6 +1,5 @@
 """What `check --live` says of what it has seen."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -29,6 +28,7 @@ from autoscaler.model import (
     VictimOrder,
     VictimRule,
 )
+from tests.replaced import replace
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CPU: Final = MetricSpec(

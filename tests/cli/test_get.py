@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.decisions import decision
 from tests.documents.lives import open_state
+from tests.replaced import replace
 
 NOTE = "this is read from its state in"
 

@@ -1,7 +1,6 @@
 """Names of targets, metrics, instances and people are others' words: no table lets them steer a terminal."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from autoscaler.web.page import pages
 from tests.cli.scene import ServedScene
 from tests.decide.build import CPU_60, QUEUE_15, instances, samples, scaler, state
 from tests.documents.lives import Recorded, open_state
+from tests.replaced import replace
 from tests.web.serving import Daemon, Logged, serving
 
 HOSTILE = "x\x1b[2J\x9b31m\x7f\u202e\r\nFAKE ROW\t<script>alert(1)</script>"

@@ -3,12 +3,12 @@
 import os
 import pwd
 import socket
-from dataclasses import replace
 
 import pytest
 
 from autoscaler.model import Direction
 from tests.cli.scene import Scene, ServedScene, steering
+from tests.replaced import replace
 
 
 def test_a_pause_is_kept_with_who_and_why(online: ServedScene) -> None:

@@ -1,10 +1,10 @@
 """An adapter type of the tests' own, loaded through the registry like any other."""
 
-from dataclasses import replace
 from typing import Any
 
 from autoscaler.model import TargetRef
 from autoscaler.target import AdapterSettings, ExistingPath
+from tests.replaced import replace
 
 
 class GroupsSettings(AdapterSettings):

@@ -1,6 +1,5 @@
 """What a right file comes to."""
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from autoscaler import model
 from autoscaler.config import BasicAuth, Compression, LogSettings, PrometheusSource, StateSettings, Tls, WebSettings
 from tests.config.conftest import Load
+from tests.replaced import replace
 
 HEAD = "adapters: {a: {type: groups}}\n"
 SCALER = "{name: w, scaleTargetRef: {adapter: a, name: j/g}, maxReplicas: 3, metrics: [%s]%s}"

@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import parse_quantity
+from tests.replaced import replace
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """Second 0 of every scenario's clock."""

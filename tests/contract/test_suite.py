@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from autoscaler.target import (
 )
 from autoscaler.target.contract import AdapterContract, Harness
 from tests.adapters.memory.harness import SETTINGS, MemoryHarness
+from tests.replaced import replace
 
 Promise = Callable[[AdapterContract, Harness], None]
 
@@ -87,7 +87,7 @@ class SharesIdentities(ChangesInstances):
 
 class ForgetsAnAddress(ChangesInstances):
     def change(self, one: Instance) -> Instance:
-        return replace(one, identities=one.identities | {None})  # type: ignore[arg-type]  # the promise broken
+        return replace(one, identities=one.identities | {None})
 
 
 class WritesInWords(Broken):

@@ -3,7 +3,6 @@
 import itertools
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
 from tests.decide.build import CPU_60, samples, scaler, state
 from tests.documents.lives import open_state
+from tests.replaced import replace
 
 pytestmark = pytest.mark.slow
 

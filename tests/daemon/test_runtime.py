@@ -4,7 +4,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.observe.build import metric
 from tests.observe.scripted import scripted
+from tests.replaced import replace
 from tests.schedule.ports import scaler
 
 

@@ -1,7 +1,6 @@
 """Short ways to say the values that decisions are made from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
@@ -27,6 +26,7 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
+from tests.replaced import replace
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=1)
@@ -108,4 +108,4 @@ class Life:
 
     def edit(self, **changes: int) -> None:
         """Change the autoscaler's bounds."""
-        self.autoscaler = replace(self.autoscaler, **changes)  # type: ignore[arg-type]  # bounds alone are given
+        self.autoscaler = replace(self.autoscaler, **changes)

@@ -1,7 +1,6 @@
 """An outage of a metric's source, on a virtual clock."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.decide import decide, remember
@@ -23,6 +22,7 @@ from autoscaler.model import (
     SelectPolicy,
 )
 from tests.decide.build import NOW, QUEUE_15, Life, state, value
+from tests.replaced import replace
 
 DOWN = MetricError("connection refused")
 CALM = Behavior(

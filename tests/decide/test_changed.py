@@ -1,7 +1,6 @@
 """What is a change between two decisions, and what is not."""
 
 import itertools
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -29,6 +28,7 @@ from autoscaler.model import (
     Written,
 )
 from tests.decide.build import CPU_60, NOW, QUEUE_15, Life, samples, scaler, state, value
+from tests.replaced import replace
 
 TWO_METRICS = scaler(CPU_60, QUEUE_15)
 
@@ -40,7 +40,7 @@ def steady(cpu: Reading | MetricError | None = None, queue: Reading | MetricErro
 
 
 def edited(**edits: object) -> Decision:
-    return replace(steady(), **edits)  # type: ignore[arg-type]  # each test names fields of a decision
+    return replace(steady(), **edits)
 
 
 def test_a_first_decision_is_a_change() -> None:

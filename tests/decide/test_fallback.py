@@ -1,6 +1,5 @@
 """What stands in for a metric that has had no value for long, and what it must never do."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -23,6 +22,7 @@ from autoscaler.model import (
 )
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.outage import CALM, DOWN, Outage, condition, event_reasons, remembered, with_fallback
+from tests.replaced import replace
 
 
 def test_before_the_failure_duration_nothing_stands_in() -> None:

@@ -1,6 +1,5 @@
 """A fallback beside zero, restarts, clocks, operators and dry runs."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.decide import conclude, decide, remember
@@ -19,6 +18,7 @@ from autoscaler.model import (
 )
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, state, value
 from tests.decide.outage import CALM, DOWN, Outage, condition, with_fallback
+from tests.replaced import replace
 
 
 def asleep(*specs: MetricSpec) -> Outage:

@@ -1,6 +1,5 @@
 """What a write came to, and what is remembered of it."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -31,6 +30,7 @@ from autoscaler.model import (
     Written,
 )
 from tests.decide.build import NOW, QUEUE_15, Life, first_decision, scaler, state, value
+from tests.replaced import replace
 
 UP = scaler(QUEUE_15, behavior=Behavior())
 DEPLOYING = HoldReason("DeploymentActive", "a deployment is under way")

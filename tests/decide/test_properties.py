@@ -1,6 +1,5 @@
 """What must hold for every configuration and every load."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -19,6 +18,7 @@ from autoscaler.model import (
     TargetType,
 )
 from tests.decide.build import Life, first_decision, metric, samples, scaler, state, value
+from tests.replaced import replace
 
 PERIOD = timedelta(seconds=60)
 QUEUE = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "queue")

@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 from demo.show import Moment, Summary
+from tests.replaced import replace
 
 LINE: dict[str, Any] = {
     "current": 2,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from autoscaler.model import Autoscaler, Decision, Observation, Observed, Readin
 from autoscaler.moment import Moment
 from autoscaler.record import Ledger, Retention, State
 from tests.decide.build import NOW, samples, state, value
+from tests.replaced import replace
 
 
 @contextmanager

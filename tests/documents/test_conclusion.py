@@ -1,6 +1,5 @@
 """The headline: what a decision came to and why, in one line."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,6 +20,7 @@ from autoscaler.model import (
 )
 from autoscaler.record import Record
 from tests.decide.build import CPU_60, NOW, samples, scaler, state
+from tests.replaced import replace
 
 EARLIER = History(
     (Recommendation(6, NOW - timedelta(minutes=3, milliseconds=-12)), Recommendation(4, NOW - timedelta(seconds=15)))

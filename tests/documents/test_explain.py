@@ -1,7 +1,6 @@
 """A decision explained; and what is said of the next ones comes true."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -37,6 +36,7 @@ from autoscaler.model import (
 )
 from autoscaler.record import Record
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
+from tests.replaced import replace
 
 STEP = timedelta(seconds=15)
 SLOW_DOWN = Behavior(

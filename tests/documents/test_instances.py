@@ -1,7 +1,5 @@
 """The instances of a target as they are shown."""
 
-from dataclasses import replace
-
 import pytest
 
 from autoscaler.decide import decide
@@ -11,6 +9,7 @@ from autoscaler.model import History, Instance, MetricType, Observation, Phase, 
 from autoscaler.record import Record
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.build import instances as running
+from tests.replaced import replace
 
 INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 30_000, "inflight")
 
@@ -51,7 +50,7 @@ def test_an_instance_without_a_sample_has_no_value() -> None:
 )  # fmt: skip
 def test_readiness_is_what_decisions_count(change: dict[str, object], ready: bool) -> None:
     """A back end that knows no health must not show a target of unready instances."""
-    one: Instance = replace(running(1)[0], **change)  # type: ignore[arg-type]  # the fields of each case
+    one: Instance = replace(running(1)[0], **change)
 
     found = shown(state(1, [one]))
 

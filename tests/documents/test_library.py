@@ -1,7 +1,6 @@
 """Documents from a real state."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, PolicyType,
 from autoscaler.record import Archive, SeriesRow, State
 from tests.decide.build import CPU_60, NOW, scaler
 from tests.documents.lives import Recorded, open_state
+from tests.replaced import replace
 
 BEHAVIOR = Behavior(
     scale_down=replace(

@@ -1,6 +1,5 @@
 """What would move the size, said of the values that there are now: nothing that holds already is asked for."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.decide import conclude, decide
@@ -27,6 +26,7 @@ from autoscaler.model import (
 from autoscaler.record import Record
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.documents.test_explain import STEP, Diary
+from tests.replaced import replace
 
 JOBS_10 = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "jobs")
 _RULES = ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 4, timedelta(seconds=60)),))

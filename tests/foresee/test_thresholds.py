@@ -1,7 +1,5 @@
 """What would have to change for a metric to ask for another size."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +20,7 @@ from autoscaler.model import (
     TargetType,
 )
 from tests.decide.build import CPU_60, LONG_AGO, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
+from tests.replaced import replace
 
 INFLIGHT_100 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100_000, "inflight")
 SCORE_10 = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "score")

@@ -3,7 +3,6 @@
 import io
 import json
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import condition, cpu, decision, rescale
 from tests.documents.lives import At
 from tests.log.test_configure import restored
+from tests.replaced import replace
 
 __all__ = ["restored"]
 

@@ -1,7 +1,7 @@
 """Metrics with something to show."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -22,6 +22,7 @@ from autoscaler.model import (
 )
 from autoscaler.record import Cut, StateSize
 from tests.decisions import NOW, condition, cpu, decision, rescale
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 FLEET: Final = LaneName("fleet")

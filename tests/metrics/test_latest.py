@@ -1,6 +1,5 @@
 """A few series for each autoscaler, from its latest decision."""
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -21,6 +20,7 @@ from autoscaler.model import (
 )
 from tests.decisions import NOW, cpu, decision, rescale
 from tests.metrics.exposed import Shown, scaler
+from tests.replaced import replace
 
 
 def test_sizes_and_bounds_are_the_latest_decisions() -> None:

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.observe.gate import Gate, Gates
 from autoscaler.observe.workers import settle, spawn
 from tests.observe.scripted import Lane, Scripted, fleet, scripted
+from tests.replaced import replace
 
 SOURCE = PrometheusSource("http://p", concurrency=2)
 

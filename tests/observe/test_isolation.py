@@ -48,10 +48,12 @@ def test_a_reading_that_raises_is_an_error_of_its_metric(monkeypatch: pytest.Mon
 
 
 def test_instances_that_cannot_be_completed_are_an_error_of_their_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    def normalise(known: Any, instances: Any, now: Any) -> Any:
-        return readiness.normalise(known, instances, now) if instances[0].name == "b" else 1 // 0
+    real = readiness.normalise
 
-    monkeypatch.setattr(observer, "normalise", normalise)
+    def normalise(known: Any, instances: Any, now: Any) -> Any:
+        return real(known, instances, now) if instances[0].name == "b" else 1 // 0
+
+    monkeypatch.setattr(readiness, "normalise", normalise)
     seen = look()
     assert isinstance(seen["hurt"].target, TargetUnavailable)
     assert "fleet/web: its instances could not be read: ZeroDivisionError at" in str(seen["hurt"].target)

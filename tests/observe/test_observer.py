@@ -4,7 +4,6 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -31,6 +30,7 @@ from autoscaler.model import (
 )
 from autoscaler.observe import Connection, Observer
 from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, Log, ago, call, instance, metric, scaler, state
+from tests.replaced import replace
 from tests.servers.prometheus import PrometheusServer
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.model import Phase
-from autoscaler.observe.readiness import normalise
+from autoscaler.model import Phase, TargetRef, TargetState
+from autoscaler.observe.readiness import Normaliser, normalise
 from tests.observe.build import NOW, ago, instance
 
 LATER = NOW + timedelta(minutes=1)
@@ -52,3 +52,38 @@ def test_what_has_disappeared_is_forgotten() -> None:
     """Memory must not grow with every instance that ever was."""
     known = normalise({}, [instance("a"), instance("b")], NOW).sightings
     assert set(normalise(known, [instance("b")], LATER).sightings) == {"b"}
+
+
+TARGET = TargetRef("fleet", "web")
+
+
+def test_a_state_that_stays_the_same_is_not_looked_at_again() -> None:
+    """Ten thousand targets' instances would be walked through in every cycle."""
+    normaliser, state = Normaliser(), TargetState(1, 1, (instance("a"),))
+    _, known = normaliser(TARGET, state, {}, NOW)
+    complete, same = normaliser(TARGET, state, known, LATER)
+    assert same is known
+    assert normaliser(TARGET, state, known, LATER) == (complete, known)
+    assert normaliser(TARGET, state, known, LATER)[0] is complete
+    assert complete.instances == normalise(known, state.instances, LATER).instances
+
+
+def test_what_is_known_otherwise_counts_at_once() -> None:
+    """As after a clock was set: every age is another one."""
+    normaliser, state = Normaliser(), TargetState(1, 1, (instance("a"),))
+    _, known = normaliser(TARGET, state, {}, NOW)
+    normaliser(TARGET, state, known, NOW)
+    moved = {name: sighting.moved(timedelta(hours=1)) for name, sighting in known.items()}
+    complete, _ = normaliser(TARGET, state, moved, LATER)
+    assert complete.instances[0].started_at == NOW + timedelta(hours=1)
+
+
+def test_what_is_held_of_a_target_that_left_goes() -> None:
+    """Memory must not grow with every target that ever was."""
+    normaliser, state = Normaliser(), TargetState(1, 1, (instance("a"),))
+    _, known = normaliser(TARGET, state, {}, NOW)
+    before, _ = normaliser(TARGET, state, known, NOW)
+    normaliser.follow(set())
+    after, _ = normaliser(TARGET, state, known, NOW)
+    assert after is not before
+    assert after == before

@@ -9,7 +9,6 @@ from autoscaler.config import load
 from autoscaler.log.line import keys
 from bench.hostile.cases import SECTIONS
 from tests.decisions import decision
-from tools.site import COMING
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -28,9 +27,7 @@ def test_every_link_inside_the_project_leads_somewhere(name: str) -> None:
     """A reader who follows it must arrive."""
     document = ROOT / name
     links = _LINK.findall(document.read_text())
-    coming = {(ROOT / path).resolve() for path in COMING}
-    found = [(link, (document.parent / link).resolve()) for link in links]
-    assert [link for link, place in found if not place.exists() and place not in coming] == []
+    assert [link for link in links if not (document.parent / link).exists()] == []
 
 
 def test_every_promise_of_security_has_the_tests_and_the_bad_days_that_it_names() -> None:
@@ -61,6 +58,15 @@ def test_the_readmes_configuration_is_valid(tmp_path: Path) -> None:
         file = tmp_path / "readme.yaml"
         file.write_text(text)
         assert load(file).autoscalers
+
+
+def test_the_configuration_that_is_installed_is_valid_once_its_comment_marks_are_gone(tmp_path: Path) -> None:
+    """Whoever installs the package begins with it."""
+    header, start, example = (ROOT / "debian/autoscaler.yaml").read_text().partition("#prometheus:")
+    assert all(line.startswith("#") for line in header.splitlines())
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(re.sub("^#", "", start + example, flags=re.MULTILINE))
+    assert [scaler.name for scaler in load(file).autoscalers] == ["web"]
 
 
 def test_the_log_line_that_is_shown_has_the_keys_of_a_real_one() -> None:

@@ -8,6 +8,7 @@ from itertools import count
 from types import NoneType, UnionType
 from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 from hypothesis import strategies as st
 
 from autoscaler import errors
@@ -61,8 +62,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=2)
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
-    hints = get_type_hints(kind)
-    return st.builds(kind, **{each.name: st.deferred(_later(hints[each.name])) for each in dataclasses.fields(kind)})
+    return st.builds(kind, **{name: st.deferred(_later(hint)) for name, hint in get_type_hints(kind).items()})
 
 
 def _later(kind: Any) -> Any:
@@ -114,15 +114,21 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
         return kind(f"error {number}")
     if issubclass(kind, Enum):
         return list(kind)[-1]
-    hints = get_type_hints(kind)
+    defaults = defaults_of(kind)
     return kind(
-        **{each.name: _other(each, hints[each.name], alternative, numbers) for each in dataclasses.fields(kind)}
+        **{name: _other(defaults.get(name), hint, alternative, numbers) for name, hint in get_type_hints(kind).items()}
     )
 
 
-def _other(field: "dataclasses.Field[Any]", kind: Any, alternative: int, numbers: "count[int]") -> Any:
+def defaults_of(kind: Any) -> Mapping[str, Any]:
+    """Of the fields of a dataclass or a struct that have one."""
+    fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else dataclasses.fields(kind)
+    return {each.name: each.default for each in fields}
+
+
+def _other(default: Any, kind: Any, alternative: int, numbers: "count[int]") -> Any:
     value = _full(kind, alternative, numbers)
-    return (not value) if kind is bool and value == field.default else value
+    return (not value) if kind is bool and value == default else value
 
 
 def comparable(value: Any) -> Any:
@@ -132,5 +138,5 @@ def comparable(value: Any) -> Any:
     if isinstance(value, Observation):
         return comparable(value.target), [comparable(reading) for reading in value.readings], value.victims
     if isinstance(value, Decision):
-        return {each.name: comparable(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {each.name: comparable(getattr(value, each.name)) for each in msgspec.structs.fields(value)}
     return value

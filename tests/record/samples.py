@@ -1,7 +1,6 @@
 """Plain values to record."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import func, select
@@ -38,6 +37,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, schema
+from tests.replaced import replace
 
 START = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 FLEET = "fleet"

@@ -1,16 +1,18 @@
 """What readers see: the decisions, when they were made, and why."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from autoscaler.decide import remember
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Decision, History, TargetRef
 from autoscaler.record import EventRow, Record
 from autoscaler.record.evaluation import Columns, decision_from
 from tests.record.conftest import Opener
+from tests.record.drawing import comparable
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 
@@ -135,6 +137,17 @@ def test_a_record_holds_everything_the_decision_was_made_from(opener: Opener) ->
         Record(after, decision(30), observation(), second),
     ]
     assert count_rows(ledger, "spec") == 2
+
+
+def test_each_record_has_the_target_as_it_was_read_then(opener: Opener) -> None:
+    """What stays the same is not written anew, and must not stand for what came between."""
+    away = replace(observation(), target=TargetUnavailable("down"))
+    seen = [observation(), observation(), observation(6), observation(6), away, observation(), observation()]
+    ledger = opener.ledger()
+    for cycle, each in enumerate(seen):
+        keep(ledger, decision(15 * cycle), seen=each)
+    found = [record.observation for record in opener.archive().records("web")]
+    assert [comparable(each) for each in found] == [comparable(each) for each in seen]
 
 
 def test_equal_events_are_counted(opener: Opener) -> None:

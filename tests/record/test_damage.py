@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select, update
 
 from autoscaler.errors import StateError
@@ -74,12 +75,12 @@ def test_a_damaged_block_concerns_its_own_autoscaler(
 
 
 NONSENSE: dict[str, Callable[[Row], Row]] = {
-    "bytes": lambda row: row._replace(columns=(b"nonsense",) * 6),
-    "another column's bytes": lambda row: row._replace(columns=tuple(reversed(row.columns))),
-    "fewer columns": lambda row: row._replace(columns=row.columns[:3]),
-    "no whole row": lambda row: row._replace(base=row.number - 1),
-    "a specification that is not there": lambda row: row._replace(spec=99),
-    "a time that cannot be": lambda row: row._replace(at=2**62),
+    "bytes": lambda row: replace(row, columns=(b"nonsense",) * 6),
+    "another column's bytes": lambda row: replace(row, columns=tuple(reversed(row.columns))),
+    "fewer columns": lambda row: replace(row, columns=row.columns[:3]),
+    "no whole row": lambda row: replace(row, base=row.number - 1),
+    "a specification that is not there": lambda row: replace(row, spec=99),
+    "a time that cannot be": lambda row: replace(row, at=2**62),
 }
 
 

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -54,6 +53,7 @@ from autoscaler.model import (
 from autoscaler.record import Archive, Ledger, Record
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, scaler
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 SHORT: Final = timedelta(seconds=15)

@@ -1,6 +1,5 @@
 """Since when a metric has had no value is remembered as everything else is: by its age."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -27,6 +26,7 @@ from autoscaler.model import (
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, scaler
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 

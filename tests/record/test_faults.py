@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from autoscaler.model import Event, History, Intent, Observed, Recommendation, S
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, observation, rising, save, scaler, written
+from tests.replaced import replace
 
 ROOT = Path(__file__).parents[2]
 FULL = "PRAGMA max_page_count = 1"  # SQLite then says what it says on a full disk: SQLITE_FULL

@@ -1,7 +1,6 @@
 """`state.maxSize`: what goes first when there is too much, and what never goes."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import Table, func, insert, select
@@ -11,6 +10,7 @@ from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import START, at, decision, keep, scaler
 from tests.record.test_retention import noise
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 QUARTER = 900.0

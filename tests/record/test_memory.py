@@ -1,7 +1,5 @@
 """What the next cycle remembers: the same from memory as from the state."""
 
-from dataclasses import replace
-
 import pytest
 
 from autoscaler.decide import conclude, remember
@@ -9,6 +7,7 @@ from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Direction, History, Intent, Pause, Proposed, Steering
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, decision, keep, observation, rising, save, scaler, written
+from tests.replaced import replace
 
 
 def test_an_autoscaler_never_seen_remembers_nothing(opener: Opener) -> None:

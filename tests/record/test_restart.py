@@ -1,6 +1,5 @@
 """Memory follows the same pure function as the tests of the decisions do; the disk must say the same."""
 
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +11,7 @@ from autoscaler.decide import remember
 from autoscaler.model import Decision, History, Intent, Recommendation, ScaleEvent
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, rising, save, scaler
+from tests.replaced import replace
 
 NAMES = ("a", "b")
 AMOUNTS = st.lists(st.integers(1, 10**6), max_size=2)

@@ -1,7 +1,6 @@
 """What is too old goes, tier by tier, a little at a time."""
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ from autoscaler.model import InstanceReading, Observation
 from autoscaler.record import Archive, Ledger, Retention
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 HOUR = 3600.0

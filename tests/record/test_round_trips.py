@@ -1,6 +1,5 @@
 """What is recorded comes back exactly: a rounded number or another class of error would decide differently."""
 
-from dataclasses import fields, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, get_args
 
@@ -31,8 +30,9 @@ from autoscaler.record.evaluation import (
 )
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
-from tests.record.drawing import ALTERNATIVES, comparable, full, values
+from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
 from tests.record.samples import decision, keep, observation
+from tests.replaced import replace
 
 many = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))  # large values take a while
 
@@ -75,8 +75,8 @@ def test_any_other_value_comes_back(kind: type[Any]) -> None:
 def test_every_field_of_a_decision_is_kept(alternative: int) -> None:
     """Fails when the model gets a field that the record does not know."""
     made = full(Decision, alternative)
-    for field in fields(made):
-        assert getattr(made, field.name) != field.default
+    for name, default in defaults_of(Decision).items():
+        assert getattr(made, name) != default
     assert comparable(made_again(made)) == comparable(made)
 
 

@@ -1,6 +1,5 @@
 """What charts read: light rows, the same from the journal as from blocks."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from autoscaler.model import MetricTarget, MetricType, TargetType
 from autoscaler.record import MetricPoint, SeriesRow
 from tests.record.conftest import Opener
 from tests.record.samples import at, count_rows, decision, keep, scaler
+from tests.replaced import replace
 
 
 def test_a_series_carries_bounds_and_metrics(opener: Opener) -> None:

@@ -1,7 +1,5 @@
 """What the small charts of a list read: the sizes of many autoscalers lately."""
 
-from dataclasses import replace
-
 from sqlalchemy import select, update
 
 from autoscaler.model import Decision
@@ -9,6 +7,7 @@ from autoscaler.record import SizePoint, schema
 from autoscaler.record.sizes import MOST_POINTS
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep
+from tests.replaced import replace
 
 
 def read(seconds: float, size: int | None, name: str = "web") -> Decision:

@@ -1,11 +1,10 @@
 """Which slot a target falls into: what is kept in the state depends on it."""
 
-from dataclasses import replace
-
 import pytest
 
 from autoscaler.model import TargetRef
 from autoscaler.record.slots import SLOTS, slot_of
+from tests.replaced import replace
 
 
 @pytest.mark.parametrize(

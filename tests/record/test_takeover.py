@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import create_engine, text
@@ -14,6 +13,7 @@ from tests.record.conftest import Opener
 from tests.record.old_state import CONTENTS, END, dump, dump_of, plant, plant_tables, recalled, scaler
 from tests.record.samples import observation
 from tests.record.version1 import plain
+from tests.replaced import replace
 
 
 def test_every_autoscaler_remembers_what_it_remembered(old: Opener) -> None:

@@ -8,11 +8,13 @@ import gzip
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
+
+from msgspec import Struct
 
 _DATA: Final = Path(__file__).parent / "data"
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -31,8 +33,9 @@ def contents() -> Mapping[str, Any]:
 
 def plain(value: Any) -> Any:
     """Any value as JSON that names its class; the same as the one that made the file."""
-    if is_dataclass(value):
-        return {"is": type(value).__name__, **{each.name: plain(getattr(value, each.name)) for each in fields(value)}}
+    if is_dataclass(value) or isinstance(value, Struct):
+        names = get_type_hints(type(value))
+        return {"is": type(value).__name__, **{name: plain(getattr(value, name)) for name in names}}
     if isinstance(value, Exception):
         return {"is": type(value).__name__, "text": str(value)}
     if isinstance(value, datetime):

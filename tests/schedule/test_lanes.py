@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 
 import pytest
@@ -14,6 +13,7 @@ from autoscaler.model import LaneName
 from autoscaler.moment import Moment
 from autoscaler.schedule import Batch, Lane, Lanes
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.replaced import replace
 from tests.schedule.ports import FakePorts, scaler
 
 pytestmark = pytest.mark.slow  # lanes that hang take their second of grace

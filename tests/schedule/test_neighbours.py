@@ -1,7 +1,7 @@
 """Whatever comes in for the others, an autoscaler gets the decision that it would get alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ from autoscaler.record import Ledger, Retention, State
 from autoscaler.schedule import batch
 from autoscaler.target.contract import RecordingLogger
 from tests.decide.build import CPU_60, QUEUE_15, metric
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 PER_INSTANCE = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1000)

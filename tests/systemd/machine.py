@@ -3,11 +3,12 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -58,8 +59,14 @@ class Machine:
     def until(self, true: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + _PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < end, f"{what}: did not come\n{self.journal()[-4000:]}"
+            assert time.monotonic() < end, f"{what}: did not come\n{self.journal()[-4000:]}{self._troubles()}"
             time.sleep(0.2)
+
+    def _troubles(self) -> str:
+        """What systemd waits for, and what failed."""
+        asked = "systemctl is-system-running; systemctl list-jobs; systemctl --failed"
+        done = self.run("sh", "-c", asked)
+        return done.stdout + done.stderr
 
     def configure(self, text: str) -> None:
         (self.root / "etc/autoscaler/autoscaler.yaml").write_text(text)
@@ -135,10 +142,14 @@ def _release() -> str:
 
 
 def _init_of(container: subprocess.Popen[bytes]) -> int:
+    """The child that is process 1 of its own namespace; before it there is one that only prepares it."""
     children = Path(f"/proc/{container.pid}/task/{container.pid}/children")
     end = time.monotonic() + _PATIENCE_SECONDS
-    while not (found := children.read_text().split()):
+    while True:
+        for child in children.read_text().split():
+            with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                if re.search(r"^NSpid:.*\t1$", Path(f"/proc/{child}/status").read_text(), re.MULTILINE):
+                    return int(child)
         assert container.poll() is None, "the container ended"
         assert time.monotonic() < end, "the container has no init"
         time.sleep(0.1)
-    return int(found[0])

@@ -2,7 +2,6 @@
 
 import weakref
 from collections import UserDict
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -12,6 +11,7 @@ from autoscaler.errors import TargetError, TargetForbidden
 from autoscaler.model import MAX_SIZE, Hold, HoldReason, Instance, Limits, Phase, TargetRef, TargetState
 from autoscaler.model.target import NO_REQUESTS
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
+from tests.replaced import replace
 
 WEB = TargetRef("fleet", "web")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,25 +27,25 @@ def check(answer: Any) -> TargetState:
 WRONG: dict[str, tuple[Any, str]] = {
     "nothing": (None, "the answer is None, expected a TargetState or a TargetError"),
     "another type": ("up", "the answer is 'up', expected a TargetState"),
-    "replicas": (replace(STATE, replicas="3"), "replicas is '3', expected a whole number from 0 to 2147483647"),  # type: ignore[arg-type]  # wrong
+    "replicas": (replace(STATE, replicas="3"), "replicas is '3', expected a whole number from 0 to 2147483647"),
     "truth as replicas": (replace(STATE, replicas=True), "replicas is True"),
-    "a fraction": (replace(STATE, status_replicas=1.0), "status_replicas is 1.0"),  # type: ignore[arg-type]  # wrong
+    "a fraction": (replace(STATE, status_replicas=1.0), "status_replicas is 1.0"),
     "below 0": (replace(STATE, replicas=-1), "replicas is -1"),
     "beyond int32": (replace(STATE, replicas=MAX_SIZE + 1), "replicas is 2147483648"),
     "digits without end": (replace(STATE, replicas=10**5000), "replicas is a whole number of 16610 bits"),
-    "a list": (replace(STATE, instances=[MEMBER]), "instances is of the type list of 1, expected a tuple"),  # type: ignore[arg-type]  # wrong
+    "a list": (replace(STATE, instances=[MEMBER]), "instances is of the type list of 1, expected a tuple"),
     "too many": (replace(STATE, instances=(MEMBER,) * 100_001), "instances is of the type tuple of 100001"),
     "twice": (replace(STATE, instances=(MEMBER, replace(MEMBER, weight=2))), "instances has 2 of the name 'a'"),
-    "limits": (replace(STATE, limits=None), "limits is None, expected Limits"),  # type: ignore[arg-type]  # wrong
+    "limits": (replace(STATE, limits=None), "limits is None, expected Limits"),
     "a limit": (replace(STATE, limits=Limits(0, "5")), "limits.maximum is '5'"),  # type: ignore[arg-type]  # wrong
     "a source": (replace(STATE, limits=Limits(source=None)), "limits.source is None"),  # type: ignore[arg-type]  # wrong
-    "hold": (replace(STATE, hold=TOLD), "hold is of the type HoldReason, expected a Hold"),  # type: ignore[arg-type]  # wrong
+    "hold": (replace(STATE, hold=TOLD), "hold is of the type HoldReason, expected a Hold"),
     "a hold": (replace(STATE, hold=Hold("wait")), "hold.scale_out is 'wait', expected a HoldReason"),  # type: ignore[arg-type]  # wrong
     "a hold's reason": (replace(STATE, hold=Hold(None, HoldReason(7, ""))), "hold.scale_in.reason is 7"),  # type: ignore[arg-type]  # wrong
-    "revision": (replace(STATE, revision=7), "revision is 7, expected None or a text"),  # type: ignore[arg-type]  # wrong
+    "revision": (replace(STATE, revision=7), "revision is 7, expected None or a text"),
     "a long revision": (replace(STATE, revision="x" * 256), "revision is 'xxx"),
-    "warnings": (replace(STATE, warnings="careful"), "warnings is 'careful', expected a tuple"),  # type: ignore[arg-type]  # wrong
-    "a warning": (replace(STATE, warnings=(None,)), "warnings is None, expected texts"),  # type: ignore[arg-type]  # wrong
+    "warnings": (replace(STATE, warnings="careful"), "warnings is 'careful', expected a tuple"),
+    "a warning": (replace(STATE, warnings=(None,)), "warnings is None, expected texts"),
     "too many warnings": (replace(STATE, warnings=("",) * 101), "warnings is of the type tuple of 101"),
 }
 
@@ -144,7 +144,7 @@ def test_an_instance_that_did_not_change_stays_the_one_that_was_checked() -> Non
     checks = StateCheck()
     other = replace(MEMBER, name="b", detail="new\n")
     first = checks(WEB, replace(STATE, instances=(MEMBER, other)))
-    odd = replace(MEMBER, ready=1, phase="Running")  # type: ignore[arg-type]  # the oddity under test
+    odd = replace(MEMBER, ready=1, phase="Running")
     again = checks(WEB, replace(STATE, instances=(replace(other, weight=3), odd)))
     assert again.instances[1] is first.instances[0]
     assert again.instances[0] == replace(other, weight=3, detail="new ")
@@ -161,6 +161,14 @@ def test_a_state_that_is_the_last_ones_object_is_let_in_as_it_was() -> None:
     again = checks(WEB, state)
     assert again is not first
     assert again == first
+
+
+def test_a_state_that_is_equal_to_the_last_one_is_that_one() -> None:
+    """Later stages see by that that nothing has changed."""
+    checks = StateCheck()
+    first = checks(WEB, replace(STATE))
+    assert checks(WEB, replace(STATE)) is first
+    assert checks(WEB, replace(STATE, replicas=STATE.replicas + 1)) is not first
 
 
 def test_a_wrong_state_does_not_spoil_what_was_known() -> None:

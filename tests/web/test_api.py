@@ -1,12 +1,12 @@
 """What the API answers."""
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from autoscaler.model import Direction, Pause, Steering
+from tests.replaced import replace
 from tests.web.serving import Daemon, Served, serving
 
 WEB = "/api/v1/autoscalers/web"

@@ -1,6 +1,5 @@
 """Pause and resume of several autoscalers in one request."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from autoscaler.errors import StateError
 from autoscaler.model import Direction, Override, Pause, Steering
 from autoscaler.record import schema
 from tests.documents.lives import named
+from tests.replaced import replace
 from tests.web.serving import Served
 
 PAUSE, RESUME = "/api/v1/pause", "/api/v1/resume"

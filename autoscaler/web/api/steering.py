@@ -1,9 +1,10 @@
 """Pause, resume, override: what operators ask of an autoscaler, checked against its configuration and kept."""
 
 import threading
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from autoscaler.documents.summary import SteeredList, SteeringDocument, steering_document
 from autoscaler.logger import Logger

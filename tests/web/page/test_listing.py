@@ -1,13 +1,13 @@
 """Filtering, sorting and paging of the list."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from autoscaler.documents.summary import AutoscalerState
 from autoscaler.model import Decision, Steering
 from autoscaler.web.page.listing import PAGE_ROWS, Entry, ListQuery, Order, entries, listing
 from tests.decide.build import CPU_60, scaler
 from tests.decisions import cpu, decision
+from tests.replaced import replace
 
 
 def known(*decisions: Decision) -> Sequence[Entry]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from autoscaler.web import serve
 from autoscaler.web.page import pages
 from tests.decide.build import CPU_60, scaler
 from tests.documents.lives import Recorded, open_state
+from tests.replaced import replace
 from tests.web.serving import Daemon, Logged
 
 EVIL = "<script>alert(1)</script>"
