@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
+
+from msgspec.structs import replace
 
 from autoscaler.cli.findings import Finding, Findings, count, findings_of
 from autoscaler.clock import Clock
@@ -215,7 +216,7 @@ def _with_causes(
 ) -> Mapping[str, Observation]:
     """What was seen, with why the queries that have no sample have none, as far as Prometheus says."""
     sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
-    causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS)
+    causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS, clock)
     explained = {
         scaler.name: replace(
             seen[scaler.name],
