@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
+
+from msgspec.structs import replace
 
 from autoscaler.cli.findings import Finding, Findings, count, findings_of
 from autoscaler.clock import Clock
