@@ -48,15 +48,13 @@ def introduce(stage: Stage, seconds: float | None) -> str:
     end = f"after {seconds:.0f} s" if seconds else "with Ctrl-C"
     usual = stage.page_url.endswith(USUAL_ADDRESS)
     server = "" if usual else f" --server {stage.page_url}"
-    why = (
-        "" if usual else f"\n               (where it looks without --server, another program listens: {USUAL_ADDRESS})"
-    )
+    why = "" if usual else f"\n               (another program listens at the usual address, {USUAL_ADDRESS})"
     return f"""\
 
 Every 2 s the daemon asks Prometheus how many requests each worker has in flight, and keeps
 them near 10 each. The traffic rises from 6 to 56 and falls again, over {PERIOD_SECONDS} s.
-Each line is a decision, from the first for which Prometheus has found a worker (in some
-seconds) on; those that say the same again are shown every 10 s.
+Each line below is a decision. The first comes in some seconds, once Prometheus has found a
+worker; a decision that repeats the one before is shown every 10 s only.
 
   page         {stage.page_url}   every decision and why; open it in a browser
   terminal     .venv/bin/autoscaler get{server}

@@ -3,6 +3,7 @@
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _NARROWEST: Final = 40
 """Columns that a text is given beside its label, however narrow the terminal."""
+_NAMED: Final = 5
+"""How many of those that would not work the last line names."""
 
 
 def check(
@@ -89,9 +92,14 @@ def _examine(settings: Settings) -> bool:
         width = max((len(line.label) for line in block.lines), default=0)
         for line in block.lines:
             typer.echo(_indented(line, width))
-    wrong = sum(block.wrong for block in blocks)
-    typer.echo(f"\n{settings.path}: " + (f"{wrong} of {len(blocks)} would not work" if wrong else "all would work"))
+    wrong = [clean(block.title) for block in blocks if block.wrong]
+    typer.echo(f"\n{settings.path}: " + (f"would not work: {_some(wrong)}" if wrong else "all would work"))
     return not wrong
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _title(block: "Findings") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
 
@@ -13,6 +14,15 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What stands after the command in the first line of its help."""
         return ["[OPTIONS]", *map(_usage, _arguments(self.get_params(ctx)))]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, read; a value that is not one of the choices is an error without pydantic's own beginning."""
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+        return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write its arguments and options."""

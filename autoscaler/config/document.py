@@ -227,6 +227,9 @@ _OF_INDENTATION: Final = (
 )
 """How libyaml's problems begin that come of a line which is indented otherwise, mostly."""
 
+_OF_BRACKETS: Final = ("did not find expected ',' or",)
+"""How they begin where PromQL stands without quotes between brackets, as in `{expr: up{job="a"}}`, mostly."""
+
 
 class _TooMany(Exception):
     """The composer was about to hold more than MAX_VALUES."""
@@ -260,6 +263,8 @@ def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:
         return "indent it by spaces, not by a tab"
     if error.problem is not None and error.problem.startswith(_OF_INDENTATION):
         return "indent the line as its neighbours are"
+    if error.problem is not None and error.problem.startswith(_OF_BRACKETS):
+        return "close the bracket, or put a text that holds brackets or commas in quotes"
     return "correct it"
 
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,6 +23,9 @@ from autoscaler.config.within import within
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 from autoscaler.target import ExistingFile, SharedFile
 from autoscaler.target.files import unreadable_for_others, unwritable
+
+_MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "List")
+"""The `kind` of what `autoscaler import` reads."""
 
 
 def load(path: Path) -> Settings:
@@ -58,6 +61,9 @@ def _load(path: Path, text: str) -> Settings:
         found = "the file is empty" if document.value is None else "the file is not a mapping"
         message = f"{found}; write at least the key autoscalers"
         raise ConfigError([Problem(str(path), *document.place(()), "", message)])
+    if document.value.get("kind") in _MANIFESTS:
+        message = "the file is a Kubernetes manifest, not a configuration; `autoscaler import` makes one of it"
+        raise ConfigError([Problem(str(path), *document.place(("kind",)), "kind", message)])
     return _settings(path, document)
 
 

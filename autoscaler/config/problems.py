@@ -31,6 +31,8 @@ _EXPECTED: Final = {  # pydantic's error types -> what was expected
 _LONGEST_STEP: Final = 64
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
 """Where a text that was found may be shown; elsewhere it may be a secret in the wrong place."""
+_INNER: Final[Mapping[str | int, str]] = {"query": "expr", "metric": "name"}
+"""Keys whose mapping is easily left out, because one key of it is all that is needed."""
 _LIMITS: Final = {
     "greater_than": ("gt", "above"),
     "greater_than_equal": ("ge", "at least"),
@@ -141,16 +143,30 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
     if kind == "value_error":
         return str(context["error"])
     if kind in _EXPECTED:
-        remedy = "write it in quotes" if kind == "string_type" and isinstance(value, int | float) else "correct it"
-        return f"expected {_EXPECTED[kind]}, found {_found(value, shown=kind in _SHOWN)}; {remedy}"
+        found = _found(value, shown=kind in _SHOWN)
+        return f"expected {_EXPECTED[kind]}, found {found}; {_remedy(_EXPECTED[kind], value, details['loc'])}"
     if kind in _LIMITS:
         key, words = _LIMITS[kind]
         return f"{value} is out of range; write {words} {context[key]}"
     if kind in ("literal_error", "enum"):
-        return f"{_found(value, shown=True)} is not known here; write {context['expected']}"
+        return f"{_found(value, shown=True)} is not allowed here; write {context['expected']}"
     if kind in ("too_short", "string_too_short"):
         return "is empty; give at least one" if kind == "too_short" else "is empty; write at least one character"
     return f"{details['msg'][:1].lower()}{details['msg'][1:]}; correct it"
+
+
+def _remedy(expected: str, value: Any, loc: Loc) -> str:
+    """What to do about a value of another form than expected; the usual slips have words of their own."""
+    match expected, value:
+        case "a text", int() | float():
+            return "write it in quotes"
+        case "true or false", _:
+            return "write true or false"
+        case "a list", dict():
+            return "begin each of its entries with a dash, as in `- name: web`"
+        case "a mapping", str() if loc[-1:] and loc[-1] in _INNER:
+            return f"write it as {{{_INNER[loc[-1]]}: …}}"
+    return "correct it"
 
 
 def _found(value: Any, *, shown: bool) -> str:

@@ -11,7 +11,7 @@ class ReloadStatus(Document):
 
     at: datetime
     successful: bool
-    """false: the configuration of before runs on."""
+    """false: the previous configuration stays in force."""
     problem: str | None
     """The first thing that was wrong; null: nothing was."""
     problems: int

@@ -146,7 +146,7 @@ class AutoscalerList(Document):
     total: int
     """How many there are on all pages."""
     refused_reload: ReloadStatus | None = None
-    """The last one, if it was refused: the configuration of before runs on."""
+    """The last one, if it was refused: the previous configuration stays in force."""
 
 
 def summary(

@@ -182,7 +182,7 @@ def _problems(
     reload: ReloadStatus, sources: Sequence[SourceStatus], connections: Sequence[ConnectionStatus]
 ) -> Iterator[str]:
     if not reload.successful:
-        yield "the last reload was refused; the configuration of before runs on"
+        yield "the last reload was refused; the previous configuration stays in force"
     for source in sources:
         if source.level is not Level.NORMAL:
             yield f"prometheus {source.name} does not answer"

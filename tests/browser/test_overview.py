@@ -150,7 +150,7 @@ def test_the_top_line_says_what_is_wrong_with_the_daemon_and_leads_to_it(site: S
     connection = page.locator("#connections").get_by_role("row").filter(has_text="nomad")
     expect(connection).to_contain_text("Fails")
     expect(connection).to_contain_text("nomad at http://10.0.0.5:4646 did not answer")
-    expect(page.locator("#sources")).to_contain_text(re.compile("default.*Well"))
+    expect(page.locator("#sources")).to_contain_text(re.compile("default.*Healthy"))
     expect(page.locator("#daemon-facts")).to_contain_text("1.2.3")
 
 

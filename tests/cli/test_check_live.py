@@ -110,6 +110,20 @@ def test_without_live_nobody_is_asked(tmp_path: Path) -> None:
     assert check(config) == (0, f"{config}: ok, 1 autoscaler, 1 query\n")
 
 
+def test_the_last_line_names_what_would_not_work(tmp_path: Path) -> None:
+    """It is what stays on the screen of a long check."""
+    config = write_config(tmp_path, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
+    code, out = check(config, "--live")
+    assert code == 1
+    assert out.endswith(f"\n{config}: would not work: connections, web on local/web\n")
+
+
+def test_of_many_it_names_the_first(tmp_path: Path) -> None:
+    """A line of a thousand names is not read."""
+    config = write_config(tmp_path, "http://127.0.0.1:1", [autoscaler(f"web-{n}", "vector(3)") for n in range(7)])
+    assert check(config, "--live")[1].endswith("web-3 on local/web-3 and 3 more\n")
+
+
 def test_a_target_that_cannot_be_scaled_fails_alone(tmp_path: Path, prometheus: str) -> None:
     """The others are shown as they are."""
     scalers = [autoscaler(name, "vector(3)", "odd") for name in ("global", "narrow", "fine")]

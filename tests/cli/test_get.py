@@ -221,7 +221,7 @@ def test_a_refused_reload_is_said_below_the_table(online: ServedScene) -> None:
         listed = json.loads(online.run("get", "-o", "json").out)
     finally:
         online.daemon.health.configured((), ())
-    assert re.fullmatch(r"the reload at \d\d:\d\d:\d\d \(\d+s ago\) was refused, and .* still runs: .*\n", said.err)
+    assert re.fullmatch(r"the reload at \d\d:\d\d:\d\d \(\d+s ago\) was refused, and .* stays in force: .*\n", said.err)
     assert said.err.endswith(f"{problem}; and 2 more problems\n")
     assert listed["refusedReload"]["problem"] == problem
 

@@ -99,6 +99,15 @@ def test_the_option_after_the_command_goes_before_the_one_before_it(online: Serv
     assert (found.code, found.err) == (0, "")
 
 
+@pytest.mark.parametrize("words", [("run", "--log.level=loud"), ("completion", "pwsh"), ("get", "-o", "xml")])
+def test_a_value_that_is_not_among_the_choices_is_refused_with_them(words: tuple[str, ...]) -> None:
+    """In the words of the documentation, and none of a library's."""
+    code, text = said(*words)
+    assert code == 2
+    assert " is not one of '" in text
+    assert "Value error" not in text
+
+
 def test_an_option_before_a_command_that_has_none_is_refused() -> None:
     """It is not passed over in silence."""
     code, text = said("--server", NOBODY, "check")

@@ -112,8 +112,8 @@ def test_a_target_is_what_the_controller_makes_of_it(file: Path, source: str, ta
 @pytest.mark.parametrize(
     ("source", "target", "told"),
     [
-        ("pods", {"type": "Value", "value": 3}, "'Value' is not known here; write 'AverageValue'"),
-        ("pods", {"type": "Average", "averageValue": 3}, "'Average' is not known here"),
+        ("pods", {"type": "Value", "value": 3}, "'Value' is not allowed here; write 'AverageValue'"),
+        ("pods", {"type": "Average", "averageValue": 3}, "'Average' is not allowed here"),
         ("resource", {"type": "Utilization", "averageUtilization": 6, "averageValue": 1}, "does not belong to a"),
         ("resource", {"type": "Utilization"}, "averageUtilization: is missing"),
         ("external", {"type": "Value", "value": 3, "averageValue": 4}, "does not belong to a target"),

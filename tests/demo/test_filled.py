@@ -58,7 +58,7 @@ def test_the_commands_that_it_names_find_its_daemon() -> None:
         stage.page_url = "http://127.0.0.1:5"
         said = introduce(stage, None)
     assert "autoscaler get --server http://127.0.0.1:5\n" in said
-    assert f"another program listens: {USUAL_ADDRESS}" in said
+    assert f"another program listens at the usual address, {USUAL_ADDRESS}" in said
 
 
 @pytest.mark.slow

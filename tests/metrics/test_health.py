@@ -181,7 +181,7 @@ def test_what_lanes_count_is_shown() -> None:
 
 
 def test_a_refused_reload_is_told_until_one_succeeds() -> None:
-    """The configuration of before runs on, which looks like all is well."""
+    """The previous configuration stays in force, which looks like all is well."""
     known = Known()
     known.health.reload_failed(["a.yaml:3:1: it is wrong", "a.yaml:4:1: this too"])
 

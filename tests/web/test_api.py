@@ -90,7 +90,7 @@ def test_the_daemon_says_how_it_does(served: Served) -> None:
 
     assert (told["version"], told["autoscalers"], told["level"]) == ("1.2.3", 2, "warning")
     assert told["lastReload"]["problem"] == "autoscaler.yaml:1:1: is empty; write it"
-    assert told["problems"] == ["the last reload was refused; the configuration of before runs on"]
+    assert told["problems"] == ["the last reload was refused; the previous configuration stays in force"]
 
 
 @pytest.mark.parametrize(

@@ -52,4 +52,4 @@ def _reload(refused: ReloadStatus, now: datetime) -> str:
     at = f"{refused.at.astimezone():%H:%M:%S} ({age(now - refused.at)} ago)"
     more = f"; and {refused.problems - 1} more problems" if refused.problems > 1 else ""
     problem = clean(refused.problem or "")
-    return f"the reload at {at} was refused, and the configuration of before still runs: {problem}{more}"
+    return f"the reload at {at} was refused, and the previous configuration stays in force: {problem}{more}"

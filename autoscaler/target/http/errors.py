@@ -78,6 +78,8 @@ def _tls_error(error: ssl.SSLError) -> HttpError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsFailed(f"its certificate is not accepted: {error.verify_message}")
     reason = f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
+    if error.reason == "WRONG_VERSION_NUMBER":
+        reason += ", as from a server without TLS"
     return Interrupted(reason) if "record mac" in reason else TlsFailed(reason)  # damaged on the way, perhaps a write
 
 

@@ -95,7 +95,9 @@ class TestTls:
             wire.hang()
 
         with scripted(greet) as server:
-            assert type(refusal(server, Tls(authority.ca))) is TlsFailed
+            error = refusal(server, Tls(authority.ca))
+        assert type(error) is TlsFailed
+        assert str(error) == "TLS: wrong version number, as from a server without TLS"
 
     def test_a_server_that_hangs_up_in_the_handshake_is_interrupted(self, authority: Authority) -> None:
         """It restarts: no certificate is wrong."""

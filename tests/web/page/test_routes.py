@@ -222,7 +222,7 @@ def test_a_refused_reload_is_told_on_every_page(site: Site) -> None:
     """What a file says and what runs are two things from then on."""
     site.health.reload_failed(["autoscaler.yaml:3:1: autoscalers[0].maxReplicas: is missing; <add> it", "and more"])
 
-    assert "The last reload was refused; the configuration of before runs on" in site.get("/").text
+    assert "The last reload was refused; the previous configuration stays in force" in site.get("/").text
     told = " ".join(site.get("/status").text.split())
     assert "maxReplicas: is missing; &lt;add&gt; it" in told
     assert "and 1 more" in told
