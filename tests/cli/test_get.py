@@ -212,6 +212,16 @@ def test_pauses_and_overrides_are_said_below_the_table(online: ServedScene) -> N
         online.run("resume", "--all")
 
 
+def test_one_more_problem_of_a_refused_reload_is_one(online: ServedScene) -> None:
+    """Two slips are what an edit mostly holds."""
+    online.daemon.health.reload_failed(("autoscaler.yaml:3:1: it is wrong", "another"))
+    try:
+        said = online.run("get", "web")
+    finally:
+        online.daemon.health.configured((), ())
+    assert said.err.endswith("it is wrong; and 1 more problem\n")
+
+
 def test_a_refused_reload_is_said_below_the_table(online: ServedScene) -> None:
     """Otherwise an edit that never took effect looks like one that did not help."""
     problem = "autoscaler.yaml:3:1: controler: is not a known key; did you mean controller?"

@@ -251,7 +251,7 @@ MISTAKES = {
     "a fallback to 0": (external("{replicas: §0}"), f"{M}.external.fallback.replicas", "0 is out of range; write at least 1"),
     "a fallback at once": (external("{failureDurationSeconds: §0, replicas: 2}"), f"{M}.external.fallback.failureDurationSeconds", "0 is out of range; write at least 1"),
     "a failure duration with a unit": (external("{failureDurationSeconds: §3m, replicas: 2}"), f"{M}.external.fallback.failureDurationSeconds", "expected a whole number, found the text '3m'; correct it"),
-    "a permission that is a text": (external("{replicas: 2, allowScaleIn: §'yes'}"), f"{M}.external.fallback.allowScaleIn", "expected true or false, found the text 'yes'; correct it"),
+    "a permission that is a text": (external("{replicas: 2, allowScaleIn: §'yes'}"), f"{M}.external.fallback.allowScaleIn", "expected true or false, found the text 'yes'; write true or false"),
     "KEDA's word for it": (external("{§failureThreshold: 3, replicas: 2}"), f"{M}.external.fallback.failureThreshold", "unknown key"),
     "a fallback's broken query": (external("{query: {expr: §'x['}}"), f"{M}.external.fallback.query.expr", "invalid PromQL"),
     "a fallback to a query that is not there": (external("{query: {ref: §cpuu}}"), f"{M}.external.fallback.query.ref", "did you mean `cpu`?"),

@@ -50,6 +50,7 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
 
 def _reload(refused: ReloadStatus, now: datetime) -> str:
     at = f"{refused.at.astimezone():%H:%M:%S} ({age(now - refused.at)} ago)"
-    more = f"; and {refused.problems - 1} more problems" if refused.problems > 1 else ""
+    others = refused.problems - 1
+    more = f"; and {others} more problem{'' if others == 1 else 's'}" if others > 0 else ""
     problem = clean(refused.problem or "")
     return f"the reload at {at} was refused, and the previous configuration stays in force: {problem}{more}"
