@@ -28,7 +28,7 @@ from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State
 from autoscaler.web import Sources, serve
 from tests.decide.build import CPU_60, samples, scaler, state
-from tests.web.lanes import NoLanes
+from tests.web.lanes import SoundLanes
 
 AIM_SECONDS: Final = 1.0
 AUTOSCALERS: Final = 2_000
@@ -79,7 +79,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
                 registry=CollectorRegistry(),
                 ready=lambda: True,
                 reload=lambda: (),
-                status=partial(Health(SystemClock()).status, settings, NoLanes(), "0", now),
+                status=partial(Health(SystemClock()).status, settings, SoundLanes(), "0", now),
                 started=now,
             ),
         )

@@ -2,6 +2,7 @@
 # Builds the Debian package for the release of Debian that this machine runs: deb.sh FOLDER puts it there.
 # The same tree gives the same package: its times are that of the last commit, or $SOURCE_DATE_EPOCH.
 set -eu
+umask 022 # what is made here is used by others: by the service's user, too
 cd "$(dirname "$0")/.."
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 for program in dpkg-buildpackage dh dh_installsysusers; do

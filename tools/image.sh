@@ -2,6 +2,7 @@
 # Makes an OCI image of the Debian package: image.sh DEB FOLDER puts the archive there. Needs root, for mmdebstrap and umoci.
 # In it are the package and what its program needs of Debian: Python, its libraries, certificates. No shell, no apt.
 set -eu
+umask 022 # what is made here is used by others: by the service's user, too
 deb=$1
 folder=$2
 for program in mmdebstrap umoci skopeo; do

@@ -4,6 +4,7 @@
 # /etc. With $DESTDIR everything is put below that folder instead, and nothing of this machine is touched.
 # A second `install` is an upgrade. What an administrator wrote and what the daemon remembers is never changed or removed.
 set -eu
+umask 022 # what is made here is used by others: by the service's user, too
 cd "$(dirname "$0")/.."
 prefix=${PREFIX:-/usr/local}
 destination=${DESTDIR:-}

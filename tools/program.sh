@@ -3,6 +3,7 @@
 # FOLDER is where it will be used, STAGED where it is made (the same, unless given). It holds what the hashed locks name,
 # the client of PostgreSQL included, and the one command `autoscaler`; no pip. $PYTHON, or Debian's own, is its Python.
 set -eu
+umask 022 # what is made here is used by others: by the service's user, too
 folder=$1
 staged=${2:-$1}
 python=${PYTHON:-/usr/bin/python3}

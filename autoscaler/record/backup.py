@@ -103,7 +103,7 @@ def place_of(url: str | None, state_dir: Path) -> str:
 
 
 def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
-    path = Path(str(where.database)).resolve()  # of a link to a larger disk: there
+    path = Path(os.path.realpath(str(where.database)))  # of a link to a larger disk: there
     new = path.with_name(path.name + _NEW)
     with ExitStack() as leaving, _os_errors(f"{databases.place(where)} cannot be written"):
         leaving.callback(FileLock(where).release)

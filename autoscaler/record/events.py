@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, func, literal, select
 
+from autoscaler.errors import StateError
 from autoscaler.model import EventType
 from autoscaler.record import schema
+from autoscaler.record.binary import readable
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import EventRow
 
@@ -23,7 +25,10 @@ class EventPage(NamedTuple):
 def event_page(
     connection: Connection, name: str | None, since: int | None, offset: int, limit: int | None, *, merged: bool
 ) -> EventPage:
-    """As `Archive.event_page`. `since`: in microseconds."""
+    """As `Archive.event_page`. `since`: in microseconds.
+
+    Raises StateError for a damaged event of `name`; among those of all it is left out, and counted.
+    """
     query = _merged() if merged else _each()
     if name is not None:
         query = query.where(schema.autoscaler.c.name == name)
@@ -33,20 +38,28 @@ def event_page(
     total = offset + len(found)
     if offset or limit is not None:
         total = connection.execute(select(func.count()).select_from(query.order_by(None).subquery())).scalar_one()
-    rows = [
-        EventRow(
-            name=row.name,
-            type=EventType(row.type),
-            reason=row.reason,
-            message=row.message,
-            count=row.times,
-            first=from_micros(row.first),
-            last=from_micros(row.last),
-            dry_run=row.dry_run,
-        )
-        for row in reversed(found)
-    ]
+    rows = []
+    for row in reversed(found):
+        try:
+            with readable(row.name):
+                rows.append(_event(row))
+        except StateError:
+            if name is not None:
+                raise
     return EventPage(rows, total)
+
+
+def _event(row: Any) -> EventRow:
+    return EventRow(
+        name=row.name,
+        type=EventType(row.type),
+        reason=row.reason,
+        message=row.message,
+        count=row.times,
+        first=from_micros(row.first),
+        last=from_micros(row.last),
+        dry_run=row.dry_run,
+    )
 
 
 def _each() -> Select[Any]:

@@ -46,9 +46,9 @@ def recent_sizes(connection: Connection, names: Collection[str], since: int) -> 
     for row in connection.execute(query):
         try:
             with readable(row.name):
-                size = size_from(COLUMNS_OF_A_DECISION.load(unpack(row.body)))
+                point = SizePoint(from_micros(row.at), size_from(COLUMNS_OF_A_DECISION.load(unpack(row.body))))
         except StateError:  # `Archive.record_at` says what is wrong with it
             damaged.add(row.name)
         else:
-            found.setdefault(row.name, []).append(SizePoint(from_micros(row.at), size))
+            found.setdefault(row.name, []).append(point)
     return {name: points for name, points in found.items() if name not in damaged}

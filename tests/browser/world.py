@@ -26,7 +26,6 @@ from autoscaler.model import (
     HoldReason,
     Instance,
     InstanceReading,
-    LaneName,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -54,6 +53,7 @@ from autoscaler.record import Ledger, Retention, State
 from autoscaler.web import Sources, WebServer, serve
 from autoscaler.web.page import pages
 from tests.replaced import replace
+from tests.web.lanes import SoundLanes
 from tests.web.serving import Logged
 
 EVERY = timedelta(seconds=15)
@@ -291,25 +291,6 @@ def health_of(world: World) -> Health:
     return health
 
 
-@dataclass(frozen=True)
-class OneLaneEach:
-    """Lanes of which none hangs: `schedule.Lanes` needs threads for that."""
-
-    world: World
-
-    def missed(self) -> Mapping[str, int]:
-        return {lane.name: 0 for lane in self.world.lanes}
-
-    def hung(self) -> Sequence[LaneName]:
-        return ()
-
-    def superseded(self) -> Mapping[str, int]:
-        return {}
-
-    def clock_steps(self) -> int:
-        return 0
-
-
 @contextmanager
 def served(folder: Path, build: Callable[[State, datetime], World], listen: str = "127.0.0.1:0") -> Iterator[Served]:
     """The server on a world that has just been built, on the machine's own clock."""
@@ -317,7 +298,7 @@ def served(folder: Path, build: Callable[[State, datetime], World], listen: str 
     try:
         world = build(state, datetime.now(UTC))
         settings = settings_of(world)
-        health = health_of(world)
+        health, lanes = health_of(world), SoundLanes(*(lane.name for lane in world.lanes))
         sources = Sources(
             state=state,
             settings=lambda: settings,
@@ -325,7 +306,7 @@ def served(folder: Path, build: Callable[[State, datetime], World], listen: str 
             registry=CollectorRegistry(),
             ready=lambda: True,
             reload=lambda: (),
-            status=lambda: health.status(settings, OneLaneEach(world), "1.2.3", world.start),
+            status=lambda: health.status(settings, lanes, "1.2.3", world.start),
             started=world.start,
         )
         log = Logged()

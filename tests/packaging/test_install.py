@@ -16,8 +16,9 @@ OLD = "usr/local/lib/prometheus-autoscaler/lib/an_older_module.py"
 
 
 def make(target: str, **variables: str | Path) -> subprocess.CompletedProcess[str]:
+    """By a root whose own files are for nobody else."""
     command = ("make", "--silent", target, *(f"{name}={value}" for name, value in variables.items()))
-    return subprocess.run(command, cwd=PROJECT, check=False, capture_output=True, text=True, timeout=600)
+    return subprocess.run(command, cwd=PROJECT, check=False, capture_output=True, text=True, timeout=600, umask=0o077)
 
 
 def tree(root: Path) -> Mapping[str, str]:
@@ -65,6 +66,14 @@ def test_the_unit_and_the_command_name_the_final_place(root: Path) -> None:
     program = "/usr/local/lib/prometheus-autoscaler/bin"
     assert str((root / "usr/local/bin/autoscaler").readlink()) == f"{program}/autoscaler"
     assert (root / f"{program[1:]}/autoscaler").read_text().startswith(f"#!{program}/python3\n")
+
+
+def test_whatever_root_s_umask_the_service_s_user_may_use_it(root: Path) -> None:
+    """Where it is 077 the service would not start: systemd says 203/EXEC, and not why."""
+    made = [path for place in ("usr", "etc/systemd", "etc/sysusers.d") for path in (root / place).rglob("*")]
+    assert len(made) > 1000
+    closed = [path for path in made if not path.is_symlink() and not path.stat().st_mode & 0o004]
+    assert closed == []
 
 
 def test_the_program_works_and_can_use_postgresql(root: Path) -> None:

@@ -4,11 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 
 from autoscaler.decide import remember
-from autoscaler.errors import TargetUnavailable
+from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Decision, History, TargetRef
-from autoscaler.record import EventRow, Record
+from autoscaler.record import EventRow, Record, schema
 from autoscaler.record.evaluation import Columns, decision_from
 from tests.record.conftest import Opener
 from tests.record.drawing import comparable
@@ -185,6 +186,19 @@ def test_a_page_of_events_costs_what_is_on_it(opener: Opener, monkeypatch: pytes
     page = opener.archive().event_page(offset=3, limit=2, merged=merged)
     assert [(row.name, row.message) for row in page.rows] == [("b", "New size: 3"), ("a", "New size: 4")]
     assert (page.total, len(made)) == (12, 2)
+
+
+def test_a_damaged_event_costs_its_own_autoscaler_alone(opener: Opener) -> None:
+    """The events of all others are wanted most on the day that a disk fails."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, "hurt", events=[event()]), decision(0, "other", events=[event()]))
+    with ledger._shared.database.writing() as connection:
+        hurt = select(schema.autoscaler.c.id).where(schema.autoscaler.c.name == "hurt").scalar_subquery()
+        connection.execute(update(schema.event).where(schema.event.c.autoscaler_id == hurt).values(at=2**62))
+    archive = opener.archive()
+    assert [row.name for row in archive.events()] == ["other"]
+    with pytest.raises(StateError, match="autoscaler 'hurt': a recorded value cannot be read"):
+        archive.events("hurt")
 
 
 def test_the_size_of_the_state(sqlite_opener: Opener) -> None:

@@ -1,5 +1,9 @@
 """What the small charts of a list read: the sizes of many autoscalers lately."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
 from sqlalchemy import select, update
 
 from autoscaler.model import Decision
@@ -64,7 +68,8 @@ def test_nothing_is_read_of_names_that_were_not_asked_for(opener: Opener) -> Non
     assert opener.archive().recent_sizes([], at(0)) == {}
 
 
-def test_a_damaged_record_costs_its_own_chart_alone(opener: Opener) -> None:
+@pytest.mark.parametrize("damage", [{"body": b"nonsense"}, {"at": 2**62}])
+def test_a_damaged_record_costs_its_own_chart_alone(opener: Opener, damage: Mapping[str, Any]) -> None:
     """The list must come up on the day that a disk fails."""
     ledger = opener.ledger()
     keep(ledger, read(0, 3), read(0, 4, "other"))
@@ -72,6 +77,6 @@ def test_a_damaged_record_costs_its_own_chart_alone(opener: Opener) -> None:
     with ledger._shared.database.writing() as connection:
         hurt = select(schema.autoscaler.c.id).where(schema.autoscaler.c.name == "web").scalar_subquery()
         mine = schema.change.c.autoscaler_id == hurt
-        connection.execute(update(schema.change).where(mine).values(body=b"nonsense"))
+        connection.execute(update(schema.change).where(mine).values(damage))
 
     assert archive.recent_sizes(["web", "other"], at(0)) == {"other": [SizePoint(at(0), 4)]}

@@ -1,15 +1,18 @@
-"""Lanes where a test has none."""
+"""Lanes where a test has none: `schedule.Lanes` needs threads."""
 
 from collections.abc import Mapping, Sequence
 
 from autoscaler.model import LaneName
 
 
-class NoLanes:
-    """What is shown of `schedule.Lanes` before the first is added."""
+class SoundLanes:
+    """What is shown of `schedule.Lanes` where each of these adapters has one, and none hangs."""
+
+    def __init__(self, *adapters: str) -> None:
+        self._adapters = adapters
 
     def missed(self) -> Mapping[str, int]:
-        return {}
+        return dict.fromkeys(self._adapters, 0)
 
     def hung(self) -> Sequence[LaneName]:
         return ()

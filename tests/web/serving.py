@@ -18,7 +18,7 @@ from autoscaler.web import Sources, WebServer, load_web_config, serve
 from autoscaler.web.page import pages
 from autoscaler.web.work import Work
 from tests.documents.lives import At
-from tests.web.lanes import NoLanes
+from tests.web.lanes import SoundLanes
 
 
 class Logged:
@@ -70,7 +70,7 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self.is_ready,
             reload=self._reload,
-            status=lambda: self.health.status(self.settings, NoLanes(), "1.2.3", self.clock.now()),
+            status=lambda: self.health.status(self.settings, SoundLanes(), "1.2.3", self.clock.now()),
             started=self.clock.now(),
             work=self.work,
         )
