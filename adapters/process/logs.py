@@ -163,9 +163,12 @@ def last_line(log: Path) -> str:
     """The last line of a log that has something in it, made plain and short; empty where there is none to be read."""
     try:
         number = os.open(log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as file:
-            file.seek(max(0, os.fstat(number).st_size - _END_BYTES))
-            end = file.read(_END_BYTES).decode(errors="replace")
-    except OSError:  # nothing was written yet; or the worker, who may, has put something else in its place
+    except OSError:  # nothing was written yet
         return ""
+    try:
+        end = os.pread(number, _END_BYTES, max(0, os.fstat(number).st_size - _END_BYTES)).decode(errors="replace")
+    except OSError:  # the worker, who may, has put something else in its place
+        return ""
+    finally:
+        os.close(number)
     return plain(next((line.strip() for line in reversed(end.splitlines()) if line.strip()), ""), _LONGEST_LINE)

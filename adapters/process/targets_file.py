@@ -52,8 +52,8 @@ def unreadable(file: Path | None) -> str | None:
 
     Whoever has it in a folder of their own, a home or a temporary one, mostly runs Prometheus as the same user.
     """
-    folder = None if file is None else files.closed_folder(file)
-    if file is None or folder is None or not _is_in(folder, _OF_SERVICES) or _is_in(folder, _OF_PEOPLE):
+    closed = None if file is None else files.closed_folder(file)
+    if file is None or closed is None or not _is_in(closed[0], _OF_SERVICES) or _is_in(closed[0], _OF_PEOPLE):
         return None
     return files.unreadable_for_others(file)
 

@@ -35,6 +35,7 @@ class MetricBlock:
     query: UsualQuery
     hint: str
     """Said beside the query."""
+    fallback: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,14 @@ def _value(block: AutoscalerBlock) -> dict[str, Any]:
 def _metric_value(metric: MetricBlock) -> dict[str, Any]:
     label = {} if metric.query.label is None else {"instanceLabel": metric.query.label}
     request = {} if not _has_request(metric) else {"request": metric.query.request}
-    return {**metric.body, "query": {"expr": metric.query.expr, **label}, **request, "target": metric.target}
+    fallback = {} if metric.fallback is None else {"fallback": metric.fallback}
+    return {
+        **metric.body,
+        "query": {"expr": metric.query.expr, **label},
+        **request,
+        "target": metric.target,
+        **fallback,
+    }
 
 
 def _has_request(metric: MetricBlock) -> bool:
@@ -127,6 +135,9 @@ def _metric(metric: MetricBlock) -> Iterator[str]:
     elif metric.target.get("type") == "Utilization":
         yield _beside("          # request: 1", "left out: the instance's own reservation")
     yield f"          target: {flow(dict(metric.target))}"
+    if metric.fallback is not None:
+        scale_in = "for scaling in to it as well, as Kubernetes does: allowScaleIn: true"
+        yield _beside(f"          fallback: {flow(dict(metric.fallback))}", scale_in)
 
 
 def _beside(line: str, comment: str) -> str:

@@ -125,8 +125,9 @@ def _queries(settings: Settings) -> set[tuple[str, str]]:
 
 def _queries_of(scaler: Autoscaler) -> list[Query]:
     requests = [metric.request for metric in scaler.metrics if isinstance(metric.request, Query)]
+    fallbacks = [metric.fallback.query for metric in scaler.metrics if metric.fallback and metric.fallback.query]
     victims = [scaler.victims.query] if scaler.victims and scaler.victims.query else []
-    return [metric.query for metric in scaler.metrics] + requests + victims
+    return [metric.query for metric in scaler.metrics] + requests + fallbacks + victims
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

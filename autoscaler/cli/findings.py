@@ -72,6 +72,8 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         yield Finding("target", str(state), wrong=True)
         for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
             yield _unjoined(metric, reading)
+        for metric, other in _fallbacks(scaler, seen):
+            yield _of_fallback(_unjoined(metric, other))
         return
     yield Finding("target", _target(state))
     tolerances = tolerances_of(scaler)
@@ -80,6 +82,9 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         outcome = propose(metric, reading, state, scaler.options, tolerances, now)
         outcomes.append(outcome)
         yield _metric(reading, outcome, state)
+    for metric, other in _fallbacks(scaler, seen):
+        outcome = propose(metric, other, state, scaler.options, tolerances, now)
+        yield _of_fallback(_metric(other, outcome, state))
     if scaler.victims and scaler.victims.query and state.instances and not seen.victims:
         yield Finding(
             "victims", "the query failed or is empty, so the back end would choose which instances leave", wrong=True
@@ -87,6 +92,17 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
     yield _now(decide(scaler, seen, History(), now), outcomes)
     for warning in state.warnings:
         yield Finding("warning", warning)
+
+
+def _fallbacks(scaler: Autoscaler, seen: Observation) -> Iterator[tuple[MetricSpec, Reading | MetricError]]:
+    """The metrics whose fallback has a query, and what that reads."""
+    for spec, reading in zip(scaler.metrics, seen.fallbacks, strict=False):  # empty: none has a query
+        if reading is not None:
+            yield spec, reading
+
+
+def _of_fallback(found: Finding) -> Finding:
+    return Finding(f"fallback of {found.label}", found.text, found.wrong)
 
 
 def _target(state: TargetState) -> str:

@@ -102,6 +102,19 @@ class Object(Total):
     described_object: DescribedObject
 
 
+class Fallback(_HpaModel):
+    """What an External metric proposes once it has had no value for long (KEP-5679)."""
+
+    failure_duration_seconds: _Positive | None = None
+    replicas: _Positive
+
+
+class External(Total):
+    """A metric of something outside of the cluster."""
+
+    fallback: Fallback | None = None
+
+
 class HpaMetric(_HpaModel):
     """One metric: its type, and the body of that type."""
 
@@ -110,7 +123,7 @@ class HpaMetric(_HpaModel):
     container_resource: ContainerResource | None = None
     pods: Pods | None = None
     object_: Object | None = Field(default=None, alias="object")
-    external: Total | None = None
+    external: External | None = None
 
     @property
     def body(self) -> Resource | ContainerResource | Pods | Total | None:

@@ -149,9 +149,11 @@ def _metric(metric: fields.HpaMetric, target: Mapping[str, Any], kind: str | Non
             shown = {"describedObject": {"kind": about.kind, "name": about.name}}
             hint = f"exactly one sample; perhaps sum({series(body.metric)})"
             return MetricBlock(metric.type, shown | _name(body.metric), target, UsualQuery(""), hint)
-        case fields.Total():
+        case fields.External():
             hint = f"its samples are summed; perhaps {series(body.metric)}"
-            return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint)
+            given = body.fallback
+            fallback = None if given is None else given.model_dump(by_alias=True, exclude_none=True)
+            return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint, fallback)
     raise AssertionError("a metric without its body is a problem of the manifest")
 
 

@@ -216,7 +216,7 @@ def _with_causes(
 ) -> Mapping[str, Observation]:
     """What was seen, with why the queries that have no sample have none, as far as Prometheus says."""
     sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
-    causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS)
+    causes = Causes(sources, now, clock.monotonic() + _CAUSE_SECONDS, clock)
     explained = {
         scaler.name: replace(
             seen[scaler.name],

@@ -1,14 +1,16 @@
 """The metrics of an autoscaler: autoscaling/v2's five types, each with its query."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo, field_validator
+from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
-from autoscaler.config.fields import Count, LabelName, PositiveQuantity, Section, Text
-from autoscaler.config.queries import InstanceQuery, SharedQuery, TotalQuery
+from autoscaler.config.fields import Count, Flag, LabelName, PositiveQuantity, Section, Text
+from autoscaler.config.queries import InstanceQuery, Query, SharedQuery, TotalQuery
 
 Shared: TypeAlias = Mapping[str, SharedQuery]
 
@@ -94,6 +96,59 @@ Request: TypeAlias = Annotated[
 ]
 
 
+class Fallback(Section):
+    """What stands in for a metric that has had no value for long: a number of replicas, or another query."""
+
+    failure_duration_seconds: Count = 180
+    """How long the metric must have been without a value."""
+    replicas: Count | None = None
+    """What it then proposes, as one of the metrics."""
+    query: Query | None = None
+    """Where its value then comes from, in place of replicas; its samples are used as the metric's own."""
+    allow_scale_in: Flag = False
+    """Whether the fallback may propose less than the current size."""
+
+    @field_validator("query")
+    @classmethod
+    def _not_both(cls, query: Query | None, info: ValidationInfo) -> Query | None:
+        if query is not None and info.data.get("replicas") is not None:
+            raise ValueError("replicas and query are both given; remove one of them")
+        return query
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if self.replicas is None and self.query is None:
+            raise ValueError("neither replicas nor query is given; add one of them")
+        return self
+
+    def spec(self, shared: Shared) -> model.Fallback:
+        """The frozen fallback."""
+        return model.Fallback(
+            timedelta(seconds=self.failure_duration_seconds),
+            self.replicas,
+            None if self.query is None else self.query.spec(shared),
+            self.allow_scale_in,
+        )
+
+
+class InstanceFallback(Fallback):
+    """Of a metric with a sample for each instance."""
+
+    query: InstanceQuery | None = None
+    """One sample for each instance, in place of replicas; joined to instances like the metric."""
+
+
+class TotalFallback(Fallback):
+    """Of a metric whose samples belong to no instance."""
+
+    query: TotalQuery | None = None
+    """In place of replicas; its samples are used as the metric's own."""
+
+
+def _fallback_spec(fallback: Fallback | None, shared: Shared) -> model.Fallback | None:
+    return None if fallback is None else fallback.spec(shared)
+
+
 class ResourceMetric(Section):
     """Per instance, against its capacity."""
 
@@ -105,6 +160,8 @@ class ResourceMetric(Section):
     """The value to hold."""
     request: Request | None = None
     """Capacity of an instance, for Utilization. Default: its own reservation, where the adapter knows it."""
+    fallback: InstanceFallback | None = None
+    """What stands in for it once it has had no value for long. Default: nothing."""
 
     @field_validator("request")
     @classmethod
@@ -117,7 +174,14 @@ class ResourceMetric(Section):
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
         request = self.request.query.spec(shared) if isinstance(self.request, RequestQuery) else self.request
-        return model.MetricSpec(kind, self.name, self.target.spec(), self.query.spec(shared), request)
+        return model.MetricSpec(
+            kind,
+            self.name,
+            self.target.spec(),
+            self.query.spec(shared),
+            request,
+            fallback=_fallback_spec(self.fallback, shared),
+        )
 
 
 class ContainerResourceMetric(ResourceMetric):
@@ -131,9 +195,7 @@ class ContainerResourceMetric(ResourceMetric):
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
         base = super().spec(kind, shared)
-        return model.MetricSpec(
-            kind, base.name, base.target, base.query, base.request, self.container, self.container_label
-        )
+        return replace(base, container=self.container, container_label=self.container_label)
 
 
 class PodsMetric(Section):
@@ -143,10 +205,12 @@ class PodsMetric(Section):
     query: InstanceQuery
     """One sample for each instance."""
     target: PodsTarget
+    fallback: InstanceFallback | None = None
+    """What stands in for it once it has had no value for long. Default: nothing."""
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
-        return model.MetricSpec(kind, self.metric.name, self.target.spec(), self.query.spec(shared))
+        return _spec(self, kind, shared)
 
 
 class ExternalMetric(Section):
@@ -156,10 +220,12 @@ class ExternalMetric(Section):
     query: TotalQuery
     """Its samples are summed."""
     target: TotalTarget
+    fallback: TotalFallback | None = None
+    """What stands in for it once it has had no value for long. Default: nothing."""
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
-        return model.MetricSpec(kind, self.metric.name, self.target.spec(), self.query.spec(shared))
+        return _spec(self, kind, shared)
 
 
 class DescribedObject(Section):
@@ -179,17 +245,25 @@ class ObjectMetric(Section):
     query: TotalQuery
     """Exactly one sample, or a scalar."""
     target: TotalTarget
+    fallback: TotalFallback | None = None
+    """What stands in for it once it has had no value for long. Default: nothing."""
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
         described = self.described_object
-        return model.MetricSpec(
-            kind,
-            self.metric.name,
-            self.target.spec(),
-            self.query.spec(shared),
-            described_object=f"{described.kind}/{described.name}" if described else None,
+        return replace(
+            _spec(self, kind, shared), described_object=f"{described.kind}/{described.name}" if described else None
         )
+
+
+def _spec(body: PodsMetric | ExternalMetric | ObjectMetric, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
+    return model.MetricSpec(
+        kind,
+        body.metric.name,
+        body.target.spec(),
+        body.query.spec(shared),
+        fallback=_fallback_spec(body.fallback, shared),
+    )
 
 
 class Metric(Section):
@@ -239,6 +313,8 @@ class Metric(Section):
             yield (key, "query"), body.query
             if isinstance(body, ResourceMetric) and isinstance(body.request, RequestQuery):
                 yield (key, "request", "query"), body.request.query
+            if body.fallback is not None and body.fallback.query is not None:
+                yield (key, "fallback", "query"), body.fallback.query
 
     def spec(self, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""

@@ -32,6 +32,10 @@ class Conditions:
         """Replace one. A later stage may replace it again: the last word counts."""
         self._set[kind] = (status, reason, message)
 
+    def forget(self, kind: ConditionType) -> None:
+        """What it says does not concern this autoscaler any more."""
+        self._known.pop(kind, None)
+
     def set_scaled_to_zero(self, *, zero: bool) -> None:
         """A size was written: whether it is a zero that the autoscaler may leave again by itself."""
         message = "scaled to zero by the autoscaler" if zero else "not scaled to zero by the autoscaler"

@@ -1,16 +1,22 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from autoscaler.decide.conditions import MESSAGES, Conditions
-from autoscaler.decide.proposals import FAILURE_REASONS, propose, tolerances_of
+from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
+from autoscaler.decide.proposals import FAILURE_REASONS, WAKING_METRICS, describe, propose, tolerances_of
 from autoscaler.decide.remember import with_events
-from autoscaler.decide.rescale_reason import ALL_BELOW_TARGET, above_bound, below_bound, metric_above_target
+from autoscaler.decide.rescale_reason import (
+    ALL_BELOW_TARGET,
+    above_bound,
+    below_bound,
+    fallback_asks,
+    metric_above_target,
+)
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.stabilization import stabilize, stabilize_down
-from autoscaler.errors import MetricError, TargetError
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     ConditionType,
@@ -20,10 +26,9 @@ from autoscaler.model import (
     EventType,
     History,
     HoldReason,
+    MetricFailure,
     MetricOutcome,
-    MetricType,
     Observation,
-    Reading,
     Reason,
     Recommendation,
     ScaleChange,
@@ -31,14 +36,12 @@ from autoscaler.model import (
     Status,
     Step,
     TargetState,
-    TargetType,
 )
 
 _ABLE: Final = ConditionType.ABLE_TO_SCALE
 _ACTIVE: Final = ConditionType.SCALING_ACTIVE
 _LIMITED: Final = ConditionType.SCALING_LIMITED
-_WAKING_METRICS: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
-"""The types that have a value while nothing runs."""
+_FALLBACK: Final = ConditionType.METRIC_FALLBACK_ACTIVE
 
 
 def decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
@@ -47,6 +50,7 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36, to which tests/conformance holds it.
     """
     draft = _Draft(scaler, history, now)
+    draft.follow_failures(observed)
     state = observed.target
     if isinstance(state, TargetError):
         return draft.unreadable(state)
@@ -61,39 +65,29 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
         return draft.finish(observed, state, bounds.maximum, above_bound(bounds.maximum_of))
     if current < bounds.minimum:
         return draft.finish(observed, state, bounds.minimum, below_bound(bounds.minimum_of))
-    winner = draft.measure(observed.readings, state)
+    winner = draft.measure(observed, state)
     if winner is None or winner.proposal is None:
         return draft.unmeasured(current)
     desired = draft.normalize(winner.proposal, current, bounds)
     if desired == current:
         return draft.keep(current)
-    reason = metric_above_target(describe(winner)) if winner.proposal > current else ALL_BELOW_TARGET
+    if winner.on_fallback:
+        reason = fallback_asks(describe(winner), more=winner.proposal > current)
+    else:
+        reason = metric_above_target(describe(winner)) if winner.proposal > current else ALL_BELOW_TARGET
     return draft.finish(observed, state, desired, reason)
 
 
-_WORDS: Final = {
-    MetricType.RESOURCE: "resource",
-    MetricType.CONTAINER_RESOURCE: "container resource",
-    MetricType.PODS: "pods metric",
-    MetricType.OBJECT: "object metric",
-    MetricType.EXTERNAL: "external metric",
-}
-
-
-def describe(metric: MetricOutcome) -> str:
-    """A metric as messages name it: `cpu resource utilization (percentage of request)`, `pods metric inflight`."""
-    words = _WORDS[metric.type]
-    if metric.target.type is TargetType.UTILIZATION:
-        return f"{metric.name} {words} utilization (percentage of request)"
-    return f"{words} {metric.name}"
+def _winner_name(winner: MetricOutcome) -> str:
+    return f"the fallback of {describe(winner)}" if winner.on_fallback else describe(winner)
 
 
 class _Draft:
     """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
 
     __slots__ = (
-        "bounds", "conditions", "error", "events", "history", "metrics", "now", "ready", "recommendations",
-        "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
+        "bounds", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now", "ready",
+        "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -111,6 +105,15 @@ class _Draft:
         self.bounds: Bounds | None = None
         self.ready: int | None = None
         self.steering = history.steering.at(now)
+        self.has_fallback = has_fallback(scaler)
+        self.failing: tuple[MetricFailure, ...] = ()
+
+    def follow_failures(self, observed: Observation) -> None:
+        """Which metrics with a fallback have no value, by their readings; where metrics are computed, these tell."""
+        if self.has_fallback:
+            self.failing = failing_by_readings(self.scaler, observed, self.history.failing, self.now)
+        else:
+            self.conditions.forget(_FALLBACK)  # its last one left the configuration
 
     def begin(self, state: TargetState) -> None:
         """The target was read: the first size is the first recommendation; an unfinished write is settled."""
@@ -146,36 +149,45 @@ class _Draft:
         )
 
     def _has_waking_metric(self) -> bool:
-        return any(metric.type in _WAKING_METRICS for metric in self.scaler.metrics)
+        return any(metric.type in WAKING_METRICS for metric in self.scaler.metrics)
 
-    def measure(self, readings: Sequence[Reading | MetricError], state: TargetState) -> MetricOutcome | None:
+    def measure(self, observed: Observation, state: TargetState) -> MetricOutcome | None:
         """The metric that asks for most, or None when the metrics that failed decide."""
         scaler, tolerances = self.scaler, tolerances_of(self.scaler)
         self.metrics = tuple(
             [
                 propose(metric, reading, state, scaler.options, tolerances, self.now)
-                for metric, reading in zip(scaler.metrics, readings, strict=True)
+                for metric, reading in zip(scaler.metrics, observed.readings, strict=True)
             ]
         )
+        if self.has_fallback:
+            self.metrics, self.failing = with_fallbacks(
+                scaler, observed, state, self.metrics, self.history.failing, self.now
+            )
         winner: MetricOutcome | None = None
         first_failed: MetricOutcome | None = None
+        without_proposal: MetricOutcome | None = None  # the first that failed and has no fallback in force
         failed = 0
         for outcome in self.metrics:
-            if outcome.proposal is None:
+            if outcome.error is not None:
                 failed += 1
                 first_failed = first_failed or outcome
                 self._warn(FAILURE_REASONS[outcome.type], f"{describe(outcome)}: {outcome.error}")
+            if outcome.proposal is None:
+                without_proposal = without_proposal or outcome
             elif winner is None or winner.proposal is None or outcome.proposal > winner.proposal:
                 winner = outcome
         if first_failed is not None:
             self.error = (
                 f"{failed} of {len(self.metrics)} metrics failed, first {describe(first_failed)}: {first_failed.error}"
             )
-            if winner is None or winner.proposal is None or winner.proposal < state.replicas:
-                self.conditions.set(_ACTIVE, False, FAILURE_REASONS[first_failed.type], self.error)
+            if without_proposal is not None and (
+                winner is None or winner.proposal is None or winner.proposal < state.replicas
+            ):
+                self.conditions.set(_ACTIVE, False, FAILURE_REASONS[without_proposal.type], self.error)
                 return None
         if winner is not None and winner.proposal is not None:
-            name = describe(winner)
+            name = _winner_name(winner)
             self.conditions.set(_ACTIVE, True, Reason.VALID_METRIC_FOUND, f"calculated from {name}")
             self.trace.append(Step(Reason.VALID_METRIC_FOUND, state.replicas, winner.proposal, name))
         return winner
@@ -279,6 +291,9 @@ class _Draft:
         self, current: int | None, desired: int | None, status: Status, change: ScaleChange | None = None
     ) -> Decision:
         scaler = self.scaler
+        if self.has_fallback:
+            self.conditions.set(_FALLBACK, *condition_of(scaler, self.failing))
+            self.events += events_of(scaler, self.history.failing, self.failing)
         scaled_to_zero = None
         if change is not None and scaler.options.scale_to_zero:
             scaled_to_zero = (
@@ -308,4 +323,5 @@ class _Draft:
             maximum=None if self.bounds is None else self.bounds.maximum,
             steering=self.steering,
             ready=self.ready,
+            failing=self.failing,
         )

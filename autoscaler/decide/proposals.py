@@ -33,6 +33,26 @@ FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
 }
 """For the condition ScalingActive and for events."""
 
+WAKING_METRICS: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
+"""The types that have a value while nothing runs."""
+
+_WORDS: Final = {
+    MetricType.RESOURCE: "resource",
+    MetricType.CONTAINER_RESOURCE: "container resource",
+    MetricType.PODS: "pods metric",
+    MetricType.OBJECT: "object metric",
+    MetricType.EXTERNAL: "external metric",
+}
+
+
+def describe(metric: MetricOutcome | MetricSpec) -> str:
+    """A metric as messages name it: `cpu resource utilization (percentage of request)`, `pods metric inflight`."""
+    words = _WORDS[metric.type]
+    if metric.target.type is TargetType.UTILIZATION:
+        return f"{metric.name} {words} utilization (percentage of request)"
+    return f"{words} {metric.name}"
+
+
 _MOST_NAMED: Final = 3
 """Samples that a message names."""
 _NO_INSTANCES: Final = "the target has no instances to measure; look at the target"

@@ -38,6 +38,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         unfinished=_unfinished(history, decision),
         steering=history.steering,
         at=decision.now,
+        failing=decision.failing,
     )
 
 

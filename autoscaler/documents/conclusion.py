@@ -56,7 +56,8 @@ def _why_it_stays(record: "Record") -> str:
         return "no metric was asked"
     asking = [metric for metric in decision.metrics if metric.proposal is not None]
     winner = max(asking, key=lambda metric: metric.proposal or 0)
-    return f"{winner.name} asks for {winner.proposal} ({winner.detail})"
+    name = f"the fallback of {winner.name}" if winner.on_fallback else winner.name
+    return f"{name} asks for {winner.proposal} ({winner.detail})"
 
 
 def _limit(step: Step, record: "Record") -> str:

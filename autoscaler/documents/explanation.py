@@ -43,7 +43,7 @@ class ExplainedMetric(MetricDocument):
 
     ratio: float | None
     proposal: int | None
-    """Replicas that this metric alone asks for; null when it failed."""
+    """Replicas that this metric alone, or its fallback, asks for; null when it failed and no fallback stands in."""
     detail: str
     wins: bool
     """Whether the decision follows it: it asks for most."""

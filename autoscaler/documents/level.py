@@ -35,9 +35,13 @@ def level_of_condition(condition: Condition, decision: Decision) -> Level:
     """
     if condition.type is ConditionType.SCALING_LIMITED:
         return Level.WARNING if condition.status and wants_more_than_maximum(decision) else Level.NORMAL
+    if condition.type is ConditionType.METRIC_FALLBACK_ACTIVE and condition.status:
+        return Level.WARNING
     if condition.status:
         return Level.NORMAL
     if condition.type is ConditionType.ABLE_TO_SCALE and condition.reason in _FAILURES:
+        return Level.ERROR
+    if condition.reason == Reason.FALLBACK_QUERY_FAILED:
         return Level.ERROR
     if condition.reason == Reason.SCALING_DISABLED:
         return Level.WARNING

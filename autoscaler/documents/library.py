@@ -132,10 +132,8 @@ class Library:
         """
         if name is not None:
             self.require(name)
-        found = self._archive.events(name, since, merged=merged)
-        end = max(len(found) - offset, 0)
-        start = 0 if limit is None else max(end - limit, 0)
-        return EventList(events=tuple([event(row) for row in found[start:end]]), total=len(found))
+        found = self._archive.event_page(name, since, offset, limit, merged=merged)
+        return EventList(events=tuple([event(row) for row in found.rows]), total=found.total)
 
     def require(self, name: str) -> None:
         """Raise UnknownAutoscaler unless it is configured or remembered."""

@@ -24,6 +24,8 @@ class MetricDocument(Document):
     target_value: float
     error: str | None
     """Why there is no value."""
+    on_fallback: bool = False
+    """Whether the metric's fallback stands in for the value that it has not."""
 
 
 def metric(outcome: MetricOutcome) -> MetricDocument:
@@ -38,6 +40,7 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
         value=number(outcome.current, outcome.target.type),
         target_value=outcome.target.value / scale_of(outcome.target.type),
         error=outcome.error,
+        on_fallback=outcome.on_fallback,
     )
 
 

@@ -11,6 +11,7 @@ from autoscaler.documents.links import query_address
 from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
+    Fallback,
     MetricSpec,
     MetricType,
     PolicyType,
@@ -70,6 +71,16 @@ class QueryDocument(Document):
     """Where the source's own page draws the expression; null: the source is not configured, or the address too long."""
 
 
+class FallbackDocument(Document):
+    """What stands in for a metric that has had no value for long."""
+
+    failure_duration_seconds: Seconds
+    replicas: int | None
+    """null: a query gives the value."""
+    query: QueryDocument | None
+    allow_scale_in: bool
+
+
 class MetricSpecDocument(Document):
     """A metric as it is configured."""
 
@@ -82,6 +93,8 @@ class MetricSpecDocument(Document):
     """Capacity per instance; null: the instance's own reservation, or none is needed."""
     container: str | None
     described_object: str | None
+    fallback: FallbackDocument | None = None
+    """null: without a value the metric asks for nothing."""
 
 
 class SpecDocument(Document):
@@ -151,6 +164,16 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
         else format_quantity(request),
         container=metric.container,
         described_object=metric.described_object,
+        fallback=None if metric.fallback is None else _fallback(metric.fallback, sources),
+    )
+
+
+def _fallback(fallback: Fallback, sources: "Mapping[str, PrometheusSource]") -> FallbackDocument:
+    return FallbackDocument(
+        failure_duration_seconds=fallback.failure_duration,
+        replicas=fallback.replicas,
+        query=None if fallback.query is None else query_document(fallback.query, sources),
+        allow_scale_in=fallback.allow_scale_in,
     )
 
 

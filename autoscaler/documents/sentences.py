@@ -62,6 +62,9 @@ def _metric(metric: ExplainedMetric, *, alone: bool) -> str:
     if metric.proposal is None:
         return f"{metric.name} has no value: {metric.error}."
     wins = "; it asks for most and wins" if metric.wins and not alone else ""
+    if metric.on_fallback:
+        asks = f"its fallback asks for {metric.proposal} ({metric.detail})"
+        return f"{metric.name} has no value: {metric.error}; {asks}{wins}."
     ratio = "" if metric.ratio is None else f", ratio {metric.ratio:.3f}"
     current = current_decimal(metric)
     read = "" if current is None else f"{f'{average_words(metric.target_type)} {current}'.strip()}, "
@@ -135,7 +138,7 @@ def way_text(way: Way, *, dry_run: bool) -> str:
 
 
 def _failing(explanation: Explanation) -> Iterator[str]:
-    names = [metric.name for metric in explanation.metrics if metric.error is not None]
+    names = [metric.name for metric in explanation.metrics if metric.proposal is None and metric.error is not None]
     if names:
         yield f"Nothing is scaled in while {', '.join(names)} {'has' if len(names) == 1 else 'have'} no value."
 

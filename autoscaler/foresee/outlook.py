@@ -6,7 +6,7 @@ Everything is found by asking `decide` again, so that it cannot say otherwise th
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -120,8 +120,9 @@ def next_allowance(
 
 
 def lookback(scaler: Autoscaler) -> timedelta:
-    """How far back anything remembered can still have a say: the longest window or policy's period."""
+    """How far back anything remembered has a say: the longest window, period of a policy or duration of a failure."""
     longest, behavior = scaler.options.downscale_stabilization, scaler.behavior
+    longest = max([longest, *[metric.fallback.failure_duration for metric in scaler.metrics if metric.fallback]])
     if behavior is None:
         return longest
     for rules in (behavior.scale_up, behavior.scale_down):
@@ -156,10 +157,17 @@ _NOT_HURDLES: Final = frozenset({Reason.VALID_METRIC_FOUND, Reason.RESCALE, Reas
 
 def _later(observed: Observation, ahead: timedelta) -> Observation:
     """The same, measured later: samples stay as fresh as they were."""
-    return replace(observed, readings=tuple([_refreshed(reading, ahead) for reading in observed.readings]))
+    return replace(
+        observed,
+        readings=tuple([_refreshed(reading, ahead) for reading in observed.readings]),
+        fallbacks=tuple([_refreshed(reading, ahead) for reading in observed.fallbacks]),
+    )
 
 
-def _refreshed(reading: Reading | MetricError, ahead: timedelta) -> Reading | MetricError:
+_ReadingT = TypeVar("_ReadingT", bound=Reading | MetricError | None)
+
+
+def _refreshed(reading: _ReadingT, ahead: timedelta) -> _ReadingT:
     if not isinstance(reading, InstanceReading):
         return reading
     samples = {name: replace(known, timestamp=known.timestamp + ahead) for name, known in reading.samples.items()}

@@ -51,7 +51,7 @@ def thresholds(
     The latter is so while the instances that exist are not as many as the size says: then HPA's arithmetic can ask
     for less at a high value, or for more at a low one.
     """
-    if outcome.proposal is None or isinstance(reading, MetricError) or not _settled(spec, outcome, state):
+    if outcome.failed or isinstance(reading, MetricError) or not _settled(spec, outcome, state):
         return None
     with_total = _totals(reading, outcome)
     if with_total is None:

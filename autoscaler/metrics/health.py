@@ -12,7 +12,6 @@ from autoscaler.config.settings import Settings
 from autoscaler.documents.level import Level
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
 from autoscaler.errors import (
-    AutoscalerError,
     MetricError,
     TargetDeferred,
     TargetError,
@@ -22,6 +21,7 @@ from autoscaler.errors import (
 )
 from autoscaler.metrics.watch import LaneCounts
 from autoscaler.observe.failure import QueryError
+from autoscaler.target.answers import checked_error
 
 _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing: one query that fails is no outage."""
@@ -172,8 +172,10 @@ class Health:
 
 
 def _words(error: BaseException) -> str:
-    """What a foreign error says may hold a secret."""
-    return str(error) if isinstance(error, AutoscalerError) else bug(error)
+    """Of an error that comes from an adapter as it is: what a foreign one says may hold a secret."""
+    if isinstance(error, TargetError):
+        return str(checked_error(error))
+    return bug(error)
 
 
 def _problems(

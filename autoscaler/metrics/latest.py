@@ -126,6 +126,9 @@ class _LatestFamilies:
         self._value = _gauge("metric_value", "A metric's current value; utilization as a ratio.", *_METRIC)
         self._target = _gauge("metric_target", "The value that is to be held; utilization as a ratio.", *_METRIC)
         self._failed = _gauge("metric_failed", "Whether a metric had no value.", *_METRIC)
+        self._fallback = _gauge(
+            "metric_fallback_active", "1 while a metric has no value and its fallback stands in for it.", *_METRIC
+        )
         self._unmatched = _gauge(
             "unmatched_samples", "Samples that belong to no instance, or to several.", "autoscaler"
         )
@@ -141,7 +144,7 @@ class _LatestFamilies:
         """All of them."""
         return (
             self._current, self._desired, self._minimum, self._maximum, self._condition, self._value, self._target,
-            self._failed, self._unmatched, self._paused, self._overridden,
+            self._failed, self._fallback, self._unmatched, self._paused, self._overridden,
         )  # fmt: skip
 
     def add(self, made: Decision) -> None:
@@ -160,6 +163,8 @@ class _LatestFamilies:
                 self._value.add_metric(names, _in_units(current, metric.target))
             self._target.add_metric(names, _in_units(metric.target.value, metric.target))
             self._failed.add_metric(names, metric.failed)
+            if metric.on_fallback:
+                self._fallback.add_metric(names, 1)
         strangers = sum(len(metric.unmatched) + metric.more_unmatched for metric in made.metrics)
         self._unmatched.add_metric(labels, strangers)
         if made.steering.pause is not None:

@@ -9,7 +9,7 @@ from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
 from autoscaler.model.lane import LaneName
-from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import Reason
 from autoscaler.model.sighting import Sighting, Sightings
@@ -21,6 +21,7 @@ from autoscaler.model.spec import (
     Autoscaler,
     Behavior,
     ControllerOptions,
+    Fallback,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -69,6 +70,8 @@ __all__ = [
     "Direction",
     "Event",
     "EventType",
+    "Fallback",
+    "FallbackState",
     "Held",
     "History",
     "Hold",
@@ -78,6 +81,7 @@ __all__ = [
     "Intent",
     "LaneName",
     "Limits",
+    "MetricFailure",
     "MetricOutcome",
     "MetricSpec",
     "MetricTarget",

@@ -1,4 +1,4 @@
-"""An autoscaler's conditions: HPA's own, true or false, each with why."""
+"""An autoscaler's conditions: HPA's own, and one of KEP-5679, true or false, each with why."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -7,12 +7,13 @@ from msgspec import Struct
 
 
 class ConditionType(StrEnum):
-    """HPA's conditions."""
+    """HPA's conditions; the last one only where a metric has a fallback."""
 
     ABLE_TO_SCALE = "AbleToScale"
     SCALING_ACTIVE = "ScalingActive"
     SCALING_LIMITED = "ScalingLimited"
     SCALED_TO_ZERO = "ScaledToZero"
+    METRIC_FALLBACK_ACTIVE = "MetricFallbackActive"
 
 
 class Condition(Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from autoscaler.errors import TargetError
 from autoscaler.model.condition import Condition
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
-from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 
@@ -92,6 +92,8 @@ class Decision(Struct, frozen=True):
     """What operators have asked for, as far as it was in force."""
     ready: int | None = None
     """Units of the size read that were ready; None: that is not known."""
+    failing: tuple[MetricFailure, ...] = ()
+    """To remember: the metrics with a fallback that have no value."""
 
     @property
     def written(self) -> int | None:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autoscaler.model.condition import Condition
-from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.steering import Steering
 
 
@@ -57,6 +57,8 @@ class History(Struct, frozen=True, gc=False):
     steering: Steering = Steering()
     at: datetime | None = None
     """Of the last decision; None: there was none."""
+    failing: tuple[MetricFailure, ...] = ()
+    """The metrics with a fallback that had no value in it."""
 
     def moved(self, by: timedelta) -> "History":
         """The same with every time later by this much: after the wall clock was set, everything keeps its age.
@@ -72,4 +74,5 @@ class History(Struct, frozen=True, gc=False):
             conditions=tuple([replace(each, last_transition=each.last_transition + by) for each in self.conditions]),
             unfinished=None if intent is None else replace(intent, at=intent.at + by),
             at=None if self.at is None else self.at + by,
+            failing=tuple([each.moved(by) for each in self.failing]),
         )

@@ -1,6 +1,10 @@
-"""What one metric came to in one cycle."""
+"""What one metric came to in one cycle, and since when it has had no value."""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from autoscaler.model.spec import MetricTarget, MetricType, TargetType
 from autoscaler.quantity import Milli
@@ -21,10 +25,10 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     ratio: float | None = None
     """The usage ratio that the proposal was made from; None when the metric failed."""
     proposal: int | None = None
-    """Replicas that this metric alone asks for; None when it failed."""
+    """Replicas that this metric alone asks for; None when it failed and no fallback stands in for it."""
     error: str | None = None
     detail: str = ""
-    """How the proposal came about: "ratio x 3 ready", "ratio within tolerance"."""
+    """How the proposal came about: "ratio x 3 ready", "ratio within tolerance", "fallback: 10 replicas"."""
     ready: int = 0
     """Units whose samples counted."""
     not_ready: tuple[str, ...] = ()
@@ -42,6 +46,11 @@ class MetricOutcome(Struct, frozen=True, gc=False):
         return self.error is not None
 
     @property
+    def on_fallback(self) -> bool:
+        """Whether there was no value, and the metric's fallback made the proposal."""
+        return self.error is not None and self.proposal is not None
+
+    @property
     def current(self) -> int | None:
         """The value that is set against the target: whole percents for Utilization, else thousandths."""
         match self.target.type:
@@ -51,3 +60,29 @@ class MetricOutcome(Struct, frozen=True, gc=False):
                 return self.average_value
             case TargetType.VALUE:
                 return self.value
+
+
+class FallbackState(StrEnum):
+    """Whether the fallback of a metric without a value stands in for it."""
+
+    WAITING = "waiting"
+    """Not yet: its failure duration has not passed."""
+    ACTIVE = "active"
+    FAILED = "failed"
+    """It should, and its own query failed, too."""
+
+
+class MetricFailure(Struct, frozen=True, gc=False):
+    """A metric with a fallback that has no value. Kept from cycle to cycle until it has one again."""
+
+    type: MetricType
+    name: str
+    number: int
+    """Its place among the autoscaler's metrics of this type and name, from 0."""
+    since: datetime
+    """The first cycle in which it had none."""
+    fallback: FallbackState
+
+    def moved(self, by: timedelta) -> "MetricFailure":
+        """The same with its time later by this much: after the wall clock was set, it keeps its age."""
+        return replace(self, since=self.since + by)

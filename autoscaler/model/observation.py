@@ -53,6 +53,8 @@ class Observation(Struct, frozen=True):
     """One for each of the autoscaler's metrics, in their order."""
     victims: tuple[str, ...] = ()
     """Instances to remove first when scaling in, best victim first; empty: the back end chooses."""
+    fallbacks: tuple[Reading | MetricError | None, ...] = ()
+    """One for each metric: what its fallback's query reads, None where it has none. Empty: no metric has one."""
 
 
 class Observed(Struct, frozen=True):

@@ -35,7 +35,19 @@ class Reason(StrEnum):
     SCALED_TO_ZERO = "ScaledToZero"
     NOT_SCALED_TO_ZERO = "NotScaledToZero"
 
+    # of the condition MetricFallbackActive
+    METRIC_UNAVAILABLE = "MetricUnavailable"
+    """A fallback stands in for a metric."""
+    FALLBACK_QUERY_FAILED = "FallbackQueryFailed"
+    """It would, and its own query failed, too."""
+    FALLBACK_PENDING = "FallbackPending"
+    """A metric has no value, and its failure duration has not passed."""
+    METRICS_AVAILABLE = "MetricsAvailable"
+    """Every metric with a fallback has a value."""
+
     # of events alone
+    METRIC_FALLBACK_STARTED = "MetricFallbackStarted"
+    METRIC_FALLBACK_ENDED = "MetricFallbackEnded"
     SUCCESSFUL_RESCALE = "SuccessfulRescale"
     FAILED_RESCALE = "FailedRescale"
     FAILED_COMPUTE_METRICS_REPLICAS = "FailedComputeMetricsReplicas"

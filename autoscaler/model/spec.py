@@ -66,6 +66,24 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """What stands in for a metric that has had no value for long. Exactly one of `replicas` and `query` is given.
+
+    Source: Kubernetes' KEP-5679, ExternalMetricFallback. `query` and `allow_scale_in` are ours, and so is a fallback of
+    any type of metric.
+    """
+
+    failure_duration: timedelta = timedelta(seconds=180)
+    """How long the metric must have been without a value, from the first cycle without one."""
+    replicas: int | None = None
+    """What the metric then proposes; at least 1."""
+    query: Query | None = None
+    """Where its value then comes from; its samples are used as the metric's own are."""
+    allow_scale_in: bool = False
+    """Whether the proposal may be below the current size."""
+
+
+@dataclass(frozen=True, slots=True)
 class MetricSpec:
     """One metric of an autoscaler."""
 
@@ -81,6 +99,8 @@ class MetricSpec:
     """Label that names the container. None: the first present of task, container."""
     described_object: str | None = None
     """Object only, `kind/name`; only shown."""
+    fallback: Fallback | None = None
+    """None: without a value the metric proposes nothing."""
 
 
 class SelectPolicy(StrEnum):

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from autoscaler.clock import Clock
 from autoscaler.errors import MetricError, QuantityError
 from autoscaler.model import Query
 from autoscaler.observe.prometheus import Prometheus
@@ -65,16 +66,17 @@ class _Targets(msgspec.Struct):
 class Causes:
     """Of queries that were answered without a sample. One thread's; what many ask is asked once."""
 
-    def __init__(self, sources: Mapping[str, Prometheus], now: datetime, deadline: float) -> None:
-        """`deadline`: in seconds on the monotonic clock; nothing is asked after it."""
-        self._sources, self._now, self._deadline = sources, now, deadline
+    def __init__(self, sources: Mapping[str, Prometheus], now: datetime, deadline: float, clock: Clock) -> None:
+        """`deadline`: in seconds on the monotonic clock; nothing is asked or looked through after it."""
+        self._sources, self._now, self._deadline, self._clock = sources, now, deadline, clock
         self._requests = 0
         self._known: dict[object, object] = {}
-        """What was asked -> what came, None for nothing."""
+        """What was asked -> what came, or the MetricError that came instead."""
+        self._label_values: dict[tuple[str, str, str], Sequence[str]] = {}
 
     def of(self, query: Query) -> Cause | None:
         """The first thing found that keeps `query` without a sample; None: nothing is known."""
-        if query.prometheus not in self._sources:
+        if query.prometheus not in self._sources or self._clock.monotonic() > self._deadline:
             return None
         found = selectors(query.expr)[:_MOST_SELECTORS]
         if not found:
@@ -98,6 +100,14 @@ class Causes:
             return [(point.labels, point.value or 0) for point in points]
 
         return self._once((source, expr), ask)
+
+    def label_values(self, source: str, expr: str, label: str) -> Sequence[str]:
+        """The values that a label has in the answer to a query, sorted. Raises MetricError."""
+        key = source, expr, label
+        if key not in self._label_values:  # thousands may share one query, of very many samples
+            found = {labels.get(label, "") for labels, _ in self.samples(source, expr)}
+            self._label_values[key] = sorted(found - {""})
+        return self._label_values[key]
 
     def values(self, source: str, label: str, series: str | None = None) -> Sequence[str]:
         """A label's values, of all or of these series. Raises MetricError."""
@@ -161,10 +171,11 @@ class _Source:
 
     def unmatched(self, query: Query) -> Cause | None:
         """Which values the labels of a `match` have in the query's answer."""
-        samples = self._causes.samples(self._name, query.expr)
+        if not self._causes.samples(self._name, query.expr):
+            return None
         for label, wanted in query.match:
-            values = sorted({labels.get(label, "") for labels, _ in samples} - {""})
-            if samples and wanted not in values:
+            values = self._causes.label_values(self._name, query.expr, label)
+            if wanted not in values:
                 return _other_values("no sample of the shared query", label, wanted, values)
         return None
 

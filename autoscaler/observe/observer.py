@@ -160,6 +160,7 @@ class Observer:
             target=state,
             readings=tuple([_reading(metric, instances, answers, call) for metric in scaler.metrics]),
             victims=self._victims(scaler, instances, answers, call),
+            fallbacks=_fallbacks(scaler, instances, answers, call),
         )
 
     def _victims(
@@ -182,3 +183,21 @@ def _reading(metric: MetricSpec, instances: Sequence[Instance], answers: Answers
         return read(metric, instances, answers, call.now)
     except Exception as error:  # noqa: BLE001 - whatever is in an answer, it costs this metric alone
         return MetricError(f"the answer could not be read: {bug(error)}")
+
+
+def _fallbacks(
+    scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, call: Call
+) -> tuple[Reading | MetricError | None, ...]:
+    """What the fallbacks' queries read: asked in every cycle, so that one that is needed has been at work before."""
+    for metric in scaler.metrics:
+        if metric.fallback is not None and metric.fallback.query is not None:
+            return tuple([_fallback(metric, instances, answers, call) for metric in scaler.metrics])
+    return ()
+
+
+def _fallback(
+    metric: MetricSpec, instances: Sequence[Instance], answers: Answers, call: Call
+) -> Reading | MetricError | None:
+    if metric.fallback is None or metric.fallback.query is None:
+        return None
+    return _reading(replace(metric, query=metric.fallback.query), instances, answers, call)

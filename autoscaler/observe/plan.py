@@ -55,6 +55,8 @@ def queries_of(scaler: Autoscaler) -> Iterator[Query]:
         yield metric.query
         if request := request_query(metric):
             yield request
+        if metric.fallback and metric.fallback.query:
+            yield metric.fallback.query
     if scaler.victims and scaler.victims.query:
         yield scaler.victims.query
 
@@ -64,7 +66,10 @@ def with_queries(scaler: Autoscaler, change: Callable[[Query], Query]) -> Autosc
     metrics = []
     for metric in scaler.metrics:
         request = change(metric.request) if isinstance(metric.request, Query) else metric.request
-        metrics.append(replace(metric, query=change(metric.query), request=request))
+        fallback = metric.fallback
+        if fallback and fallback.query:
+            fallback = replace(fallback, query=change(fallback.query))
+        metrics.append(replace(metric, query=change(metric.query), request=request, fallback=fallback))
     victims = scaler.victims
     if victims and victims.query:
         victims = replace(victims, query=change(victims.query))

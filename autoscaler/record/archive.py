@@ -11,11 +11,12 @@ from typing import Final, Self
 from sqlalchemy import URL, Connection, Engine, func, select, text
 
 from autoscaler.errors import StateError
-from autoscaler.model import Decision, EventType, Steering
+from autoscaler.model import Decision, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
 from autoscaler.record.entries import Key, Newest, key_of, newest_decisions
+from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
@@ -111,52 +112,26 @@ class Archive:
                         record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
                     )
 
-    def events(
-        self, name: str | None = None, since: datetime | None = None, *, merged: bool = True
-    ) -> Sequence[EventRow]:
-        """Events in the order in which they came last, of one autoscaler or of all.
+    def events(self, name: str | None = None, since: datetime | None = None) -> Sequence[EventRow]:
+        """Equal events counted, in the order in which they came last; of one autoscaler, or of all."""
+        return self.event_page(name, since).rows
+
+    def event_page(
+        self,
+        name: str | None = None,
+        since: datetime | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+        *,
+        merged: bool = True,
+    ) -> EventPage:
+        """The newest so many of the events, before the newest `offset` of them.
 
         `merged`: equal ones are one row that counts them; else each is a row.
         """
-        table, owner, words = schema.event, schema.autoscaler, schema.event_text
-        newest, last = func.max(table.c.recorded), func.max(table.c.at).label("last")
-        query = (
-            select(
-                owner.c.name,
-                words.c.type,
-                words.c.reason,
-                words.c.message,
-                table.c.dry_run,
-                func.count().label("times"),
-                func.min(table.c.at).label("first"),
-                last,
-            )
-            .join(owner, owner.c.id == table.c.autoscaler_id)
-            .join(words, words.c.id == table.c.text_id)
-            .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
-            .order_by(newest, func.max(table.c.number), func.max(table.c.position))
-        )
-        if not merged:
-            query = query.group_by(table.c.autoscaler_id, table.c.number, table.c.position)
-        if name is not None:
-            query = query.where(owner.c.name == name)
-        if since is not None:
-            query = query.where(table.c.at >= to_micros(since))
+        begin = None if since is None else to_micros(since)
         with self._reading() as connection:
-            rows = connection.execute(query).all()
-        return [
-            EventRow(
-                name=row.name,
-                type=EventType(row.type),
-                reason=row.reason,
-                message=row.message,
-                count=row.times,
-                first=from_micros(row.first),
-                last=from_micros(row.last),
-                dry_run=row.dry_run,
-            )
-            for row in rows
-        ]
+            return event_page(connection, name, begin, offset, limit, merged=merged)
 
     def series(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Sequence[SeriesRow]:
         """A light row for each decision from `since` to `until`, both included, in the order of their commits."""

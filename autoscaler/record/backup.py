@@ -1,10 +1,13 @@
 """Backups: the whole state as one SQLite file, and such a file back into a state, on either database."""
 
+import errno
+import os
 import sqlite3
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +25,8 @@ _PARTIAL: Final = ".partial"
 """Of a backup's name until it is whole."""
 _NEW: Final = ".new"
 """Of a restored state's name until it is whole."""
+_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+"""What link(2) answers where a file has one name alone: on memory sticks and many network shares."""
 _ROWS: Final = 100
 """Copied at a time; a row can have some hundred kilobytes."""
 
@@ -63,7 +68,7 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
                 schema.number_after_rows(copy)
         contents = _verified(partial, named=target)
         sync(partial)
-        file.hardlink_to(partial)  # refused where a file of this name has come meanwhile
+        _put_in_place(partial, file)
         sync(file.parent)
     return contents
 
@@ -98,7 +103,7 @@ def place_of(url: str | None, state_dir: Path) -> str:
 
 
 def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
-    path = Path(str(where.database))
+    path = Path(str(where.database)).resolve()  # of a link to a larger disk: there
     new = path.with_name(path.name + _NEW)
     with ExitStack() as leaving, _os_errors(f"{databases.place(where)} cannot be written"):
         leaving.callback(FileLock(where).release)
@@ -109,27 +114,31 @@ def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
         _copy_file(source, new, named=where)
         contents = _verified(new, named=source)
         sync(new)
-        kept = _put_aside(where, path) if path.exists() else None
+        kept = _put_aside(where, path)
         new.replace(path)
         sync(path.parent)
     return replace(contents, kept=kept)
 
 
-def _put_aside(where: URL, path: Path) -> Path:
-    """Give the present file a second name, and what SQLite has put beside it the names that go with that."""
-    kept = next(name for number in range(1, 10_000) if not (name := Path(f"{path}.replaced-{number}")).exists())
-    try:
-        with opened(where) as connection:
+def _put_aside(where: URL, path: Path) -> Path | None:
+    """Give the present file a second name, and what SQLite has put beside it the names that go with that.
+
+    None: there is no file. Its log may be there all the same, and SQLite would write that into the new one.
+    """
+    beside = ("-wal", "-shm", "-journal")
+    names = (Path(f"{path}.replaced-{number}") for number in count(1))
+    kept = next(name for name in names if not any(Path(f"{name}{suffix}").exists() for suffix in ("", *beside)))
+    is_there = path.exists()
+    if is_there:
+        with suppress(StateError), opened(where) as connection:  # damaged, maybe: then it is put aside as it is
             driver_of(connection).execute("PRAGMA journal_mode=DELETE").fetchall()  # everything into the one file
-    except StateError:
-        pass  # damaged, which may be why it is replaced: it is put aside as it is
-    for suffix in ("-wal", "-shm", "-journal"):
-        beside = Path(f"{path}{suffix}")
-        if beside.exists():
-            beside.replace(f"{kept}{suffix}")
-    kept.hardlink_to(path)
+    for suffix in beside:
+        if Path(f"{path}{suffix}").exists():
+            Path(f"{path}{suffix}").replace(f"{kept}{suffix}")
+    if is_there:
+        kept.hardlink_to(path)
     sync(path.parent)
-    return kept
+    return kept if is_there else None
 
 
 def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
@@ -193,6 +202,17 @@ def _copy_file(source: URL, target: Path, *, named: URL) -> None:
             driver.backup(driver_of(copy))
         finally:
             driver.close()
+
+
+def _put_in_place(partial: Path, file: Path) -> None:
+    """Give a finished file its name; refused where a file of that name has come meanwhile. Raises OSError."""
+    try:
+        file.hardlink_to(partial)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        partial.replace(file)
 
 
 def _verified(file: Path, *, named: URL) -> Contents:

@@ -156,6 +156,7 @@ def history_from(remembered: bytes, latest: Decision) -> History:
         conditions=latest.conditions,
         status=latest.status,
         at=latest.now,
+        failing=latest.failing,
     )
 
 

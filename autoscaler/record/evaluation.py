@@ -20,6 +20,7 @@ from autoscaler.model import (
     Held,
     HoldReason,
     InstanceReading,
+    MetricFailure,
     MetricOutcome,
     MetricTarget,
     Observation,
@@ -73,6 +74,8 @@ class _Samples(msgspec.Struct, array_like=True):
 class _Readings(msgspec.Struct, array_like=True):
     samples: tuple[_Samples, ...]
     victims: tuple[str, ...]
+    fallbacks: tuple[_Samples | None, ...] = ()
+    """Of the fallbacks' queries; their values follow those of the metrics."""
 
 
 class _Values(msgspec.Struct, array_like=True):
@@ -94,6 +97,7 @@ class _Circumstances(msgspec.Struct, array_like=True):
     dry_run: bool
     ready: int | None = None
     """Rows of earlier versions end before it."""
+    failing: tuple[MetricFailure, ...] = ()
 
 
 class _Course(msgspec.Struct, array_like=True):
@@ -147,9 +151,15 @@ def moving_columns(observation: Observation, decision: Decision) -> Columns:
     """The other ones."""
     now = decision.now
     readings = [_taken_apart(reading, now) for reading in observation.readings]
+    values = [values for _, values in readings]
+    fallbacks: tuple[_Samples | None, ...] = ()
+    if observation.fallbacks:
+        asked = [None if reading is None else _taken_apart(reading, now) for reading in observation.fallbacks]
+        fallbacks = tuple([None if each is None else each[0] for each in asked])
+        values += [each[1] for each in asked if each is not None]
     return (
-        _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims)),
-        _VALUES.dump(tuple([values for _, values in readings])),
+        _READINGS.dump(_Readings(tuple([samples for samples, _ in readings]), observation.victims, fallbacks)),
+        _VALUES.dump(tuple(values)),
         *decision_columns(decision),
     )
 
@@ -165,6 +175,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.maximum,
         decision.dry_run,
         decision.ready,
+        decision.failing,
     )
     course = _Course(
         decision.current,
@@ -194,8 +205,12 @@ def observation_from(columns: Columns, at: int) -> Observation:
     if state is None:
         state = _target_error(*target.error) if target.error else TargetError("")
     now = from_micros(at)
-    parts = zip(readings.samples, values, strict=True)
-    return Observation(state, tuple([_put_together(samples, each, now) for samples, each in parts]), readings.victims)
+    asked = [samples for samples in readings.fallbacks if samples is not None]
+    parts = zip((*readings.samples, *asked), values, strict=True)
+    found = [_put_together(samples, each, now) for samples, each in parts]
+    own, others = found[: len(readings.samples)], iter(found[len(readings.samples) :])
+    fallbacks = [None if samples is None else next(others) for samples in readings.fallbacks]
+    return Observation(state, tuple(own), readings.victims, tuple(fallbacks))
 
 
 def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> Decision:
@@ -233,6 +248,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         maximum=circumstances.maximum,
         steering=circumstances.steering,
         ready=circumstances.ready,
+        failing=circumstances.failing,
     )
 
 

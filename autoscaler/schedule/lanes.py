@@ -110,7 +110,7 @@ class Lanes:
 
     def hung(self) -> tuple[LaneName, ...]:
         """The lanes that are past their deadline, sorted."""
-        return tuple(sorted(name for name, lane in self._lanes.items() if lane.hung()))
+        return tuple(sorted(name for name, lane in self._lanes.copy().items() if lane.hung()))  # any thread may ask
 
     def missed(self) -> Mapping[str, int]:
         """Adapter -> ticks of its lanes that found the one before still running."""

@@ -70,6 +70,8 @@ Duration: TypeAlias = Annotated[
 
 
 def _resolve(path: Path, info: ValidationInfo) -> Path:
+    if "\0" in str(path):
+        raise ValueError("the path holds a NUL character, which no file's name can; remove it")
     folder = (info.context or {}).get("folder")
     return Path(folder, path) if folder is not None else path
 

@@ -86,21 +86,26 @@ def unwritable(path: Path) -> str | None:
 
 def unreadable_for_others(path: Path) -> str | None:
     """Why another user could not read a file at `path` because of a folder above it; None: nothing is known."""
-    folder = closed_folder(path)
-    if folder is None:
+    closed = closed_folder(path)
+    if closed is None:
         return None
+    folder, mode = closed
     return (
-        f"{folder} lets no other user in (mode {stat.S_IMODE(folder.stat().st_mode):04o}), so a Prometheus that runs "
-        f"as another user cannot read {path}; write it elsewhere, as in {_OF_THE_SERVICE}"
+        f"{folder} lets no other user in (mode {mode:04o}), so a Prometheus that runs as another user cannot read "
+        f"{path}; write it elsewhere, as in {_OF_THE_SERVICE}"
     )
 
 
-def closed_folder(path: Path) -> Path | None:
-    """The first of the folders above `path`, from the root on, that only its owner or group may enter; None: none."""
+def closed_folder(path: Path) -> tuple[Path, int] | None:
+    """The first of the folders above `path`, from the root on, that only its owner or group may enter, and its mode.
+
+    None: there is none, or it is not known.
+    """
     try:
         folder = path.parent.resolve(strict=True)
-        return next((each for each in (*reversed(folder.parents), folder) if not each.stat().st_mode & 0o001), None)
-    except OSError:  # it does not exist; or it is not for us to know
+        modes = ((each, stat.S_IMODE(each.stat().st_mode)) for each in (*reversed(folder.parents), folder))
+        return next(((each, mode) for each, mode in modes if not mode & 0o001), None)
+    except (OSError, RuntimeError):  # absent, or not for us to know; or links in a circle
         return None
 
 

@@ -51,6 +51,12 @@ def test_a_right_file_is_one_line_and_exit_0(good: Path) -> None:
     assert run("check", good) == (0, f"{good}: ok, 1 autoscaler, 2 queries\n")
 
 
+def test_a_fallbacks_query_is_counted(good: Path) -> None:
+    """It is asked in every cycle, like the others."""
+    good.write_text(GOOD.replace("request: {query: {expr: q}}", "fallback: {query: {expr: f}}"))
+    assert run("check", good) == (0, f"{good}: ok, 1 autoscaler, 3 queries\n")
+
+
 def test_each_error_is_one_line_and_the_exit_code_1(bad: Path) -> None:
     """Editors and CI read these lines."""
     code, out = run("check", bad)

@@ -2,16 +2,18 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.layout import Screen
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.instances import InstanceDocument, InstanceList, InstanceValue
 from autoscaler.documents.rules import QueryDocument
-from autoscaler.model import Direction, Override, Pause, Phase, Steering
+from autoscaler.errors import MetricError
+from autoscaler.model import Direction, Fallback, Override, Pause, Phase, Steering
 from tests.cli.scene import Scene, ServedScene
-from tests.decide.build import NOW
+from tests.decide.build import NOW, QUEUE_15, scaler
+from tests.documents.lives import Recorded, named
 from tests.replaced import replace
 
 
@@ -73,6 +75,21 @@ def test_conditions_stand_in_a_table(online: ServedScene) -> None:
     assert lines[start + 1].split() == ["Type", "Status", "Reason", "Message"]
     assert lines[start + 2].split() == ["----", "------", "------", "-------"]
     assert any(line.split()[:3] == ["ScalingActive", "False", "FailedGetExternalMetric"] for line in lines[start:])
+
+
+def test_a_fallback_that_stands_in_is_shown(online: ServedScene) -> None:
+    """Beside the value that is missing, among the conditions, and as an event."""
+    queue = replace(QUEUE_15, fallback=Fallback(timedelta(seconds=15), 9))
+    fallen = Recorded(online.state.ledger("fleet"), named(scaler(queue), "fallen"))
+    fallen.now = datetime.now(UTC) - timedelta(seconds=60)
+    for _ in range(3):
+        fallen.step(MetricError("no answer"))
+    out = online.run("describe", "fallen").out
+    assert re.search(r'^  "queue" \(target average value\): +<unknown> / 15 \(on its fallback\)$', out, re.MULTILINE)
+    assert re.search(
+        r"^  MetricFallbackActive +True +MetricUnavailable +external metric queue has had no value", out, re.M
+    )
+    assert re.search(r"Warning +MetricFallbackStarted .*its fallback stands in for it", out)
 
 
 def test_equal_events_are_counted(online: ServedScene) -> None:

@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from autoscaler.cli.findings import Findings, findings_of
-from autoscaler.errors import MetricError, TargetError, TargetNotScalable
+from autoscaler.errors import MetricError, TargetError, TargetNotScalable, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
+    Fallback,
     Hold,
     HoldReason,
     Instance,
@@ -188,3 +189,17 @@ def test_the_target_s_warnings_are_told() -> None:
     """Two autoscalers on one group are nobody's error message."""
     block = found(state(instance("a"), warnings=("another autoscaler is at work",)), ValueReading((1000,)))
     assert line(block, "warning") == ("another autoscaler is at work", False)
+
+
+def test_a_fallbacks_query_is_tried_as_well() -> None:
+    """On the day that it is needed is too late to find a mistake in it."""
+    one = scaler(replace(_QUEUE, fallback=Fallback(query=Query("crude"))), _CPU)
+    readings = (ValueReading((5000,)), reading("a"))
+    for target, other, text, wrong in (
+        (state(instance("a")), ValueReading((3000,)), "1 sample, sum 3", False),
+        (state(instance("a")), MetricError("no such series"), "no such series", True),
+        (TargetUnavailable("down"), MetricError("no such series"), "no such series", True),
+    ):
+        block = findings_of(one, Observation(target, readings, (), (other, None)), NOW)
+        assert line(block, "fallback of queue") == (text, wrong)
+        assert all(each.label != "fallback of cpu" for each in block.lines)

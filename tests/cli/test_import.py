@@ -1,5 +1,6 @@
 """`autoscaler import`: manifests in, our configuration out."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.config import load
-from autoscaler.model import MetricType, TargetType
+from autoscaler.model import Fallback, MetricType, TargetType
 
 V2 = """\
 apiVersion: v1
@@ -94,6 +95,23 @@ def test_everything_is_taken_over_and_loads_once_queries_are_given(file: Path, t
     assert web.behavior is not None
     assert web.behavior.scale_down.policies[0].value == 1
     assert (api.name, api.min_replicas, api.metrics[0].target.value, api.behavior) == ("api", 1, 70, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [("{replicas: 8}", 180), ("{failureDurationSeconds: 60, replicas: 8}", 60)]
+)
+def test_a_fallback_is_taken_over(file: Path, tmp_path: Path, given: str, seconds: int) -> None:
+    """As KEP-5679 writes it; that it may scale in here only where that is allowed, is said beside it."""
+    target = "target: {type: AverageValue, averageValue: 15}"
+    file.write_text(V2.replace(target, f"{target}\n      fallback: {given}"))
+    code, out, _ = convert(file, "--adapter", "swarm")
+    assert code == 0
+    assert "allowScaleIn: true" in out
+    config = tmp_path / "autoscaler.yaml"
+    config.write_text(out.replace("expr: ''", "expr: up") + "adapters: {swarm: {type: docker-swarm}}\n")
+    (web,) = load(config).autoscalers
+    assert web.metrics[4].fallback == Fallback(timedelta(seconds=seconds), 8)
+    assert all(metric.fallback is None for metric in web.metrics[:4])
 
 
 def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:

@@ -30,6 +30,11 @@ def pods(
     return metric(f"{{type: Pods, pods: {{metric: {name}, query: {query}, target: {target}}}}}")
 
 
+def external(fallback: str) -> str:
+    """A file with a metric of type External that has this fallback."""
+    return metric(GOOD_METRIC.replace("value: 1}", f"value: 1}}, fallback: {fallback}"))
+
+
 def resource(more: str = "", target: str = "{type: Utilization, averageUtilization: 60}") -> str:
     """A file with a metric of type Resource."""
     return metric(f"{{type: Resource, resource: {{name: cpu, query: {{ref: cpu}}, target: {target}{more}}}}}")
@@ -239,6 +244,19 @@ MISTAKES = {
     "a broken request query": (resource(", request: {query: {expr: §'x['}}"), f"{M}.resource.request.query.expr", "invalid PromQL"),
     "an unknown key in a request": (resource(", request: {§qery: {expr: x}, query: {expr: x}}"), f"{M}.resource.request.qery", "did you mean `query`?"),
     "a container for a plain resource": (resource(", §container: x"), f"{M}.resource.container", "unknown key"),
+    # fallbacks
+    "a fallback of nothing": (external("§{failureDurationSeconds: 60}"), f"{M}.external.fallback", "neither replicas nor query is given; add one of them"),
+    "a fallback that is a number": (external("§10"), f"{M}.external.fallback", "expected a mapping, found a number; correct it"),
+    "a fallback of both": (external("{replicas: 2, query: §{expr: x}}"), f"{M}.external.fallback.query", "replicas and query are both given; remove one of them"),
+    "a fallback to 0": (external("{replicas: §0}"), f"{M}.external.fallback.replicas", "0 is out of range; write at least 1"),
+    "a fallback at once": (external("{failureDurationSeconds: §0, replicas: 2}"), f"{M}.external.fallback.failureDurationSeconds", "0 is out of range; write at least 1"),
+    "a failure duration with a unit": (external("{failureDurationSeconds: §3m, replicas: 2}"), f"{M}.external.fallback.failureDurationSeconds", "expected a whole number, found the text '3m'; correct it"),
+    "a permission that is a text": (external("{replicas: 2, allowScaleIn: §'yes'}"), f"{M}.external.fallback.allowScaleIn", "expected true or false, found the text 'yes'; write true or false"),
+    "KEDA's word for it": (external("{§failureThreshold: 3, replicas: 2}"), f"{M}.external.fallback.failureThreshold", "unknown key"),
+    "a fallback's broken query": (external("{query: {expr: §'x['}}"), f"{M}.external.fallback.query.expr", "invalid PromQL"),
+    "a fallback to a query that is not there": (external("{query: {ref: §cpuu}}"), f"{M}.external.fallback.query.ref", "did you mean `cpu`?"),
+    "a fallback's query for a total by instance": (external("{query: {expr: x, instanceLabel: §pod}}"), f"{M}.external.fallback.query.instanceLabel", "has no meaning here"),
+    "a fallback's scalar for each instance": (resource(", fallback: {query: {expr: §'1'}}"), f"{M}.resource.fallback.query.expr", "is a scalar"),
     # behavior
     "policies of nothing": (down("{policies: §[]}"), f"{D}.policies", "is empty; give at least one"),
     "a window too long": (down("{stabilizationWindowSeconds: §3601}"), f"{D}.stabilizationWindowSeconds", "write at most 3600"),

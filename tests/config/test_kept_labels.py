@@ -78,6 +78,13 @@ def test_a_request_is_warned_of_as_well(load_text: Load) -> None:
     assert hint.path == "autoscalers[0].metrics[0].resource.request.query.expr"
 
 
+def test_a_fallbacks_query_is_warned_of_as_well(load_text: Load) -> None:
+    """Else it would be noticed when it is needed."""
+    text = SCALER.format(name="web", query="{expr: load}, fallback: {query: {expr: sum(load)}}")
+    (hint,) = load_text(HEAD + text).hints
+    assert hint.path == "autoscalers[0].metrics[0].pods.fallback.query.expr"
+
+
 def test_an_external_metric_may_aggregate(load_text: Load) -> None:
     """It is what it is for."""
     query = "{expr: sum(load)}"

@@ -146,6 +146,31 @@ autoscalers:
     )
 
 
+FALLBACKS = (
+    # type of metric, its body without a fallback, its key
+    ("Resource", "name: m, target: {type: AverageValue, averageValue: 1}"),
+    ("ContainerResource", "name: m, container: c, target: {type: AverageValue, averageValue: 1}"),
+    ("Pods", "metric: {name: m}, target: {type: AverageValue, averageValue: 1}"),
+    ("Object", "metric: {name: m}, target: {type: Value, value: 1}"),
+    ("External", "metric: {name: m}, target: {type: Value, value: 1}"),
+)
+
+
+@pytest.mark.parametrize(("kind", "rest"), FALLBACKS, ids=[kind for kind, _ in FALLBACKS])
+def test_every_metric_type_may_have_a_fallback(load_text: Load, kind: str, rest: str) -> None:
+    """A number of replicas, after three minutes where nothing is said; or another query, which may be a shared one."""
+    key = kind[:1].lower() + kind[1:]
+
+    def fallback(text: str) -> model.Fallback | None:
+        metric = f"{{type: {kind}, {key}: {{query: {{expr: q}}, {rest}, fallback: {text}}}}}"
+        return scaler(load_text, metric=metric, head=f"{HEAD}queries: {{crude: {{expr: crude}}}}\n").metrics[0].fallback
+
+    assert fallback("{replicas: 4}") == model.Fallback(timedelta(seconds=180), 4)
+    given = "{failureDurationSeconds: 60, query: {ref: crude, match: {a: b}}, allowScaleIn: true}"
+    shared = model.Query("crude", match=(("a", "b"),))
+    assert fallback(given) == model.Fallback(timedelta(seconds=60), None, shared, allow_scale_in=True)
+
+
 def test_a_behavior_block_of_a_manifest_loads_unchanged(load_text: Load) -> None:
     """Copy and paste from Kubernetes, block style and all fields, must just work."""
     settings = load_text(

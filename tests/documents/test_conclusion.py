@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import conclude, decide, remember
 from autoscaler.documents.conclusion import conclusion
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import (
     Direction,
+    Fallback,
     History,
     Observation,
     Pause,
@@ -113,3 +114,15 @@ def test_without_what_was_remembered_the_window_is_named() -> None:
     made = decide(autoscaler, observed, EARLIER, NOW)
 
     assert conclusion(Record(autoscaler, made, None, None)) == "stays at 6: highest recommendation of the last 5m"
+
+
+def test_a_size_that_a_fallback_keeps_names_it() -> None:
+    """Nobody should take it for a size that fits the load."""
+    autoscaler = scaler(replace(CPU_60, fallback=Fallback(timedelta(seconds=30), 4)))
+    observed, history = Observation(state(4), (MetricError("no answer"),)), History()
+    for seconds in (0, 30):
+        now = NOW + timedelta(seconds=seconds)
+        made = decide(autoscaler, observed, history, now)
+        before, history = history, remember(autoscaler, history, made)
+    said = conclusion(Record(autoscaler, made, observed, before))
+    assert said == "stays at 4: the fallback of cpu asks for 4 (fallback: 4 replicas)"

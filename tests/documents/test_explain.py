@@ -18,12 +18,14 @@ from autoscaler.model import (
     Behavior,
     Decision,
     Direction,
+    Fallback,
     History,
     MetricType,
     Observation,
     Override,
     Pause,
     PolicyType,
+    Query,
     Reading,
     ScalingPolicy,
     SelectPolicy,
@@ -184,6 +186,47 @@ def test_a_metric_that_failed_says_why() -> None:
     )
     assert told.desired is None
     assert any("no answer within 5s" in line for line in told.lines)
+
+
+FALLEN = replace(QUEUE_15, fallback=Fallback(timedelta(seconds=60), 9))
+
+
+def test_a_fallback_that_stands_in_is_told_with_what_it_asks_for() -> None:
+    """Nobody should take its size for what the load asks for."""
+    diary = Diary(scaler(FALLEN, CPU_60))
+    for _ in range(5):
+        diary.step(MetricError("no answer"), samples([600] * diary.size, diary.now + STEP))
+    queue, cpu = diary.told().metrics
+    assert (queue.on_fallback, queue.proposal, queue.wins, queue.thresholds) == (True, 9, True, None)
+    assert (cpu.on_fallback, cpu.wins) == (False, False)
+    line = "queue has no value: no answer; its fallback asks for 9 (fallback: 9 replicas); it asks for most and wins."
+    assert line in diary.told().lines
+    assert not any(each.startswith("Nothing is scaled in") for each in diary.told().lines)
+
+
+def test_when_a_fallback_will_stand_in_is_told_and_comes_true() -> None:
+    diary = Diary(scaler(FALLEN))
+    diary.step(MetricError("no answer"))
+    ahead = diary.told().if_unchanged
+    assert ahead is not None
+    assert (ahead.in_seconds, ahead.size) == (timedelta(seconds=60), 6)  # no more than twice as many at a time
+    for _ in range(3):
+        assert diary.step(MetricError("no answer")).change is None
+    change = diary.step(MetricError("no answer")).change
+    assert change is not None
+    assert change.size == ahead.size
+
+
+def test_what_a_fallbacks_query_reads_counts_ahead_as_well() -> None:
+    """Its samples stay as fresh as they were, as the metrics' own."""
+    by_query = replace(FALLEN, fallback=Fallback(timedelta(seconds=60), query=Query("crude")))
+    diary = Diary(scaler(by_query))
+    diary.now += STEP
+    observed = Observation(state(3), (MetricError("no answer"),), (), (value(60_000),))
+    made = decide(diary.autoscaler, observed, diary.history, diary.now)
+    told = explanation(Record(diary.autoscaler, made, observed, diary.history))
+    assert told.if_unchanged is not None
+    assert told.if_unchanged.size == 4
 
 
 def test_a_target_that_cannot_be_read_says_why() -> None:

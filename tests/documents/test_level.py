@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from autoscaler.decide.rescale_reason import direction_of, fallback_asks
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
@@ -137,3 +138,27 @@ def test_a_step_without_a_maximum_is_no_warning() -> None:
     """A decision of an unreadable target has no bounds."""
     made = decision(trace=(Step("ValidMetricFound", 3, 12, "cpu"),), maximum=None)
     assert shown(made).level is Level.NORMAL
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "level"),
+    [
+        ("MetricUnavailable", True, Level.WARNING),
+        ("FallbackQueryFailed", False, Level.ERROR),
+        ("FallbackPending", False, Level.NORMAL),
+        ("MetricsAvailable", False, Level.NORMAL),
+    ],
+)
+def test_a_fallback_that_stands_in_is_a_warning_and_one_that_cannot_is_worse(
+    reason: str, status: bool, level: Level
+) -> None:
+    """An outage that is bridged is still one."""
+    known = condition(ConditionType.METRIC_FALLBACK_ACTIVE, reason, status=status)
+    (found,) = shown(decision(conditions=(known,))).conditions
+    assert found.level is level
+
+
+@pytest.mark.parametrize(("more", "direction"), [(True, Direction.OUT), (False, Direction.IN)])
+def test_which_way_a_fallback_went_is_known_from_its_event(more: bool, direction: Direction) -> None:
+    """Its mark on the page is that of any other change of size."""
+    assert direction_of(f"{fallback_asks('external metric queue', more=more)}; error: none") is direction

@@ -102,7 +102,7 @@ def happen(shown: Shown) -> None:
     steering = Steering(Pause(Direction.IN, "ann", "sale", NOW, None), Override(0, 3, "ann", "sale", NOW, None))
     shown.ended(
         rescale("web", outcome=Written(5), minimum=2, maximum=5, conditions=(limited,)),
-        decision("api", error="no answer", metrics=(cpu(), cpu(None)), minimum=1, maximum=9),
+        decision("api", error="no answer", metrics=(cpu(), replace(cpu(None), proposal=4)), minimum=1, maximum=9),
         decision("batch", minimum=0, maximum=3, steering=steering),
         broken={"gone": KeyError("a bug")},
     )

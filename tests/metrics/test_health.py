@@ -201,3 +201,16 @@ def test_what_left_the_configuration_is_forgotten() -> None:
     known.health.configured([], [])
 
     assert (known.source.level, known.source.error) == (Level.NORMAL, None)
+
+
+def test_an_error_that_cannot_be_read_costs_no_call() -> None:
+    """An adapter may raise a class of its own, which may do anything when it is asked for its message."""
+
+    class Odd(TargetUnavailable):
+        def __str__(self) -> str:
+            raise RuntimeError("no message")
+
+    known = Known()
+    known.health.called("fleet", 2, [Odd("x"), DOWN])
+
+    assert known.connection.error == "Odd, which has no message; report it to the adapter's author"

@@ -83,6 +83,18 @@ def test_a_failed_metric_has_a_target_and_no_value() -> None:
     assert shown.value("metric_failed", **failed) == 1
 
 
+def test_a_metric_on_its_fallback_has_a_series_while_it_is() -> None:
+    """And is shown as failed all the same: a fallback must not hide an outage."""
+    shown = Shown()
+    shown.ended(decision(metrics=(replace(cpu(None), proposal=4), cpu()), error="no answer"))
+    ((series,), (failed, _)) = shown.series("metric_fallback_active"), shown.series("metric_failed")
+    assert series == failed
+    assert shown.value("metric_fallback_active", **series) == 1
+    assert shown.value("metric_failed", **series) == 1
+    shown.ended(decision(metrics=(cpu(), cpu())))
+    assert shown.series("metric_fallback_active") == []
+
+
 def test_metrics_of_one_name_stay_apart() -> None:
     """Two series with the same labels make Prometheus drop one of them without a word in the daemon's log."""
     shown = Shown()

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -19,6 +19,7 @@ from autoscaler.observe.causes import Cause, Causes
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.selectors import selectors
 from tests.observe.build import NOW
+from tests.schedule.clock import FakeClock
 from tests.servers.exporter import running_exporter
 from tests.servers.ports import free_port
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
@@ -48,7 +49,7 @@ def cause(url: str, query: Query | str, seconds: float = 60.0, now: datetime | N
     source = Prometheus("default", PrometheusSource(url), clock)
     try:
         asked = query if isinstance(query, Query) else Query(query)
-        return Causes({"default": source}, now or clock.now(), clock.monotonic() + seconds).of(asked)
+        return Causes({"default": source}, now or clock.now(), clock.monotonic() + seconds, clock).of(asked)
     finally:
         source.close()
 
@@ -218,7 +219,7 @@ def test_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SystemClock()
     with imitation(lambda *_: (404, b"")) as url:
         source = Prometheus("default", PrometheusSource(url), clock)
-        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10)
+        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10, clock)
         found = [causes.of(Query(f"load_{number}")) for number in range(5)]
         source.close()
     assert [each is not None for each in found] == [True, False, False, False, False]
@@ -228,6 +229,20 @@ def test_nothing_is_asked_after_the_deadline() -> None:
     """Somebody waits for the answer."""
     with imitation(lambda *_: (404, b"")) as url:
         assert cause(url, "load", seconds=0) is None
+
+
+def test_nothing_is_looked_through_after_the_deadline() -> None:
+    """To compare a million names for each of ten thousand autoscalers takes an hour, without any request."""
+    clock = FakeClock(datetime.now(UTC))
+    with imitation(lambda *_: (200, b'{"data": ["loads"]}')) as url:
+        source = Prometheus("default", PrometheusSource(url), clock)
+        causes = Causes({"default": source}, clock.now(), clock.monotonic() + 10, clock)
+        before = causes.of(Query("load"))
+        clock.advance(11)
+        after = causes.of(Query("load"))
+        source.close()
+    assert before is not None
+    assert after is None
 
 
 @pytest.mark.parametrize("expr", ["vector(1) > 2", "time()", 'load{a="b" or c="d"}', "not PromQL at all ("])

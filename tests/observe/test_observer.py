@@ -13,6 +13,7 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError, TargetNotFound
 from autoscaler.model import (
     Autoscaler,
+    Fallback,
     Instance,
     InstanceReading,
     MetricTarget,
@@ -127,6 +128,33 @@ def test_a_whole_that_cannot_be_used_is_an_error(prometheus: PrometheusServer, e
     (reading,) = look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings
     assert isinstance(reading, MetricError)
     assert word in str(reading)
+
+
+def test_a_fallbacks_query_is_read_as_the_metrics_own(prometheus: PrometheusServer) -> None:
+    """By instance, or as a sum; and one that fails costs nobody but the fallback."""
+    observed = look(
+        prometheus,
+        scaler(
+            metric(MetricType.PODS, "nothing", fallback=Fallback(query=Query("load"))),
+            metric(MetricType.EXTERNAL, "sum(load)"),
+            metric(MetricType.EXTERNAL, "nothing", fallback=Fallback(query=Query("load"))),
+            metric(MetricType.EXTERNAL, "sum(load)", fallback=Fallback(query=Query("nonsense("))),
+            metric(MetricType.EXTERNAL, "sum(load)", fallback=Fallback(replicas=3)),
+        ),
+    )
+    by_instance, none, total, failed, replicas = observed.fallbacks
+    assert isinstance(by_instance, InstanceReading)
+    assert {name: sample.value for name, sample in by_instance.samples.items()} == {"one": 1500, "two": 2500}
+    assert total == ValueReading((1500, 2500))
+    assert isinstance(failed, MetricError)
+    assert (none, replicas) == (None, None)
+    assert observed.readings[3] == ValueReading((4000,))
+
+
+def test_without_a_fallbacks_query_none_is_read(prometheus: PrometheusServer) -> None:
+    """So that an observation of most autoscalers is what it always was."""
+    plain = metric(MetricType.EXTERNAL, "sum(load)", fallback=Fallback(replicas=3))
+    assert look(prometheus, scaler(plain)).fallbacks == ()
 
 
 @pytest.mark.parametrize("expr", ["scalar(sum(load))", "4", "sum(load)"])

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from autoscaler.model import MetricTarget, MetricType, Query, TargetType, VictimOrder, VictimRule
-from autoscaler.observe.plan import Question, questions
+from autoscaler.model import Fallback, MetricTarget, MetricType, Query, TargetType, VictimOrder, VictimRule
+from autoscaler.observe.plan import Question, questions, with_queries
 from tests.observe.build import metric, scaler
 
 UTILIZATION = MetricTarget(TargetType.UTILIZATION, 60)
@@ -25,12 +25,16 @@ def test_the_same_expression_for_two_sources_is_two_questions() -> None:
 
 
 def test_everything_that_is_needed_is_asked() -> None:
-    """Values, their ages, capacities, and what victims are ranked by."""
+    """Values, their ages, capacities, fallbacks, and what victims are ranked by."""
     cpu = metric(
-        MetricType.RESOURCE, Query("cpu", max_age=timedelta(minutes=1)), target=UTILIZATION, request=Query("cores")
+        MetricType.RESOURCE,
+        Query("cpu", max_age=timedelta(minutes=1)),
+        target=UTILIZATION,
+        request=Query("cores"),
+        fallback=Fallback(query=Query("load")),
     )
     one = scaler(cpu, victims=VictimRule(VictimOrder.LEAST, Query("sessions")))
-    assert [each.expr for each in questions([one])] == ["cpu", "timestamp(cpu\n)", "cores", "sessions"]
+    assert [each.expr for each in questions([one])] == ["cpu", "timestamp(cpu\n)", "cores", "load", "sessions"]
 
 
 def test_a_capacity_that_nothing_is_set_against_is_not_asked() -> None:
@@ -38,3 +42,11 @@ def test_a_capacity_that_nothing_is_set_against_is_not_asked() -> None:
     assert [each.expr for each in questions([scaler(metric(MetricType.RESOURCE, "cpu", request=Query("cores")))])] == [
         "cpu"
     ]
+
+
+def test_every_query_can_be_replaced() -> None:
+    """A shared query in shards is asked by its shard wherever it is used."""
+    cpu = metric(MetricType.RESOURCE, "q", target=UTILIZATION, request=Query("q"), fallback=Fallback(query=Query("q")))
+    one = scaler(cpu, victims=VictimRule(VictimOrder.LEAST, Query("q")))
+    replaced = with_queries(one, lambda _: Query("shard"))
+    assert [each.expr for each in questions([replaced])] == ["shard"]

@@ -1,6 +1,7 @@
 """What readers see: the decisions, when they were made, and why."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -164,6 +165,26 @@ def test_equal_events_are_counted(opener: Opener) -> None:
     assert archive.events("web") == [once, repeated]
     assert archive.events("web", since=at(15)) == [once, replace(repeated, count=2, first=at(15))]
     assert sorted(row.name for row in archive.events()) == ["other", "web", "web"]
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_a_page_of_events_costs_what_is_on_it(opener: Opener, monkeypatch: pytest.MonkeyPatch, merged: bool) -> None:
+    """Whoever may look must not make the daemon hold a month's events of ten thousand autoscalers for ten of them."""
+    ledger = opener.ledger()
+    for cycle in range(6):
+        events = [event(message=f"New size: {cycle}")]
+        keep(ledger, decision(15 * cycle, "a", events=events), decision(15 * cycle, "b", events=events))
+    made = list[str]()
+
+    def counted(*values: Any, **more: Any) -> EventRow:
+        row = EventRow(*values, **more)
+        made.append(row.message)
+        return row
+
+    monkeypatch.setattr("autoscaler.record.events.EventRow", counted)
+    page = opener.archive().event_page(offset=3, limit=2, merged=merged)
+    assert [(row.name, row.message) for row in page.rows] == [("b", "New size: 3"), ("a", "New size: 4")]
+    assert (page.total, len(made)) == (12, 2)
 
 
 def test_the_size_of_the_state(sqlite_opener: Opener) -> None:

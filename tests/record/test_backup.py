@@ -1,5 +1,6 @@
 """A backup is the whole state at one moment; restored, on either database, nothing of it is missing."""
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
@@ -177,6 +178,53 @@ def test_a_damaged_state_can_be_replaced(tmp_path: Path) -> None:
     assert contents.kept is not None
     assert contents.kept.read_bytes().startswith(b"not a database")
     assert not (opener.folder / "state.db-wal").exists() or not (opener.folder / "state.db-wal").stat().st_size
+
+
+def test_the_log_of_a_state_that_was_moved_away_does_not_get_into_the_restored_one(tmp_path: Path) -> None:
+    """SQLite would write the pages of the one into the other; who moves a file away forgets what stands beside it."""
+    opener = Opener(None, tmp_path / "state")
+    state = live(opener)
+    backup.back_up(None, opener.folder, tmp_path / "a.db")
+    expected = tables_of(None, opener.folder)
+    keep(state.ledger(FLEET), decision(900))
+    log = (opener.folder / "state.db-wal").read_bytes()
+    opener.close()
+    (opener.folder / "state.db").rename(tmp_path / "moved.db")
+    (opener.folder / "state.db-wal").write_bytes(log)  # as kill -9 leaves it
+    contents = backup.restore(None, opener.folder, tmp_path / "a.db")
+    assert tables_of(None, opener.folder) == expected
+    assert contents.kept is None
+    assert (opener.folder / "state.db.replaced-1-wal").read_bytes() == log
+
+
+def test_a_state_that_is_a_link_is_replaced_where_it_leads_to(tmp_path: Path) -> None:
+    """It is there because of a larger disk; the new one belongs there, too."""
+    opener = Opener(None, tmp_path / "state")
+    live(opener)
+    opener.close()
+    backup.back_up(None, opener.folder, tmp_path / "a.db")
+    (tmp_path / "disk").mkdir()
+    (opener.folder / "state.db").rename(tmp_path / "disk/state.db")
+    (opener.folder / "state.db").symlink_to(tmp_path / "disk/state.db")
+    contents = backup.restore(None, opener.folder, tmp_path / "a.db", replacing=True)
+    assert (opener.folder / "state.db").is_symlink()
+    assert contents.kept == tmp_path / "disk/state.db.replaced-1"
+
+
+def test_a_backup_is_written_where_a_file_has_one_name_alone(
+    opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory sticks and many network shares know no second names: link(2) answers EPERM there."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    live(opener)
+    (tmp_path / "backups").mkdir()
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    contents = backup.back_up(opener.url, opener.folder, tmp_path / "backups/a.db")
+    assert [each.name for each in (tmp_path / "backups").iterdir()] == ["a.db"]
+    assert contents.size == (tmp_path / "backups/a.db").stat().st_size
 
 
 def test_a_running_daemon_s_state_is_not_replaced(opener: Opener, tmp_path: Path) -> None:

@@ -53,6 +53,17 @@ def plain(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else value
 
 
+_ADDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "Autoscaler": {"labels": []},
+    "MetricSpec": {"fallback": None},
+    "Decision": {"failing": [], "ready": None},
+    "History": {"failing": []},
+    "Observation": {"fallbacks": []},
+    "Intent": {"scaled_to_zero": None},
+}
+"""Fields that version 1 had not, by the class."""
+
+
 def _as_today(value: Any) -> Any:
     """Where today's model says more or otherwise: numbers of their own, and recommendations in order of time."""
     if isinstance(value, list):
@@ -64,12 +75,7 @@ def _as_today(value: Any) -> Any:
         *named, last = found["unmatched"] or [""]
         more = re.fullmatch(r"and (\d+) more", last)
         found |= {"unmatched": named, "more_unmatched": int(more[1])} if more else {"more_unmatched": 0}
-    if found.get("is") == "Autoscaler":
-        found["labels"] = []
-    if found.get("is") == "Intent":
-        found["scaled_to_zero"] = None
-    if found.get("is") == "Decision":
-        found["ready"] = None
+    found |= _ADDED.get(found.get("is", ""), {})
     if found.get("is") == "History":
         found["recommendations"] = sorted(found["recommendations"], key=lambda each: each["at"])
     return found

@@ -99,6 +99,20 @@ def test_a_lane_that_hangs_delays_no_other(house: House) -> None:
     assert house.lanes.alive()
 
 
+def test_lanes_may_come_and_go_while_somebody_asks_which_hang(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page and /metrics ask from threads of their own, and a reload does not wait for them."""
+    sound, leaving = house.lane("sound", 0.05), house.lane("leaving", 0.05)
+
+    def retires_another(_: Lane) -> bool:
+        if house.lanes.missed().keys() == {"sound", "leaving"}:
+            house.lanes.retire([leaving], wait=False)
+        return False
+
+    house.lanes.start()
+    monkeypatch.setattr(type(sound), "hung", retires_another)
+    assert house.lanes.hung() == ()
+
+
 def test_when_all_lanes_hang_there_is_no_progress(house: House) -> None:
     """Then the watchdog has to bite."""
     house.lane("a", 0.05, hangs=True)

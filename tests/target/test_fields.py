@@ -91,3 +91,9 @@ def test_a_file_that_must_exist_is_told_from_others_by_its_type() -> None:
     path = Secret.model_validate({"tokenFile": "token"}, context={"folder": "/etc/x"}).token_file
     assert isinstance(path, ExistingFile)
     assert path == Path("/etc/x/token")
+
+
+def test_a_path_that_no_file_can_have_is_an_error() -> None:
+    """Whoever looks for it would raise what nobody expects of a path that is merely wrong."""
+    with pytest.raises(ValidationError, match="NUL character"):
+        Section.model_validate({"tokenFile": "to\0ken"})

@@ -235,10 +235,10 @@ def test_a_folder_that_others_may_not_enter_is_found_above_a_file(tmp_path: Path
     closed.chmod(0o750)
     (tmp_path / "link").symlink_to(closed / "open")
     outer = closed_folder(tmp_path / "file")  # a temporary folder is closed itself, mostly
-    assert closed_folder(tmp_path / "link/file") == (outer or closed)
-    found = outer or closed
+    found, mode = outer or (closed, 0o750)
+    assert closed_folder(tmp_path / "link/file") == (found, mode)
     assert unreadable_for_others(closed / "open/file") == (
-        f"{found} lets no other user in (mode {found.stat().st_mode & 0o7777:04o}), so a Prometheus that runs as "
+        f"{found} lets no other user in (mode {mode:04o}), so a Prometheus that runs as "
         f"another user cannot read {closed}/open/file; write it elsewhere, as in /run/autoscaler"
     )
 
@@ -247,3 +247,11 @@ def test_a_folder_that_is_not_there_is_not_called_closed(tmp_path: Path) -> None
     """That it is missing is said already."""
     assert closed_folder(tmp_path / "none/file") is None
     assert unreadable_for_others(Path("/etc/file")) is None
+
+
+def test_a_folder_of_links_in_a_circle_is_not_called_closed(tmp_path: Path) -> None:
+    """Whoever may make links there must not end `check`, nor what is kept of the other pools."""
+    (tmp_path / "there").symlink_to(tmp_path / "back")
+    (tmp_path / "back").symlink_to(tmp_path / "there")
+    assert closed_folder(tmp_path / "there/file") is None
+    assert unreadable_for_others(tmp_path / "there/file") is None

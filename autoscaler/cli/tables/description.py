@@ -16,9 +16,16 @@ from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
-from autoscaler.documents.rules import BehaviorDocument, MetricSpecDocument, QueryDocument, RulesDocument
+from autoscaler.documents.rules import (
+    BehaviorDocument,
+    FallbackDocument,
+    MetricSpecDocument,
+    QueryDocument,
+    RulesDocument,
+)
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
+from autoscaler.quantity import format_duration
 from autoscaler.text import clean
 
 _METRICS = "Metrics:"
@@ -83,13 +90,22 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
     several = sum(metric.error is not None for metric in metrics) > 1  # of one, the error at the top says it
     yield _METRICS, "( current / target )" if metrics else NONE
     for metric, spec in zip_longest(metrics, specs if len(specs) == len(metrics) else ()):
-        yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}"
+        fallback = " (on its fallback)" if metric.on_fallback else ""
+        yield f"  {_label(metric, spec)}:", f"{current_decimal(metric) or UNKNOWN} / {target_decimal(metric)}{fallback}"
         if spec is not None:
             yield "    query:", query_text(spec.query)
             if isinstance(spec.request, QueryDocument):
                 yield "    request:", query_text(spec.request)
+            if spec.fallback is not None:
+                yield "    fallback:", _fallback(spec.fallback)
         if several and metric.error:
             yield "    error:", metric.error
+
+
+def _fallback(fallback: FallbackDocument) -> str:
+    begins = f"after {format_duration(fallback.failure_duration_seconds)} without a value"
+    asked = f"{fallback.replicas} replicas" if fallback.query is None else query_text(fallback.query)
+    return f"{begins}: {asked}{'' if fallback.allow_scale_in else ', not below the current size'}"
 
 
 def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:

@@ -1,9 +1,9 @@
 """What Nomad keeps of decisions that were not written."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, TargetNotScalable, TargetRefused, TargetUnavailable

@@ -72,10 +72,12 @@ def test_the_last_line_is_short_and_printable_and_shows_no_password(tmp_path: Pa
 
 @pytest.mark.parametrize("put", [lambda log: None, os.mkfifo, lambda log: log.symlink_to("/etc/hostname"), Path.mkdir])
 def test_what_is_not_a_log_has_no_last_line(tmp_path: Path, put: Callable[[Path], None]) -> None:
-    """A worker may put something else there; reading it must neither wait nor lead elsewhere."""
+    """A worker may put something else there; reading it must neither wait, lead elsewhere, nor keep a descriptor."""
     log = tmp_path / "web-1.log"
     put(log)
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
     assert logs.last_line(log) == ""
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
 
 
 @pytest.mark.slow

@@ -1,0 +1,91 @@
+"""Events, a page at a time: what is read for it does not grow with what is kept."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Select, func, literal, select
+
+from autoscaler.model import EventType
+from autoscaler.record import schema
+from autoscaler.record.times import from_micros
+from autoscaler.record.values import EventRow
+
+
+class EventPage(NamedTuple):
+    """Some of the events."""
+
+    rows: Sequence[EventRow]
+    """In the order in which they came last."""
+    total: int
+    """How many there are on all pages."""
+
+
+def event_page(
+    connection: Connection, name: str | None, since: int | None, offset: int, limit: int | None, *, merged: bool
+) -> EventPage:
+    """As `Archive.event_page`. `since`: in microseconds."""
+    query = _merged() if merged else _each()
+    if name is not None:
+        query = query.where(schema.autoscaler.c.name == name)
+    if since is not None:
+        query = query.where(schema.event.c.at >= since)
+    found = connection.execute(query.offset(offset).limit(limit)).all()
+    total = offset + len(found)
+    if offset or limit is not None:
+        total = connection.execute(select(func.count()).select_from(query.order_by(None).subquery())).scalar_one()
+    rows = [
+        EventRow(
+            name=row.name,
+            type=EventType(row.type),
+            reason=row.reason,
+            message=row.message,
+            count=row.times,
+            first=from_micros(row.first),
+            last=from_micros(row.last),
+            dry_run=row.dry_run,
+        )
+        for row in reversed(found)
+    ]
+    return EventPage(rows, total)
+
+
+def _each() -> Select[Any]:
+    """Every event, the newest first."""
+    table, owner = schema.event, schema.autoscaler
+    return _selected(literal(1), table.c.at, table.c.at).order_by(
+        table.c.recorded.desc(), table.c.number.desc(), table.c.position.desc(), owner.c.name.desc()
+    )
+
+
+def _merged() -> Select[Any]:
+    """Equal events as one row, the last to come first."""
+    table, owner, words = schema.event, schema.autoscaler, schema.event_text
+    return (
+        _selected(func.count(), func.min(table.c.at), func.max(table.c.at))
+        .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
+        .order_by(
+            func.max(table.c.recorded).desc(),
+            func.max(table.c.number).desc(),
+            func.max(table.c.position).desc(),
+            owner.c.name.desc(),  # of one cycle come those of many autoscalers: pages must not share or miss one
+            words.c.id.desc(),
+        )
+    )
+
+
+def _selected(times: Any, first: Any, last: Any) -> Select[Any]:
+    table, owner, words = schema.event, schema.autoscaler, schema.event_text
+    return (
+        select(
+            owner.c.name,
+            words.c.type,
+            words.c.reason,
+            words.c.message,
+            table.c.dry_run,
+            times.label("times"),
+            first.label("first"),
+            last.label("last"),
+        )
+        .join(owner, owner.c.id == table.c.autoscaler_id)
+        .join(words, words.c.id == table.c.text_id)
+    )

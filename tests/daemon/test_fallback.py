@@ -1,0 +1,102 @@
+"""A metric's fallback, through an outage of a real Prometheus."""
+
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoscaler.record import Archive
+from tests.cli.scene import NOBODY
+from tests.daemon.running import autoscaler, external, finished, run_once, running_daemon, write_config
+from tests.servers.ports import free_port
+from tests.servers.prometheus import running_prometheus
+
+pytestmark = pytest.mark.slow
+
+AWAY = {"MetricFallbackActive": ["True", "MetricUnavailable"]}
+
+
+def with_fallback(expr: str, **fallback: Any) -> dict[str, Any]:
+    """A metric of this expression with a fallback after four seconds."""
+    metric = external(expr)
+    metric["external"]["fallback"] = {"failureDurationSeconds": 4, **fallback}
+    return metric
+
+
+def says(line: dict[str, Any], **conditions: list[str]) -> bool:
+    known: dict[str, list[str]] = line["conditions"]
+    return conditions.items() <= known.items()
+
+
+def test_a_prometheus_goes_away_and_comes_back_with_a_restart_in_between(folder: Path) -> None:
+    """The size goes to the fallback's when the first failure is old enough, and back with the first value."""
+    port = free_port()
+    scaler = autoscaler("web", "", metrics=[with_fallback("vector(2)", replicas=4)])
+    quick = {"downscaleStabilization": "1s"}
+    config = write_config(folder, f"http://127.0.0.1:{port}", [scaler], controller=quick)
+    server = folder / "prometheus"
+    server.mkdir()
+    with running_daemon(config) as daemon:
+        with running_prometheus(server, port=port):
+            daemon.wait_for("decision", written=2)
+        first = daemon.wait_for("decision", reason="FailedGetExternalMetric")
+        assert says(first, MetricFallbackActive=["False", "FallbackPending"])
+        assert daemon.stop() == 0
+    with running_daemon(config) as daemon:
+        line = daemon.wait_for("decision", written=4)
+        assert says(line, **AWAY, ScalingActive=["True", "ValidMetricFound"])
+        assert line["level"] == "warning"
+        assert line["metrics"][0]["value"] is None
+        assert daemon.stop() == 0
+    with Archive.open_archive(None, folder / "state") as archive:
+        made = [each.decision for each in archive.records("web")]
+    began = next(each.now for each in made if each.failing)
+    risen = next(each for each in made if each.written == 4)
+    assert began < datetime.fromisoformat(first["timestamp"])  # in the life of the first daemon
+    assert risen.failing[0].since == began
+    assert risen.now - began >= timedelta(seconds=4)
+
+    once = run_once(config)
+    assert once.returncode == 1  # a bridged outage is still one
+    command = [sys.executable, "-m", "autoscaler", "explain", "web"]
+    told = finished(command, folder / "state", {"AUTOSCALER_SERVER": NOBODY})
+    assert "its fallback asks for 4 (fallback: 4 replicas)" in " ".join(told.stdout.split())
+
+    with running_daemon(config) as daemon:
+        daemon.wait_for("decision", current=4)
+        with running_prometheus(server, port=port):
+            line = daemon.wait_for("decision", written=2)
+            assert says(line, MetricFallbackActive=["False", "MetricsAvailable"])
+            assert daemon.stop() == 0
+
+
+def test_another_prometheus_gives_the_value(folder: Path, prometheus: str) -> None:
+    """A cruder signal from elsewhere, used as the metric's own: also beside another metric, which it never lowers."""
+    healthy = external("vector(4)")
+    healthy["external"]["query"]["prometheus"] = "spare"
+    scalers = [
+        autoscaler("web", "", metrics=[with_fallback("vector(2)", query={"expr": "vector(3)", "prometheus": "spare"})]),
+        autoscaler(
+            "mixed",
+            "",
+            metrics=[
+                with_fallback("vector(2)", query={"expr": "vector(1)", "prometheus": "spare"}, allowScaleIn=True),
+                healthy,
+            ],
+        ),
+    ]
+    away = f"http://127.0.0.1:{free_port()}"
+    sources = {"default": {"url": away, "timeout": "1s"}, "spare": {"url": prometheus}}
+    config = write_config(folder, sources, scalers)
+    with running_daemon(config) as daemon:
+        line = daemon.wait_for("decision", autoscaler="web", written=3)
+        assert says(line, **AWAY)
+        daemon.wait_for("decision", autoscaler="mixed", written=4)  # the healthy metric's, before and after
+        daemon.until(
+            lambda: any(says(each, **AWAY) for each in daemon.events("decision", autoscaler="mixed", current=4)),
+            "the fallback of mixed",
+        )
+        assert daemon.events("decision", autoscaler="mixed")[-1]["current"] == 4
+        assert daemon.stop() == 0

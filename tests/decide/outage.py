@@ -1,0 +1,82 @@
+"""An outage of a metric's source, on a virtual clock."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from autoscaler.decide import decide, remember
+from autoscaler.errors import MetricError, TargetError
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Condition,
+    ConditionType,
+    Decision,
+    Fallback,
+    History,
+    MetricSpec,
+    Observation,
+    PolicyType,
+    Reading,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+)
+from tests.decide.build import NOW, QUEUE_15, Life, state, value
+from tests.replaced import replace
+
+DOWN = MetricError("connection refused")
+CALM = Behavior(
+    scale_down=ScalingRules(
+        timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 100, timedelta(seconds=15)),)
+    )
+)
+"""Scales in at once, so that a test sees what the metrics alone ask for."""
+
+
+def with_fallback(spec: MetricSpec = QUEUE_15, seconds: int = 180, **keys: object) -> MetricSpec:
+    """The metric with a fallback of 10 replicas, or of what `keys` say."""
+    given = keys or {"replicas": 10}
+    return replace(spec, fallback=Fallback(timedelta(seconds=seconds), **given))  # type: ignore[arg-type]  # by name
+
+
+class Outage(Life):
+    """A life in cycles of 60 s, from a size of 3."""
+
+    def __init__(self, autoscaler: Autoscaler, size: int = 3, history: History | None = None) -> None:
+        super().__init__(autoscaler, size)
+        self.history = history or History()
+
+    def cycle(
+        self,
+        *readings: Reading | MetricError,
+        after: float = 60,
+        fallbacks: Sequence[Reading | MetricError] = (),
+        unreadable: TargetError | None = None,
+    ) -> Decision:
+        """One, `after` so many seconds."""
+        return self.step(*readings, after=after, fallbacks=fallbacks, unreadable=unreadable)
+
+    def until_fallback(
+        self, *readings: Reading | MetricError, fallbacks: Sequence[Reading | MetricError] = ()
+    ) -> Decision:
+        """The first cycle in which 180 s without a value have passed."""
+        for _ in range(3):
+            assert not condition(self.cycle(*readings, fallbacks=fallbacks)).status
+        return self.cycle(*readings, fallbacks=fallbacks)
+
+
+def condition(decision: Decision, kind: ConditionType = ConditionType.METRIC_FALLBACK_ACTIVE) -> Condition:
+    return next(known for known in decision.conditions if known.type is kind)
+
+
+def event_reasons(decision: Decision) -> list[str]:
+    return [event.reason for event in decision.events]
+
+
+def remembered(autoscaler: Autoscaler, size: int, failing_for: float = 180) -> History:
+    """What is remembered when its first metric has failed for so long."""
+    before = NOW - timedelta(seconds=failing_for)
+    others = [value(0)] * (len(autoscaler.metrics) - 1)
+    observed = Observation(state(size), (DOWN, *others))
+    made = decide(replace(autoscaler, behavior=None), observed, History(), before)
+    return replace(remember(autoscaler, History(), made), recommendations=())

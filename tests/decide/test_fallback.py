@@ -1,0 +1,265 @@
+"""What stands in for a metric that has had no value for long, and what it must never do."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoscaler.decide import decide
+from autoscaler.errors import MetricError
+from autoscaler.model import (
+    Behavior,
+    ConditionType,
+    MetricSpec,
+    MetricType,
+    Observation,
+    Query,
+    Reading,
+    ScalingRules,
+    SelectPolicy,
+    TargetType,
+)
+from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.outage import CALM, DOWN, Outage, condition, event_reasons, remembered, with_fallback
+from tests.replaced import replace
+
+
+def test_before_the_failure_duration_nothing_stands_in() -> None:
+    """A failed scrape or two is no outage.
+
+    KEDA scaled to the fallback at the first failure, whatever `failureThreshold` said, where the source could not be
+    reached at all (kedacore/keda 6053).
+    """
+    life = Outage(scaler(with_fallback()))
+    for seconds in (0, 60, 119, 0.9):
+        decision = life.cycle(DOWN, after=seconds)
+        assert (decision.current, decision.desired, decision.change) == (3, None, None)
+        assert (condition(decision).status, condition(decision).reason) == (False, "FallbackPending")
+    assert "no value since 2026-01-01T12:00:00+00:00; its fallback stands in from 2026-01-01T12:03:00" in (
+        condition(decision).message
+    )
+
+
+def test_after_the_failure_duration_the_metric_proposes_the_replicas() -> None:
+    decision = Outage(scaler(with_fallback())).until_fallback(DOWN)
+    assert decision.metrics[0].proposal == 10
+    assert decision.change is not None
+    assert decision.change.reason == "the fallback of external metric queue asks for more"
+    active = condition(decision)
+    assert (active.status, active.reason) == (True, "MetricUnavailable")
+    assert active.message == (
+        "external metric queue has had no value since 2026-01-01T12:01:00+00:00; its fallback stands in for it"
+    )
+
+
+def test_the_metric_still_counts_as_failed() -> None:
+    """Otherwise an outage that a fallback bridges would be noticed by nobody."""
+    decision = Outage(scaler(with_fallback())).until_fallback(DOWN)
+    assert decision.error == "1 of 1 metrics failed, first external metric queue: connection refused"
+    assert decision.metrics[0].failed
+    assert decision.metrics[0].on_fallback
+    assert event_reasons(decision) == ["FailedGetExternalMetric", "MetricFallbackStarted", "SuccessfulRescale"]
+
+
+def test_a_value_between_failures_begins_the_time_anew() -> None:
+    """The duration is that of one failure, not the sum of several."""
+    life = Outage(scaler(with_fallback(), behavior=CALM))
+    for _ in range(3):
+        life.cycle(DOWN)
+    life.cycle(value(45_000))
+    assert condition(life.cycle(DOWN, after=170)).reason == "FallbackPending"
+    assert condition(life.cycle(DOWN, after=179)).reason == "FallbackPending"
+    assert condition(life.cycle(DOWN, after=1)).status
+
+
+def test_with_the_first_value_the_fallback_ends() -> None:
+    life = Outage(scaler(with_fallback(), behavior=CALM))
+    life.until_fallback(DOWN)
+    decision = life.cycle(value(60_000))
+    assert (decision.current, decision.desired, decision.error) == (7, 4, None)
+    assert (condition(decision).status, condition(decision).reason) == (False, "MetricsAvailable")
+    assert event_reasons(decision) == ["MetricFallbackEnded", "SuccessfulRescale"]
+
+
+EITHER = (
+    # other metric, size, fallback's replicas, allowScaleIn -> what is wanted
+    (value(45_000), 3, 10, False, 10),
+    (value(180_000), 3, 10, False, 12),
+    (value(180_000), 15, 10, False, 15),
+    (value(180_000), 15, 10, True, 12),
+    (value(45_000), 15, 10, True, 10),
+    (value(45_000), 15, 10, False, 15),
+    (value(0), 3, 1, True, 1),
+    (value(0), 3, 1, False, 3),
+    (value(45_000), 3, 3, False, 3),
+)
+
+
+@pytest.mark.parametrize(("other", "size", "replicas", "allow", "wanted"), EITHER)
+def test_the_fallback_is_one_proposal_among_the_metrics(
+    other: Reading, size: int, replicas: int, allow: bool, wanted: int
+) -> None:
+    """The largest wins, and a fallback is below the current size only where that is allowed.
+
+    KEDA set the size to exactly the fallback's replicas, though cpu was read and asked for more (kedacore/keda 6659).
+    """
+    healthy = replace(QUEUE_15, name="healthy")
+    specs = (with_fallback(replicas=replicas, allow_scale_in=allow), healthy)
+    quick = Behavior(ScalingRules(timedelta(0), SelectPolicy.MAX, CALM.scale_up.policies), CALM.scale_down)
+    history = remembered(scaler(*specs), size)
+    life = Outage(scaler(*specs, behavior=quick), size, history)
+    decision = life.cycle(DOWN, other, after=0)
+    assert condition(decision).status
+    assert max(decision.metrics[0].proposal or 0, decision.metrics[1].proposal or 0) == wanted
+    assert decision.trace[0].after == wanted
+
+
+def test_the_larger_of_two_fallbacks_wins() -> None:
+    """As KEP-5679 has it for several metrics that are away at once."""
+    second = replace(with_fallback(replicas=5), name="second")
+    decision = Outage(scaler(with_fallback(), second)).until_fallback(DOWN, DOWN)
+    assert [each.proposal for each in decision.metrics] == [10, 5]
+    assert decision.trace[0].after == 10
+
+
+def test_two_metrics_of_one_name_each_have_a_time_of_their_own() -> None:
+    twins = (with_fallback(replicas=6), with_fallback(replicas=9))
+    life = Outage(scaler(*twins))
+    life.cycle(DOWN, value(0))
+    life.cycle(DOWN, DOWN)
+    life.cycle(DOWN, DOWN)
+    assert [each.proposal for each in life.cycle(DOWN, DOWN).metrics] == [6, None]
+
+
+def test_a_metric_without_a_fallback_still_keeps_the_size() -> None:
+    """One that failed and proposes nothing might ask for more than the fallback does: nothing is scaled in."""
+    specs = (with_fallback(allow_scale_in=True, replicas=2), replace(QUEUE_15, name="other"))
+    life = Outage(scaler(*specs), size=5)
+    for _ in range(4):
+        decision = life.cycle(DOWN, DOWN)
+    assert (decision.desired, decision.change) == (None, None)
+    active = condition(decision, ConditionType.SCALING_ACTIVE)
+    assert (active.status, active.reason) == (False, "FailedGetExternalMetric")
+
+
+def test_a_fallback_may_scale_out_beside_a_metric_that_failed() -> None:
+    """HPA's rule for any proposal above the current size."""
+    specs = (replace(QUEUE_15, name="other"), with_fallback())
+    decision = Outage(scaler(*specs), size=5).until_fallback(DOWN, DOWN)
+    assert decision.desired == 10
+    assert condition(decision, ConditionType.SCALING_ACTIVE).status
+
+
+def test_bounds_hold() -> None:
+    decision = Outage(scaler(with_fallback(replicas=50), maximum=8, behavior=Behavior())).until_fallback(DOWN)
+    limited = condition(decision, ConditionType.SCALING_LIMITED)
+    assert (limited.status, limited.reason) == (True, "ScaleUpLimit")
+    assert decision.desired == 7  # 4 more at a time
+
+
+def test_policies_and_windows_hold() -> None:
+    """A fallback that scales in waits for the stabilization window like any metric."""
+    life = Outage(scaler(with_fallback(replicas=2, allow_scale_in=True), behavior=Behavior()), size=8)
+    decision = life.until_fallback(DOWN)
+    assert decision.metrics[0].proposal == 2
+    assert condition(decision, ConditionType.ABLE_TO_SCALE).reason == "ScaleDownStabilized"
+    assert decision.change is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [MetricType.RESOURCE, MetricType.CONTAINER_RESOURCE, MetricType.PODS, MetricType.OBJECT, MetricType.EXTERNAL],
+)
+def test_every_type_of_metric_may_have_one(kind: MetricType) -> None:
+    """In Kubernetes External metrics alone may; there the others come from the cluster itself."""
+    spec = with_fallback(metric(kind, TargetType.AVERAGE_VALUE, 1000))
+    assert Outage(scaler(spec)).until_fallback(DOWN).metrics[0].proposal == 10
+
+
+def test_a_metric_whose_samples_belong_to_no_instance_has_no_value() -> None:
+    """Prometheus answers, and what it says cannot be used: for the size that is the same."""
+    spec = with_fallback(CPU_60)
+    decision = Outage(scaler(spec)).until_fallback(samples({}))
+    assert decision.metrics[0].proposal == 10
+
+
+def by_query(*, allow_scale_in: bool = False) -> MetricSpec:
+    return with_fallback(query=Query("crude"), allow_scale_in=allow_scale_in)
+
+
+def test_another_query_gives_the_value() -> None:
+    """Its value is set against the metric's own target: 105 / 15."""
+    life = Outage(scaler(by_query()))
+    decision = life.until_fallback(DOWN, fallbacks=[value(105_000)])
+    assert decision.metrics[0].proposal == 7
+    assert decision.metrics[0].detail == "fallback's query: 35, value / target"
+    assert decision.metrics[0].current is None
+    assert decision.error is not None
+
+
+def test_before_the_failure_duration_the_other_query_decides_nothing() -> None:
+    decision = Outage(scaler(by_query())).cycle(DOWN, fallbacks=[value(105_000)])
+    assert decision.metrics[0].proposal is None
+
+
+def test_another_query_is_joined_to_instances_as_the_metric_is() -> None:
+    spec = with_fallback(CPU_60, query=Query("crude"))
+    decision = Outage(scaler(spec)).until_fallback(DOWN, fallbacks=[samples([1000] * 3)])
+    assert decision.metrics[0].proposal == 5
+    assert decision.metrics[0].detail == "fallback's query: 100%, ratio x 3 ready"
+
+
+@pytest.mark.parametrize(("allow", "proposal"), [(False, 3), (True, 1)])
+def test_another_query_scales_in_only_where_that_is_allowed(allow: bool, proposal: int) -> None:
+    life = Outage(scaler(by_query(allow_scale_in=allow)))
+    assert life.until_fallback(DOWN, fallbacks=[value(15_000)]).metrics[0].proposal == proposal
+
+
+def test_where_the_other_query_fails_too_nothing_stands_in() -> None:
+    """Then it is as without a fallback: the size stays, and both reasons are said."""
+    life = Outage(scaler(by_query()))
+    decision = life.until_fallback(DOWN, fallbacks=[MetricError("no such series")])
+    assert (decision.desired, decision.change) == (None, None)
+    assert decision.metrics[0].error == "connection refused; the query of its fallback failed, too: no such series"
+    assert (condition(decision).status, condition(decision).reason) == (False, "FallbackQueryFailed")
+    assert condition(life.cycle(DOWN, fallbacks=[value(105_000)])).status
+    ended = life.cycle(DOWN, fallbacks=[MetricError("no such series")])
+    assert "MetricFallbackEnded" in event_reasons(ended)
+
+
+loads = st.lists(st.tuples(st.integers(0, 400_000) | st.none(), st.integers(0, 400_000)), min_size=5, max_size=25)
+
+
+def reading(load: int | None) -> Reading | MetricError:
+    return DOWN if load is None else value(load)
+
+
+@given(loads, st.integers(1, 60), st.integers(1, 40))
+def test_a_fallback_never_lowers_what_would_be_wanted_without_it(
+    load: list[tuple[int | None, int]], replicas: int, size: int
+) -> None:
+    """While its metric is away the size does not fall, and is at least what HPA would make it without a fallback."""
+    healthy = replace(QUEUE_15, name="healthy")
+    life = Outage(scaler(with_fallback(replicas=replicas), healthy, behavior=CALM), size)
+    for failing, other in load:
+        before, now, history = life.size, life.now + timedelta(seconds=60), life.history
+        plain = decide(scaler(QUEUE_15, healthy, behavior=CALM), seen(before, failing, other), history, now)
+        decision = life.cycle(reading(failing), reading(other))
+        if failing is None:
+            assert life.size >= before
+            assert life.size >= (before if plain.desired is None else plain.desired)
+        else:
+            assert decision.desired == plain.desired
+
+
+def seen(size: int, *loads: int | None) -> Observation:
+    return Observation(state(size), tuple(map(reading, loads)))
+
+
+def test_of_time_alone_the_cycle_s_own_counts() -> None:
+    """No clock is read: the same arguments give the same decision."""
+    autoscaler, now = scaler(with_fallback()), datetime.fromisoformat("2030-01-01T00:00:00+00:00")
+    history = remembered(autoscaler, 3)
+    observed = Observation(state(3), (DOWN,))
+    assert decide(autoscaler, observed, history, now) == decide(autoscaler, observed, history, now)
