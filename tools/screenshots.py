@@ -27,7 +27,7 @@ _PLAYED_SECONDS: Final = 128.0
 """One wave has gone out and in, and the next is at its height."""
 _WIDTH: Final = 1200
 _HEIGHT: Final = 1560
-"""The page of one autoscaler down to its instances and events."""
+"""The page of one autoscaler down to why the last decision was made."""
 _SHARPNESS: Final = 1.5
 """Pixels of the picture to one of the page."""
 _COLUMNS: Final = 132

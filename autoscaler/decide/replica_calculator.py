@@ -109,22 +109,30 @@ def per_instance(
         if tolerances.holds(ratio):
             return Proposal(current, usage, WITHIN_TOLERANCE)
         return Proposal(_replicas(ratio * groups.ready), usage, f"ratio x {groups.ready} ready")
+    if ratio == 1.0:  # then nothing is assumed
+        return Proposal(current, usage, WITHIN_TOLERANCE)
 
     values = dict(groups.samples)
     if ratio < 1.0:
         values |= {instance.name: assumption(instance) for instance in groups.missing}
-    elif ratio > 1.0:
+    else:
         values |= dict.fromkeys((instance.name for instance in groups.missing), 0)
     if unready_matter:
         values |= dict.fromkeys((instance.name for instance in groups.not_ready), 0)
     careful = usage_of(values).ratio
-    detail = f"ratio {careful:.3f} with {len(groups.missing)} missing and {len(groups.not_ready)} not ready assumed"
+    detail = f"ratio {careful:.3f} {_assumed(ratio, len(groups.missing), len(groups.not_ready) * unready_matter)}"
     if tolerances.holds(careful) or (ratio < 1.0 < careful) or (careful < 1.0 < ratio):
         return Proposal(current, usage, f"{detail}: no change")
     replicas = _replicas(careful * _units(values, weights))
     if (careful < 1.0 and replicas > current) or (careful > 1.0 and replicas < current):
         return Proposal(current, usage, f"{detail}: no change")
     return Proposal(replicas, usage, f"{detail}, x {_units(values, weights)}")
+
+
+def _assumed(ratio: float, missing: int, unready: int) -> str:
+    """As `with 1 without a sample and 2 not ready counted as 0`."""
+    who = [f"{missing} without a sample"] * (missing > 0) + [f"{unready} not ready"] * (unready > 0)
+    return f"with {' and '.join(who)} counted {'in full' if ratio < 1.0 else 'as 0'}"
 
 
 def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerances: Tolerances) -> Proposal:

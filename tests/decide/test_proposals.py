@@ -87,6 +87,7 @@ def test_missing_instances_are_assumed_busy_when_the_others_say_scale_in() -> No
     decision = first_decision(scaler(CPU_60), state(4), reading)
     assert proposals(decision) == [4]
     assert decision.metrics[0].missing == ("i-2", "i-3")
+    assert decision.metrics[0].detail == "ratio 1.083 with 2 without a sample counted in full: no change"
 
 
 def test_a_starting_instance_counts_as_idle_when_the_others_say_scale_out() -> None:
@@ -95,6 +96,22 @@ def test_a_starting_instance_counts_as_idle_when_the_others_say_scale_out() -> N
     decision = first_decision(scaler(CPU_60), state(4, [*instances(3), starting]), samples([1000] * 4))
     assert decision.metrics[0].not_ready == ("i-3",)
     assert proposals(decision) == [5]
+    assert decision.metrics[0].detail == "ratio 1.250 with 1 not ready counted as 0, x 4"
+
+
+def test_who_is_assumed_idle_is_named_by_what_it_lacks() -> None:
+    """One without a sample and one on its way in are two reasons for the same zero."""
+    starting = Instance("i-3", Phase.PENDING, ready=False)
+    decision = first_decision(scaler(PODS_100M), state(4, [*instances(3), starting]), samples([200, 200]))
+    assert proposals(decision) == [4]
+    assert decision.metrics[0].detail == ("ratio 1.000 with 1 without a sample and 1 not ready counted as 0: no change")
+
+
+def test_on_the_target_nothing_is_assumed() -> None:
+    """There is no direction that missing instances could speak against."""
+    decision = first_decision(scaler(PODS_100M), state(3), samples([100, 100]))
+    assert proposals(decision) == [3]
+    assert decision.metrics[0].detail == "ratio within tolerance"
 
 
 def test_a_busy_instance_that_only_just_started_is_not_load() -> None:
