@@ -57,7 +57,8 @@ def near_function(word: str) -> str | None:
     if len(word) > _LONGEST:
         return None
     lower = word.lower()
-    near = sorted(name for name in _NAMED if _is_one_away(lower, name))
+    likely = {name for part in _shortened(lower) for name in _BY_SHORTENED.get(part, ())}
+    near = sorted(name for name in likely if _is_one_away(lower, name))
     return max(near, key=lambda name: SequenceMatcher(None, lower, name).ratio(), default=None)
 
 
@@ -66,6 +67,20 @@ def _plain(word: str) -> str:
 
 
 _BY_PLAIN: Final = {_plain(name): name for name in _NAMED}
+
+
+def _shortened(word: str) -> Iterator[str]:
+    """The word, and the word without each of its letters: two that are one letter apart have one of these in common."""
+    yield word
+    for at in range(len(word)):
+        yield word[:at] + word[at + 1 :]
+
+
+_BY_SHORTENED: Final[dict[str, set[str]]] = {}
+"""Looked up, as ten thousand misspelt words would each be compared with all names."""
+for _name in _NAMED:
+    for _part in _shortened(_name):
+        _BY_SHORTENED.setdefault(_part, set()).add(_name)
 
 
 def _is_one_away(word: str, name: str) -> bool:
