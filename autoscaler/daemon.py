@@ -319,7 +319,7 @@ class Daemon:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
 
     def _count(self, settings: Settings) -> None:
-        self._metrics.configured(settings.autoscalers, self._runtime.adapters, settings.prometheus)
+        self._metrics.configured(settings.autoscalers, self._runtime.adapters, settings.prometheus, settings.limits)
 
     def _close(self) -> bool:
         ended = self._runtime.close() and not self._stop.left_behind()

@@ -91,6 +91,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         path=path,
         prometheus={name: source.source() for name, source in file.prometheus.items()},
         adapters=connections.sections,
+        limits=connections.limits,
         autoscalers=tuple(body.spec(file.controller, options, file.queries) for body in file.autoscalers),
         sync_period=file.controller.sync_period,
         state=file.state.settings(),

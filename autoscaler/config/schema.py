@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from autoscaler.config.connections import Lanes
+from autoscaler.config.connections import OF_LANES, Common
 from autoscaler.config.sections import File
 from autoscaler.quantity import format_duration
 from autoscaler.target import installed, load, one_lane
@@ -43,8 +43,10 @@ def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     kind = load(type_name)
     section = kind.Settings.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}", schema_generator=_Generator)
     definitions |= {prefix + name: each for name, each in section.pop("$defs", {}).items()}
-    lanes = {} if one_lane(kind) else Lanes.model_json_schema(schema_generator=_Generator)["properties"]
-    properties = {"type": {"const": type_name}} | lanes | section.get("properties", {})
+    shared = Common.model_json_schema(schema_generator=_Generator)
+    definitions |= shared.pop("$defs")
+    common = {key: each for key, each in shared["properties"].items() if not (one_lane(kind) and key in OF_LANES)}
+    properties = {"type": {"const": type_name}} | common | section.get("properties", {})
     return section | {"properties": properties, "required": ["type", *section.get("required", [])]}
 
 

@@ -11,7 +11,8 @@ from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent
 from autoscaler.model.lane import LaneName
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
-from autoscaler.model.reason import Reason
+from autoscaler.model.reason import CONNECTION_LIMITS, Reason
+from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Share, Standing
 from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
@@ -54,17 +55,20 @@ from autoscaler.model.target import (
 )
 
 __all__ = [
+    "CONNECTION_LIMITS",
     "DEFAULT_SCALE_DOWN",
     "DEFAULT_SCALE_UP",
     "LONGEST_PERIOD",
     "LONGEST_WINDOW",
     "MAX_SIZE",
+    "WITHOUT_LIMITS",
     "Autoscaler",
     "Behavior",
     "Call",
     "Condition",
     "ConditionType",
     "Conflict",
+    "ConnectionLimits",
     "ControllerOptions",
     "Decision",
     "Direction",
@@ -98,6 +102,8 @@ __all__ = [
     "Reading",
     "Reason",
     "Recommendation",
+    "Removal",
+    "RemovalBudget",
     "Sample",
     "ScaleChange",
     "ScaleEvent",
@@ -105,8 +111,10 @@ __all__ = [
     "ScalingPolicy",
     "ScalingRules",
     "SelectPolicy",
+    "Share",
     "Sighting",
     "Sightings",
+    "Standing",
     "Status",
     "Steering",
     "Step",

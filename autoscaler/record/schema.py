@@ -89,6 +89,16 @@ intent = Table(
     Column("lead", BigInteger, nullable=False),
 )
 
+removal = Table(
+    "removal",  # what scale-ins were intended to remove, as a connection's removal budget counts it
+    metadata,
+    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
+    Column("recorded", BigInteger, primary_key=True, autoincrement=False),  # when it was intended
+    Column("instances", BigInteger, nullable=False),  # units of size
+    Index("removal_recorded", "recorded"),
+    sqlite_with_rowid=False,
+)
+
 sighting = Table(
     "sighting",  # when instances were first seen, and seen ready, where a target's back end does not say
     metadata,

@@ -15,11 +15,12 @@ from autoscaler.record.database import Database, FileLock
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.journal import Journal
-from autoscaler.record.ledger import Ledger, Shared
+from autoscaler.record.ledger import Ledger, OfConnection, Shared
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
 from autoscaler.record.takeover import take_over, take_over_tables
 from autoscaler.record.timeline import Timeline, read_anchor
+from autoscaler.record.totals import KnownSizes
 from autoscaler.record.values import Takeover
 
 
@@ -42,7 +43,7 @@ class State:
         self._database = database
         self._hold = hold
         self._closing = closing
-        self._journals: dict[str, Journal] = {}
+        self._connections: dict[str, OfConnection] = {}
         self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), timeline, {}, latest)
         self.archive: Final = Archive(database.url, readers, latest)
         """For readers."""
@@ -91,9 +92,9 @@ class State:
         with self._database.writing() as transaction:
             epochs = next_epochs(transaction, connection, slots)
         self._shared.newest.update({(connection, slot): epoch for slot, epoch in epochs.items()})
-        journal = self._journals.setdefault(connection, Journal(connection))
-        journal.forget()  # another daemon may have written pages since
-        return Ledger(self._shared, connection, epochs, journal)
+        known = self._connections.setdefault(connection, OfConnection(Journal(connection), KnownSizes(connection)))
+        known.journal.forget()  # another daemon may have written pages since
+        return Ledger(self._shared, connection, epochs, known)
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""

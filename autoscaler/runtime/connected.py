@@ -1,7 +1,8 @@
 """One lane that runs: its adapter, its ledger, and what its cycles work with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -9,7 +10,18 @@ from autoscaler.act import Actuator
 from autoscaler.clock import Clock
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
-from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome
+from autoscaler.model import (
+    Autoscaler,
+    Call,
+    ConnectionLimits,
+    Decision,
+    History,
+    LaneName,
+    Observed,
+    Outcome,
+    Share,
+    Standing,
+)
 from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.record import Ledger, slots_of
 from autoscaler.runtime.building import Built
@@ -38,6 +50,10 @@ class Ports:
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """From the ledger."""
         return self.ledger.recall(scalers)
+
+    def standing(self, now: datetime) -> Standing:
+        """From the ledger."""
+        return self.ledger.standing(now)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Into the ledger."""
@@ -106,7 +122,7 @@ class Connected:
         The cycle that is running goes on with what it has; what has not changed is kept: the ledger, and where the
         sources are the same, the connections to them.
         """
-        if (wanted.scalers, wanted.sources) == (self.wanted.scalers, self.wanted.sources):
+        if replace(wanted, adapter=self.wanted.adapter) == self.wanted:
             return False
         moved, self.wanted = wanted.sources != self.wanted.sources, wanted
         if moved:
@@ -149,11 +165,12 @@ class Connected:
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
         ports = Ports(observer, self._ledger, self._actuator)
-        return Work.of(scalers, ports, partial(self._begin, tuple(scalers)), partial(self._close_replaced, observer))
+        begin = partial(self._begin, tuple(scalers), self.wanted.limits)
+        return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
-    def _begin(self, scalers: Sequence[Autoscaler]) -> None:
+    def _begin(self, scalers: Sequence[Autoscaler], limits: ConnectionLimits) -> None:
         """These are the lane's from now on. On its own thread."""
-        self._ledger.follow(scalers)
+        self._ledger.follow(scalers, limits, Share(self.name.number - 1, self.name.of))
         self._connection.follow({scaler.target for scaler in scalers})
 
     def _close_replaced(self, observer: Observer) -> None:

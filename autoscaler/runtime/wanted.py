@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
-from autoscaler.model import Autoscaler, LaneName, TargetRef
+from autoscaler.model import Autoscaler, ConnectionLimits, LaneName, TargetRef
 from autoscaler.record import lane_of
 
 
@@ -27,6 +27,8 @@ class Wanted:
     scalers: Sequence[Autoscaler]
     """At least one."""
     sources: Mapping[str, PrometheusSource]
+    limits: ConnectionLimits
+    """The whole connection's."""
 
 
 def wanted_lanes(settings: Settings) -> Mapping[LaneName, Wanted]:
@@ -45,6 +47,7 @@ def wanted_lanes(settings: Settings) -> Mapping[LaneName, Wanted]:
             ),
             used,
             settings.prometheus,
+            settings.limits.get(name.adapter, ConnectionLimits()),
         )
         for name, used in scalers.items()
     }

@@ -85,6 +85,20 @@ def test_lanes_are_the_houses_own_key(load_text: Load, written: str, lanes: int)
     assert section.lanes == lanes
 
 
+def test_limits_of_a_connection_are_the_houses_own_keys(load_text: Load) -> None:
+    """Its adapter never sees them, whatever its type; a key without a value counts as left out."""
+    settings = load_text(
+        "autoscalers: []\nadapters:\n"
+        "  a: {type: groups, lanes: 2, removalBudget: {instances: 5, periodSeconds: 60}, maxTotal: 40}\n"
+        "  b: {type: process, pools: {p: {command: x}}, maxTotal: 1}\n"
+        "  c: {type: groups, removalBudget: , maxTotal: }\n"
+    )
+    assert settings.limits == {
+        "a": model.ConnectionLimits(model.RemovalBudget(5, timedelta(seconds=60)), 40),
+        "b": model.ConnectionLimits(max_total=1),
+    }
+
+
 @pytest.mark.parametrize(
     ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )

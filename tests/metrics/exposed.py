@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -11,11 +12,13 @@ from autoscaler.metrics import Metrics, watch_lanes, watch_state
 from autoscaler.model import (
     Autoscaler,
     ConditionType,
+    ConnectionLimits,
     Decision,
     Direction,
     LaneName,
     Override,
     Pause,
+    RemovalBudget,
     Steering,
     TargetRef,
     Written,
@@ -26,6 +29,7 @@ from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 FLEET: Final = LaneName("fleet")
+LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class FakeCycle:
     late_seconds: float = 0.5
     observing_seconds: float = 0.1
     seconds: float = 0.2
+    removals_left: int | None = None
+    total: int | None = None
 
 
 class FakeLanes:
@@ -68,8 +74,8 @@ class Shown:
         self.metrics = Metrics(self.registry, self.clock, "1.2.3")
         self.configure(*map(scaler, names or ("web",)))
 
-    def configure(self, *scalers: Autoscaler) -> None:
-        self.metrics.configured(scalers, ["fleet"], ["default"])
+    def configure(self, *scalers: Autoscaler, limits: ConnectionLimits | None = None) -> None:
+        self.metrics.configured(scalers, ["fleet"], ["default"], {} if limits is None else {"fleet": limits})
 
     def ended(self, *decisions: Decision, **keys: Any) -> None:
         self.metrics.cycle_ended(FakeCycle(decisions, **keys))
@@ -87,7 +93,8 @@ class Shown:
 def everything() -> Shown:
     """Every metric there is has a series, and each that counts has counted."""
     shown = Shown("web", "api", "batch")
-    shown.configure(scaler("web", labels=(("team", "shop"),)), scaler("api"), scaler("batch", dry_run=True))
+    scalers = scaler("web", labels=(("team", "shop"),)), scaler("api"), scaler("batch", dry_run=True)
+    shown.configure(*scalers, limits=LIMITS)
     watch_lanes(shown.registry, FakeLanes())
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     ProcessCollector(registry=shown.registry)
@@ -105,6 +112,8 @@ def happen(shown: Shown) -> None:
         decision("api", error="no answer", metrics=(cpu(), replace(cpu(None), proposal=4)), minimum=1, maximum=9),
         decision("batch", minimum=0, maximum=3, steering=steering),
         broken={"gone": KeyError("a bug")},
+        removals_left=3,
+        total=12,
     )
     shown.metrics.queried("default", 0.2, None)
     shown.metrics.queried("default", 1.2, MetricError("no answer"))
