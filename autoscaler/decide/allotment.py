@@ -48,7 +48,7 @@ def allot(wants: Sequence[Want], units: int) -> Mapping[str, int]:
     Each unit goes to whoever has the largest need at that moment, so that the largest need that is left is as small as
     it can be. Of equal needs the one that is further from its wanted size comes first, then the first by name.
     """
-    if sum([want.units for want in wants]) <= units:
+    if sum([want.units for want in wants]) <= max(0, units):
         return {want.name: want.wanted for want in wants}
     sizes = _down_to_one_need(wants, units)
     _one_by_one(wants, sizes, units - _moved(wants, sizes))

@@ -116,7 +116,7 @@ def _within_budget(
         f"{_of_lane(mine, budget.instances)}, of which {left} {'was' if left == 1 else 'were'} left"
     )
     if again is not None:
-        detail += f"; the next of them are at {(again + budget.period).isoformat(timespec='seconds')}"
+        detail += f"; more from {(again + budget.period).isoformat(timespec='seconds')}"
     used = sum([one.want.size - allowed[one.decision.name] for one in claims if not one.decision.dry_run])
     cut = _cut_all(decisions, history, allowed, Reason.REMOVAL_BUDGET_LIMIT, detail)
     return cut, left - used

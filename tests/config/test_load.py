@@ -99,6 +99,16 @@ def test_limits_of_a_connection_are_the_houses_own_keys(load_text: Load) -> None
     }
 
 
+@pytest.mark.parametrize(("total", "hints"), [(4, ()), (3, ("adapters.a.maxTotal",))])
+def test_minimums_beyond_a_total_are_a_hint(load_text: Load, total: int, hints: tuple[str, ...]) -> None:
+    """Nobody is kept from a minimum, so such a total prevents all growth and is exceeded all the same."""
+    metric = "{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"
+    each = "{{name: {0}, scaleTargetRef: {{adapter: a, name: {0}/g}}, minReplicas: 2, maxReplicas: 9, metrics: [{1}]}}"
+    scalers = ", ".join(each.format(name, metric) for name in ("x", "y"))
+    text = f"prometheus: {{default: {{url: 'http://h'}}}}\nadapters: {{a: {{type: groups, maxTotal: {total}}}}}\n"
+    assert tuple(hint.path for hint in load_text(f"{text}autoscalers: [{scalers}]\n").hints) == hints
+
+
 @pytest.mark.parametrize(
     ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )

@@ -157,6 +157,14 @@ def test_the_minimum_is_never_withheld() -> None:
     assert sum(fleet.sizes.values()) == 11
 
 
+def test_what_a_minimum_is_about_to_take_is_kept_free_for_it() -> None:
+    """It is held just now; when it goes up, the sum would else be exceeded."""
+    fleet = Fleet(limits(total=10), {"new": 0, "busy": 5}, minimum=4)
+    fleet.sizes["new"] = fleet.known["new"] = 1
+    fleet.cycle({"new": 1}, {"new": Held(HoldReason("Rollout", "wait"))})
+    assert sizes(fleet.cycle({"busy": 20}, after=15)) == {"busy": 6}
+
+
 def test_sizes_beyond_the_sum_stay_and_may_shrink() -> None:
     """It prevents growth; it takes nothing away."""
     fleet = Fleet(limits(total=10), {"a": 12, "b": 8})
@@ -273,8 +281,7 @@ def test_a_removal_budget_that_holds_says_so() -> None:
     held = fleet.cycle({"a": 12}, after=15)["a"]
     assert (held.desired, held.change, held.status.desired) == (15, None, 15)
     assert held.trace[-1].detail == (
-        "fleet's removalBudget is 5 instances in 1m, of which 0 were left; the next of them are at "
-        "2026-01-01T12:01:00+00:00"
+        "fleet's removalBudget is 5 instances in 1m, of which 0 were left; more from 2026-01-01T12:01:00+00:00"
     )
     assert held.events == ()
     assert limited(held).last_transition == NOW

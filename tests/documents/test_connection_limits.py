@@ -10,7 +10,7 @@ from autoscaler.record import Record
 from tests.decide.build import state, value
 from tests.decide.fleet import Fleet, limits
 
-BUDGET = "fleet's removalBudget is 5 instances in 1m, of which 0 were left; the next of them are at "
+BUDGET = "fleet's removalBudget is 5 instances in 1m, of which 0 were left; more from "
 TOTAL = "fleet's maxTotal is 12, of which 12 are in use"
 
 
