@@ -13,7 +13,7 @@ _LOCK: Final = Path(__file__).resolve().parents[1] / "requirements.lock"
 
 
 def program() -> Sequence[str]:
-    """What the interpreter runs in place of `-m autoscaler`: the same, blind to what requirements.lock does not have."""
+    """What the interpreter runs in place of `-m autoscaler`: the same, blind to what requirements.lock lacks."""
     installed = {_normal(name) for name in re.findall(r"^([\w.-]+)==", _LOCK.read_text(), re.MULTILINE)}
     installed |= {"prometheus-autoscaler"}
     absent = [
