@@ -86,8 +86,9 @@ class Brakes(Section):
         unfulfilled = default.unfulfilled if self.unfulfilled is None else self.unfulfilled
         loss = default.loss if self.loss is None else self.loss
         outside = default.outside_change if self.outside_change is None else self.outside_change
-        return model.Brakes(
+        made = model.Brakes(
             unfulfilled.spec() if unfulfilled else None,
             loss.spec() if loss else None,
             outside.spec() if outside else None,
         )
+        return model.NO_BRAKES if made == model.NO_BRAKES else made

@@ -51,22 +51,40 @@ class Braking(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
+class _Ran(NamedTuple):
+    """What `loss` remembers, as in BrakeMemory."""
+
+    running: int | None = None
+    heaviest: int = 1
+    loss: InstanceLoss | None = None
+
+
+class _Sizes(NamedTuple):
+    """What `outsideChange` remembers, as in BrakeMemory."""
+
+    size: int | None = None
+    own: tuple[OwnSize, ...] = ()
+    outside: OutsideChange | None = None
+
+
 def brake(scaler: Autoscaler, state: TargetState | None, history: History, now: datetime) -> Braking:
     """Which brakes are on. `state`: None where the target could not be read; then only time goes by."""
     rules = scaler.brakes
-    if rules == NO_BRAKES and history.brakes is None:
+    off = rules is NO_BRAKES or rules == NO_BRAKES
+    if off and history.brakes is None:
         return Braking()
     before = history.brakes or _NOTHING
-    memory = BrakeMemory()
+    shortfall, ran, sizes = None, _Ran(), _Sizes()
     if rules.unfulfilled is not None:
-        memory = replace(memory, shortfall=_shortfall(rules.unfulfilled, before, state, now))
+        shortfall = _shortfall(rules.unfulfilled, before, state, now)
     if rules.loss is not None:
-        memory = _with_loss(memory, rules.loss, before, state, now)
+        ran = _ran(rules.loss, before, state, now)
     if rules.outside_change is not None:
-        memory = _with_outside_change(memory, rules.outside_change, before, state, history.unfinished, now)
+        sizes = _sizes(rules.outside_change, before, state, history.unfinished, now)
+    memory = BrakeMemory(shortfall, *ran, *sizes)
     active = tuple(_active(scaler, memory))
     events = tuple(_events(active, before, memory))
-    return Braking(active, None if rules == NO_BRAKES else memory, events)
+    return Braking(active, None if off else memory, events)
 
 
 def holds(active: Sequence[ActiveBrake], *, out: bool) -> Iterator[HoldReason]:
@@ -100,12 +118,10 @@ def _shortfall(
     return Shortfall(known.since, known.most, missing, asked, stalled=now - known.since > rule.progress_deadline)
 
 
-def _with_loss(
-    memory: BrakeMemory, rule: LossBrake, before: BrakeMemory, state: TargetState | None, now: datetime
-) -> BrakeMemory:
+def _ran(rule: LossBrake, before: BrakeMemory, state: TargetState | None, now: datetime) -> _Ran:
     loss = before.loss if before.loss is not None and now - before.loss.at < rule.hold else None
     if state is None:
-        return replace(memory, running=before.running, heaviest=before.heaviest, loss=loss)
+        return _Ran(before.running, before.heaviest, loss)
     running, heaviest = min(_running(state), state.replicas), _heaviest(state)
     # what runs beyond the size is expected to leave, whoever lowered it and however long it takes; so is what the
     # target itself replaces
@@ -113,7 +129,7 @@ def _with_loss(
     lost = of - running
     if lost >= FEWEST * max(before.heaviest, heaviest) and 100 * lost >= rule.percent * of:
         loss = InstanceLoss(now, lost, of)
-    return replace(memory, running=running, heaviest=heaviest, loss=loss)
+    return _Ran(running, heaviest, loss)
 
 
 def _heaviest(state: TargetState) -> int:
@@ -127,18 +143,17 @@ def _running(state: TargetState) -> int:
     return sum([each.weight for each in state.instances if each.phase is Phase.RUNNING and not each.deleting])
 
 
-def _with_outside_change(
-    memory: BrakeMemory,
+def _sizes(
     rule: OutsideChangeBrake,
     before: BrakeMemory,
     state: TargetState | None,
     unfinished: Intent | None,
     now: datetime,
-) -> BrakeMemory:
+) -> _Sizes:
     outside = before.outside if before.outside is not None and now - before.outside.at < rule.hold else None
     own = _own_sizes(before.own, unfinished, now)
     if state is None:
-        return replace(memory, size=before.size, own=own, outside=outside)
+        return _Sizes(before.size, own, outside)
     size, known = state.replicas, before.size
     if known is not None and size != known:
         place = next((place for place, each in enumerate(own) if each.size == size), None)
@@ -146,7 +161,7 @@ def _with_outside_change(
             outside = OutsideChange(now, known, size)
         else:  # what was accepted before it has been passed; what had no answer may still arrive
             own = (*[each for each in own[:place] if not each.answered], *own[place + 1 :])
-    return replace(memory, size=size, own=own, outside=outside)
+    return _Sizes(size, own, outside)
 
 
 def _own_sizes(known: Sequence[OwnSize], unfinished: Intent | None, now: datetime) -> tuple[OwnSize, ...]:
