@@ -184,6 +184,14 @@ def test_what_our_own_scale_in_takes_is_not_lost() -> None:
         assert life.cycle(10, running).brakes == ()
 
 
+def test_what_still_leaves_while_the_size_grows_again_is_not_lost() -> None:
+    life = Braked(braked(LOSS), 20)
+    life.cycle(20)
+    assert life.cycle(10).written == 10
+    assert life.cycle(16, 20).written == 16
+    assert life.cycle(16, 10).brakes == ()
+
+
 def test_what_somebody_elses_smaller_size_takes_is_not_lost() -> None:
     life = Braked(braked(LOSS), 20)
     life.cycle(20)
@@ -222,6 +230,13 @@ def test_a_heavy_instance_that_is_gone_is_one_instance() -> None:
     life.cycle(32, weight=8)
     assert life.cycle(32, 3, weight=8).brakes == ()
     assert active(life.cycle(32, 0, weight=8)) == [Brake.LOSS]
+
+
+def test_two_heavy_instances_that_were_all_there_was_are_no_loss() -> None:
+    """What is left of them cannot tell their weight."""
+    life = Braked(braked(LOSS), 16)
+    life.cycle(16, weight=8)
+    assert life.cycle(16, 0).brakes == ()
 
 
 def test_a_cycle_that_cannot_read_the_target_hides_no_loss() -> None:

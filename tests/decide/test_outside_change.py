@@ -92,7 +92,8 @@ def test_a_size_of_ours_that_was_seen_and_left_may_be_set_by_others() -> None:
     one.cycle(12)
     one.cycle(12)
     one.size = 15
-    one.cycle(15, after=3600)
+    one.cycle(15)
+    assert one.cycle(15, after=600).brakes == ()
     one.size = 12
     assert active(one.cycle(12)) == [Brake.OUTSIDE_CHANGE]
 
