@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from autoscaler import model
 from autoscaler.config import settings
 from autoscaler.config.behavior import Behavior
+from autoscaler.config.brakes import Brakes
 from autoscaler.config.fields import (
     AdapterName,
     Count,
@@ -69,6 +70,8 @@ class Controller(Section):
     """How long after its start an instance that turned unready counts as never ready."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
+    brakes: Brakes = Brakes()
+    """Of every autoscaler that does not say otherwise, brake by brake."""
 
     def options(self) -> model.ControllerOptions:
         """The numbers that decisions are made with."""
@@ -301,6 +304,8 @@ class Autoscaler(Section):
     """How often it decides; at least 1s. Default: the controller's."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
+    brakes: Brakes = Brakes()
+    """What keeps the size where it is while something is wrong. Default, brake by brake: the controller's."""
 
     @field_validator("max_replicas")
     @classmethod
@@ -325,6 +330,7 @@ class Autoscaler(Section):
             dry_run=self.dry_run or controller.dry_run,
             victims=victims.spec(shared) if victims else None,
             labels=tuple(sorted(self.labels.items())),
+            brakes=self.brakes.spec(controller.brakes),
         )
 
 

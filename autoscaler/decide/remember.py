@@ -16,6 +16,7 @@ from autoscaler.model import (
     Decision,
     History,
     Intent,
+    Outcome,
     Recommendation,
     ScaleEvent,
     ScalingRules,
@@ -39,6 +40,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         steering=history.steering,
         at=decision.now,
         failing=decision.failing,
+        brakes=decision.brake_memory,
     )
 
 
@@ -50,6 +52,11 @@ def intent_of(decision: Decision) -> Intent | None:
     return Intent(change.size, change.decided_from, decision.now, decision.scaled_to_zero)
 
 
+def may_arrive(outcome: Outcome | None) -> bool:
+    """Whether a write had no answer and was sent: the request may still arrive at the target."""
+    return isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred)
+
+
 def _unfinished(history: History, decision: Decision) -> Intent | None:
     """The write that may still arrive at the target, if there is one.
 
@@ -59,7 +66,7 @@ def _unfinished(history: History, decision: Decision) -> Intent | None:
     """
     outcome = decision.outcome
     own = intent_of(decision)
-    if isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred):
+    if may_arrive(outcome):
         return own
     intent = history.unfinished
     if intent is None or isinstance(outcome, Written | Unchanged):

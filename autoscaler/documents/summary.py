@@ -9,6 +9,7 @@ from pydantic import Field
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
+from autoscaler.documents.brakes import ActiveBrakeDocument, active
 from autoscaler.documents.headline import failed, headline
 from autoscaler.documents.level import Level, level_of_condition, wants_more_than_maximum
 from autoscaler.documents.metric import MetricDocument, metrics, unread
@@ -35,7 +36,7 @@ class AutoscalerState(StrEnum):
     PAUSED = "paused"
     """An operator's pause is in force."""
     HELD = "held"
-    """It wants another size, and the target (or what failed before) keeps it from it."""
+    """It wants another size, and the target, a brake or what failed before keeps it from it."""
     DISABLED = "disabled"
     """Somebody set the target's size to 0."""
     LIMITED = "limited"
@@ -124,6 +125,8 @@ class Summary(Document):
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
+    brakes: tuple[ActiveBrakeDocument, ...] = ()
+    """Those that are on, whether or not the metrics ask for what they prevent."""
     problem: str | None = None
     """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"."""
 
@@ -210,6 +213,7 @@ def _summary(
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
+        brakes=() if decision is None else active(decision.brakes),
         problem=None if decision is None else next(iter(decision.warnings), None),
     )
 
@@ -281,13 +285,13 @@ def level(state: AutoscalerState, decision: Decision | None) -> Level:
     """How much attention the state of `decision` deserves.
 
     `limited` is a warning only where a metric asks for more than the maximum. What the target itself warns of, such
-    as workers that cannot start, is one in any state.
+    as workers that cannot start, is one in any state, and so is a brake that is on.
     """
     found = _LEVELS.get(state, Level.NORMAL)
     if found is Level.ERROR or decision is None:
         return found
     capped = state is AutoscalerState.LIMITED and wants_more_than_maximum(decision)
-    return Level.WARNING if capped or decision.warnings else found
+    return Level.WARNING if capped or decision.warnings or decision.brakes else found
 
 
 def _direction(decision: Decision | None) -> Direction | None:

@@ -157,6 +157,7 @@ def history_from(remembered: bytes, latest: Decision) -> History:
         status=latest.status,
         at=latest.now,
         failing=latest.failing,
+        brakes=latest.brake_memory,
     )
 
 

@@ -10,10 +10,12 @@ from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.metrics import Metrics, watch_lanes, watch_state
 from autoscaler.model import (
     Autoscaler,
+    Brakes,
     ConditionType,
     Decision,
     Direction,
     LaneName,
+    LossBrake,
     Override,
     Pause,
     Steering,
@@ -87,7 +89,8 @@ class Shown:
 def everything() -> Shown:
     """Every metric there is has a series, and each that counts has counted."""
     shown = Shown("web", "api", "batch")
-    shown.configure(scaler("web", labels=(("team", "shop"),)), scaler("api"), scaler("batch", dry_run=True))
+    web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
+    shown.configure(web, scaler("api"), scaler("batch", dry_run=True))
     watch_lanes(shown.registry, FakeLanes())
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     ProcessCollector(registry=shown.registry)
