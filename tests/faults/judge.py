@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.model import Decision, History, Intent, PolicyType, ScalingRules
+from autoscaler.decide.remember import with_events
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Decision,
+    History,
+    Intent,
+    PolicyType,
+    ScaleEvent,
+    ScalingRules,
+)
 from autoscaler.record import Record
 
 
@@ -46,7 +56,7 @@ def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
             return
         if given.unfinished != known.unfinished and not _is_new(given.unfinished, known):
             yield f"{_named(made)}: the unfinished write was {given.unfinished}, expected {known.unfinished}"
-        expected = replace(known, unfinished=given.unfinished)
+        expected = _with_unrecorded(record.scaler, known, given)
         if given != expected:
             yield f"{_named(made)}: remembered {given}, expected {expected}"
         again = conclude(decide(record.scaler, record.observation, expected, made.now), made.outcome)
@@ -64,14 +74,18 @@ def written_twice(asked: Sequence[Asked]) -> Iterator[str]:
 
 
 def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
-    """Accepted writes that the record does not know, neither by their outcome nor as unfinished ones."""
-    ends = {record.decision.now: record.decision for record in records}
+    """Accepted writes that the record does not know: neither by their outcome, nor as unfinished, nor as arrived."""
+    recorded = {record.decision.now for record in records}
     for each in asked:
-        if each.accepted and each.at not in ends:
-            after = next((record for record in records if record.decision.now > each.at), None)
-            unfinished = None if after is None or after.history is None else after.history.unfinished
-            if unfinished is None or (unfinished.at, unfinished.size) != (each.at, each.size):
-                yield f"{each.id}: {each.size} was written, and the next cycle remembered {unfinished}"
+        if each.accepted and each.at not in recorded:
+            after = next((record.history for record in records if record.decision.now > each.at), None)
+            known = after or History()
+            unfinished = known.unfinished is not None and (known.unfinished.at, known.unfinished.size) == (
+                each.at,
+                each.size,
+            )
+            if not unfinished and each.at not in {event.at for event in (*known.scale_ups, *known.scale_downs)}:
+                yield f"{each.id}: {each.size} was written, and the next cycle that was recorded knew nothing of it"
 
 
 def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:
@@ -135,6 +149,21 @@ def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) ->
         moved = sum(each.after - each.before for each in earlier if each.at > change.at - policy.period)
         allowed.append(policy.value - moved if up else policy.value + moved)
     return max(0, *allowed)
+
+
+def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> History:
+    """With what unrecorded cycles committed before their writes: `unknown_writes` says whether it is right."""
+    behavior = scaler.behavior or Behavior()
+
+    def new(events: Sequence[ScaleEvent]) -> Sequence[ScaleEvent]:
+        return [each for each in events if known.at is not None and each.at > known.at]
+
+    return replace(
+        known,
+        scale_ups=with_events(known.scale_ups, new(given.scale_ups), behavior.scale_up),
+        scale_downs=with_events(known.scale_downs, new(given.scale_downs), behavior.scale_down),
+        unfinished=given.unfinished,
+    )
 
 
 def _is_new(intent: Intent | None, known: History) -> bool:
