@@ -63,13 +63,11 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "State:", state_words(summary)
     if detail.conclusion and not summary.error:
         yield "Decision:", detail.conclusion
+    if summary.held_by or summary.unheld:
+        yield "Held by:", summary.held_by or "nobody; no daemon serves it"
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
-    if summary.limited_by:
-        yield "Limited by:", summary.limited_by
-    for each in summary.brakes:
-        if each.message not in (summary.limited_by or ""):
-            yield "Brake on:", f"{each.brake}: {each.message}"
+    yield from _limits(summary)
     if summary.error:
         yield "Error:", summary.error
     yield from _steering(summary, now)
@@ -79,6 +77,14 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({age(now - last)} ago)"
     for warning in detail.warnings:
         yield "Warning:", warning
+
+
+def _limits(summary: Summary) -> Iterator[tuple[str, str]]:
+    if summary.limited_by:
+        yield "Limited by:", summary.limited_by
+    for each in summary.brakes:
+        if each.message not in (summary.limited_by or ""):
+            yield "Brake on:", f"{each.brake}: {each.message}"
 
 
 def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
