@@ -57,7 +57,7 @@ class Daemon:
         """`step`: by which the wall clock is set meanwhile."""
         self.opener.close()
         self.clock.step(step)
-        self.state = self.opener.state(moment=self.clock.moment())
+        self.state = self.opener.state(clock=self.clock)
         self.ledger: Ledger = self.state.ledger(FLEET)
 
     def cycle(self, size: int, running: int, wanted: int | None = None, *, dies: bool = False) -> Decision:
