@@ -79,9 +79,9 @@ class Daemon:
 
 
 @pytest.mark.parametrize("step", [0, 3600, -86400])
-def test_a_deadline_survives_restarts_and_a_clock_that_is_set(opener: Opener, step: float) -> None:
+def test_a_deadline_survives_restarts_and_a_clock_that_is_set(sqlite_opener: Opener, step: float) -> None:
     """When capacity is short, daemons are restarted, too."""
-    daemon = Daemon(opener, one(Brakes(UnfulfilledBrake())))
+    daemon = Daemon(sqlite_opener, one(Brakes(UnfulfilledBrake())))
     for _ in range(6):
         assert active(daemon.cycle(20, 10)) == []
     daemon.restart(step)
@@ -91,8 +91,8 @@ def test_a_deadline_survives_restarts_and_a_clock_that_is_set(opener: Opener, st
 
 
 @pytest.mark.parametrize("step", [0, 3600, -86400])
-def test_holds_survive_restarts_and_a_clock_that_is_set(opener: Opener, step: float) -> None:
-    daemon = Daemon(opener, one(Brakes(None, LossBrake(), OutsideChangeBrake())))
+def test_holds_survive_restarts_and_a_clock_that_is_set(sqlite_opener: Opener, step: float) -> None:
+    daemon = Daemon(sqlite_opener, one(Brakes(None, LossBrake(), OutsideChangeBrake())))
     daemon.cycle(20, 20)
     assert active(daemon.cycle(18, 9, 2)) == [Brake.LOSS, Brake.OUTSIDE_CHANGE]
     daemon.restart(step)
