@@ -9,7 +9,6 @@ from autoscaler import model
 from autoscaler.config import (
     BasicAuth,
     Compression,
-    HaSettings,
     LogSettings,
     PrometheusSource,
     StateSettings,
@@ -381,60 +380,3 @@ def test_labels_are_sorted_texts(load_text: Load) -> None:
     )
     (scaler,) = load_text(text).autoscalers
     assert scaler.labels == (("example.org/zone", ""), ("team", "shop"))
-
-
-def test_an_autoscaler_has_no_brakes_unless_they_are_configured(load_text: Load) -> None:
-    assert scaler(load_text).brakes == model.Brakes()
-    assert scaler(load_text, ", brakes: {}").brakes == model.Brakes()
-
-
-def test_a_brake_without_keys_has_its_defaults(load_text: Load) -> None:
-    minutes = [timedelta(minutes=count) for count in (10, 5, 10)]
-    assert scaler(load_text, ", brakes: {unfulfilled: {}, loss: {}, outsideChange: {}}").brakes == model.Brakes(
-        model.UnfulfilledBrake(30, minutes[0]), model.LossBrake(30, minutes[1]), model.OutsideChangeBrake(minutes[2])
-    )
-
-
-@pytest.mark.parametrize(
-    ("own", "loss"),
-    [
-        ("", model.LossBrake(50)),
-        (", brakes: {loss: {hold: 1m}}", model.LossBrake(30, timedelta(minutes=1))),
-        (", brakes: {loss: false}", None),
-        (", brakes: {loss: null}", model.LossBrake(50)),
-        (", brakes: {unfulfilled: {}}", model.LossBrake(50)),
-    ],
-)
-def test_an_autoscalers_own_brake_goes_before_the_controllers(
-    load_text: Load, own: str, loss: model.LossBrake | None
-) -> None:
-    """Brake by brake, each as a whole; a key without a value counts as left out, as everywhere."""
-    head = f"controller: {{brakes: {{loss: {{percent: 50}}, outsideChange: {{}}}}}}\n{HEAD}"
-    brakes = scaler(load_text, own, head=head).brakes
-    assert brakes.loss == loss
-    assert brakes.outside_change == model.OutsideChangeBrake()
-    assert (brakes.unfulfilled is None) == ("unfulfilled" not in own)
-
-
-def test_a_controller_may_switch_a_brake_off_that_nobody_switched_on(load_text: Load) -> None:
-    """So that a file with both can be read line by line."""
-    assert scaler(load_text, head=f"controller: {{brakes: {{loss: false}}}}\n{HEAD}").brakes == model.Brakes()
-
-
-def test_the_name_of_a_pools_host_is_the_houses_own_key(load_text: Load) -> None:
-    """The adapter, whose settings refuse what they do not know, never sees it; one with a `host` of its own does."""
-    settings = load_text(
-        "autoscalers: []\nstate: {url: 'postgresql://db/a'}\n"
-        "adapters: {a: {type: process, host: vm-1, pools: {web: {command: x}}}, b: {type: docker-swarm, host: 'tcp://b:1'}}\n"
-    )
-    assert [settings.adapters[name].host for name in ("a", "b")] == ["vm-1", None]
-    assert settings.adapters["b"].settings.host == "tcp://b:1"  # type: ignore[attr-defined]  # the adapter's own settings
-
-
-def test_leases_are_as_long_as_kubernetes_leader_election_has_them(load_text: Load) -> None:
-    """Unless the file says otherwise."""
-    shared = "autoscalers: []\nstate: {url: 'postgresql://db/a'}\n"
-    assert load_text(shared).ha == HaSettings(timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2))
-    assert load_text(shared + "ha: {leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n").ha == HaSettings(
-        timedelta(seconds=3), timedelta(seconds=2), timedelta(milliseconds=500)
-    )
