@@ -7,10 +7,8 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -19,7 +17,6 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
 from autoscaler.documents.hosts import unheld
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
@@ -27,12 +24,12 @@ from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
-from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
-from autoscaler.runtime import Membership, Runtime, Upkeep, refuse_other_hosts
+from autoscaler.record import LeaseOptions, State, make_folder, state_folder
+from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of
 from autoscaler.schedule import Batch, Stop, Stopping, settle
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebConfig, WebServer
+    from autoscaler.web import WebServer
 
 _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -45,45 +42,6 @@ _LEAVE_SECONDS: Final = 5.0
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line says."""
-
-    config_file: Path
-    dry_run: bool = False
-    """True: every autoscaler is a dry run, whatever the file says."""
-    listen: str | None = None
-    """HOST:PORT of the HTTP server; None: what the file says."""
-    web_config: Path | None = None
-    """Of the HTTP server's TLS and users; None: neither."""
-
-
-def read(options: RunOptions) -> Settings:
-    """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
-    settings = load_apart(options.config_file)
-    if settings.warnings:
-        raise ConfigError(settings.warnings)
-    if not settings.state.shared:
-        refuse_other_hosts(settings, socket.gethostname())
-    if options.dry_run:
-        return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
-    return settings
-
-
-def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
-    """The HTTP server's configuration, with the users that `settings` names. Raises ConfigError."""
-    if options.web_config is None and not settings.web.read_only_users:
-        return None
-    from autoscaler.web import load_web_config, with_read_only_users  # noqa: PLC0415 - a single cycle needs no server
-
-    return with_read_only_users(None if options.web_config is None else load_web_config(options.web_config), settings)
-
-
-def retention_of(settings: Settings) -> Retention:
-    """What of the state is kept."""
-    return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
 
 
 class _Reload:
