@@ -348,7 +348,7 @@ class Daemon:
         return 0 if sharing is None else len(unheld(sharing))
 
     def _asked(self, read: Callable[[], _T]) -> _T:
-        """What a read of the state returns, for /metrics: a silent database must not hold that up. Raises StateError."""
+        """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""
         if self._is_lease_lost():
             raise StateError("the lease is lost: the database does not answer")
         return within(_STATE_SECONDS, read)
