@@ -28,7 +28,7 @@ from autoscaler.record.entries import SPEC, target_text
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.sharing import Place, Slots, dump_needs, load_needs, plan
 from autoscaler.record.slots import give_back, next_epochs, read_slots, slot_of, take_slots
-from autoscaler.record.timeline import SharedTimeline
+from autoscaler.record.timeline import Look, SharedTimeline
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
 _NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -139,21 +139,19 @@ class Leases:
         try:
             with self._database.writing() as connection:
                 found = self._join(connection) if member is None else _prolong(connection, member, duration)
+                look = None if found is None else self._look(connection, found, sent)
         except StateError:
             if self._ends - self._clock.elapsed() <= duration - self.options.renew_deadline:
                 self.give_up(member)
             raise
-        if found is None:
+        if found is None or look is None:
             self.give_up(member)
             return
-        received = self._clock.elapsed()
         with self._lock:
             if self._member is None and member is None:
                 self._member, self._ends = found.member, sent + duration
         self.confirmed(Renewal(found.member, sent))
-        self._timeline.look(
-            found.lead, self._clock.seen(from_micros(found.now), sent, received), self._database.writing
-        )
+        self._timeline.follow_look(look)
 
     def share(self, needs: Slots, done: Slots) -> None:
         """Take and give back slots, one step towards as many for each member. Raises StateError.
@@ -274,7 +272,7 @@ class Leases:
         columns = "id, place, host, version, joined, until, loaded, digest"
         values = f":id, :place, :host, :version, {_NOW}, {_NOW} + :duration, :loaded, :digest"
         row = connection.execute(
-            text(f"INSERT INTO member ({columns}) VALUES ({values}) RETURNING {_NOW} AS now, ({_LEAD}) AS lead"),  # noqa: S608 - constants
+            text(f"INSERT INTO member ({columns}) VALUES ({values}) RETURNING {_FOUND}"),  # noqa: S608 - constants
             {
                 "id": member,
                 "place": f"{host}, pid {os.getpid()}",
@@ -285,7 +283,12 @@ class Leases:
                 "digest": configuration and configuration.digest,
             },
         ).one()
-        return _Found(member, row.now, row.lead)
+        return _Found(member, *row)
+
+    def _look(self, connection: Connection, found: "_Found", sent: timedelta) -> Look:
+        """What the renewal says of the database's clock."""
+        booted = self._clock.seen(from_micros(found.now), sent, self._clock.elapsed())
+        return self._timeline.look(connection, found.lead, booted, alone=found.alone)
 
     def _save_configuration(self, member: str) -> None:
         """Bring the member's rows of `follows` to what the configuration says; only what differs is written."""
@@ -313,15 +316,24 @@ def database_time(connection: Connection) -> int:
     return now
 
 
+def has_members(connection: Connection, now: int) -> bool:
+    """Whether a lease stands at this time of the database's."""
+    return connection.execute(select(schema.member.c.id).where(schema.member.c.until > now)).first() is not None
+
+
 class _Found(NamedTuple):
     """What a renewal found."""
 
     member: str
     now: int
     lead: int
+    alone: bool
+    """Whether no other member's lease stands."""
 
 
-_LEAD: Final = "SELECT coalesce(max(lead), 0) FROM timeline"
+_OTHERS: Final = f"SELECT 1 FROM member AS other WHERE other.id <> :id AND other.until > {_NOW}"  # noqa: S608 - constants
+_KNOWN_LEAD: Final = "SELECT coalesce(max(lead), 0) FROM timeline"
+_FOUND: Final = f"{_NOW} AS now, ({_KNOWN_LEAD}) AS lead, NOT EXISTS ({_OTHERS}) AS alone"
 
 
 def _prolong(connection: Connection, member: str, duration: timedelta) -> _Found | None:
@@ -329,11 +341,11 @@ def _prolong(connection: Connection, member: str, duration: timedelta) -> _Found
     row = connection.execute(
         text(
             f"UPDATE member SET until = {_NOW} + :duration WHERE id = :id AND until > {_NOW} "  # noqa: S608 - constants
-            f"RETURNING {_NOW} AS now, ({_LEAD}) AS lead"
+            f"RETURNING {_FOUND}"
         ),
         {"id": member, "duration": micros_of(duration)},
     ).one_or_none()
-    return None if row is None else _Found(member, row.now, row.lead)
+    return None if row is None else _Found(member, *row)
 
 
 def _is_alive(connection: Connection, member: str) -> bool:
