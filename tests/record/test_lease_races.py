@@ -10,8 +10,8 @@ from sqlalchemy import delete, select
 from autoscaler.errors import StaleLedger
 from autoscaler.model import Direction, Pause, Steering
 from autoscaler.record import Ledger, schema, slot_of
-from autoscaler.record.leases import _prolong
 from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.member_rows import prolong
 from tests.record.conftest import in_threads
 from tests.record.hosts import LEASE, SECONDS, Host, Hosts
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
@@ -43,7 +43,7 @@ def test_a_renewal_that_is_under_way_is_not_evicted(hosts: Hosts) -> None:
     hosts.advance(SECONDS - 1)
     second.leases.renew()
     with first.state._database.writing() as connection:
-        assert _prolong(connection, first.leases.member, LEASE.duration) is not None
+        assert prolong(connection, first.leases.member, LEASE.duration) is not None
         hosts.advance(2)  # the lease is over by the row as it is committed
         second.leases.share(ALL, {})
     second.leases.share(ALL, {})
