@@ -3,36 +3,31 @@
 import os
 import signal
 import socket
-import threading
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
 from autoscaler.documents.hosts import unheld
-from autoscaler.errors import AutoscalerError, ConfigError, Problem, StateError, bug
+from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
-from autoscaler.record import Cut, LeaseOptions, Retention, State, make_folder, state_folder
-from autoscaler.runtime import Membership, Runtime
-from autoscaler.schedule import Batch, NoThread, Stop, Stopping, settle
+from autoscaler.record import LeaseOptions, State, make_folder, state_folder
+from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of
+from autoscaler.schedule import Batch, Stop, Stopping, within
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebConfig, WebServer
+    from autoscaler.web import WebServer
 
 _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -40,68 +35,12 @@ _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
-_UPKEEP_SECONDS: Final = 5.0
-"""How often memory is returned, and it is looked whether the state was cut short."""
-_LEAVE_SECONDS: Final = 5.0
-"""How long the end waits for a database that may not answer."""
+_STATE_SECONDS: Final = 5.0
+"""How long the end, and /metrics, wait for a database that may not answer."""
+_T = TypeVar("_T")
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line says."""
-
-    config_file: Path
-    dry_run: bool = False
-    """True: every autoscaler is a dry run, whatever the file says."""
-    listen: str | None = None
-    """HOST:PORT of the HTTP server; None: what the file says."""
-    web_config: Path | None = None
-    """Of the HTTP server's TLS and users; None: neither."""
-
-
-def read(options: RunOptions) -> Settings:
-    """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
-    settings = load_apart(options.config_file)
-    if settings.warnings:
-        raise ConfigError(settings.warnings)
-    if not settings.state.shared:
-        _refuse_other_hosts(settings)
-    if options.dry_run:
-        return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
-    return settings
-
-
-def _refuse_other_hosts(settings: Settings) -> None:
-    """Raise ConfigError for a connection of another machine, where this daemon is the only one."""
-    host = socket.gethostname()
-    for name in sorted({scaler.target.adapter for scaler in settings.autoscalers}):
-        if settings.adapters[name].host not in (None, host):
-            raise ConfigError(
-                [
-                    Problem(
-                        str(settings.path), 1, 1, f"adapters.{name}.host",
-                        f"its targets are on {settings.adapters[name].host}, and this is {host}; run the daemon there, "
-                        "or let daemons of both share a PostgreSQL state (docs/hosts.md)",
-                    )
-                ]
-            )  # fmt: skip
-
-
-def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
-    """The HTTP server's configuration, with the users that `settings` names. Raises ConfigError."""
-    if options.web_config is None and not settings.web.read_only_users:
-        return None
-    from autoscaler.web import load_web_config, with_read_only_users  # noqa: PLC0415 - a single cycle needs no server
-
-    return with_read_only_users(None if options.web_config is None else load_web_config(options.web_config), settings)
-
-
-def retention_of(settings: Settings) -> Retention:
-    """What of the state is kept."""
-    return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
 
 
 class _Reload:
@@ -129,7 +68,6 @@ class Daemon:
         """
         memory.return_freed()
         self._options = options
-        self._clock = clock
         self._logger = logger
         self._ready = False
         self._requests: SimpleQueue[int | _Reload | _Moved] = SimpleQueue()
@@ -137,10 +75,6 @@ class Daemon:
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
-        self._upkeep_at = 0.0
-        """When upkeep is due, on the monotonic clock."""
-        self._look: Future[Sequence[Cut]] | None = None
-        """The look at the state that is under way."""
         self.registry = CollectorRegistry()
         """Every metric of this process."""
         self._settings = settings = self._stop.unless(partial(read, options))
@@ -151,10 +85,14 @@ class Daemon:
         self._state = self._stop.unless(
             partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
         )
-        self._clock = clock = self._state.clock
+        machine, clock = clock, self._state.clock
+        self._clock = clock
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
         self._metrics = Metrics(self.registry, clock, _VERSION)
+        self._upkeep = Upkeep(
+            self._state.archive.cuts, self._reporter.state_cut, self._metrics.state_answered, clock, logger
+        )
         self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
@@ -162,7 +100,7 @@ class Daemon:
             self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)
         shared = self._state.leases
-        self._membership = None if shared is None else Membership(shared, logger, self._moved)
+        self._membership = None if shared is None else Membership(shared, clock, logger, self._moved)
         self._runtime = Runtime(
             self._state,
             state_dir,
@@ -173,6 +111,7 @@ class Daemon:
             self._stop,
             self._membership,
             socket.gethostname(),
+            machine,
         )
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
@@ -184,7 +123,7 @@ class Daemon:
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
-        watch_state(self.registry, self._state.archive.size, clock)
+        watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
             watch_membership(self.registry, self._membership, self._unheld, clock)
         ProcessCollector(registry=self.registry)
@@ -227,7 +166,7 @@ class Daemon:
             self._membership.check()
         self._runtime.supervise()
         self._count_served()
-        self._keep_up()
+        self._upkeep.turn()
         service.status(self._status_line())
         if not self._ready and lanes.begun():
             self._ready = True
@@ -279,7 +218,9 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self._ready,
             reload=self._request_reload,
-            status=lambda: self._metrics.health.status(self._settings, self._runtime.lanes, _VERSION, self._started),
+            status=lambda: self._metrics.health.status(
+                self._settings, self._runtime.lanes, _VERSION, self._started, lease_lost=self._is_lease_lost()
+            ),
             started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
@@ -370,43 +311,6 @@ class Daemon:
         self._reporter.log_every_decision(settings.log.every_decision)
         self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
 
-    def _keep_up(self) -> None:
-        """Every few seconds: return memory, look at the state, say whether it was cut short.
-
-        The look is on a thread of its own, so that a database that is silent keeps nothing else here.
-        """
-        look = self._look
-        if look is not None and look.done():
-            self._look = None
-            self._looked(look)
-        if self._clock.monotonic() < self._upkeep_at:
-            return
-        self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
-        memory.trim()
-        if self._look is not None:
-            self._state_failed(f"the state has not answered for {_UPKEEP_SECONDS:g} s")
-            return
-        self._look = Future()
-        try:
-            threading.Thread(
-                target=settle, args=(self._look, self._state.archive.cuts), name="upkeep", daemon=True
-            ).start()
-        except RuntimeError:
-            self._look = None
-            self._state_failed(str(NoThread()))
-
-    def _looked(self, look: "Future[Sequence[Cut]]") -> None:
-        try:
-            self._reporter.state_cut(look.result())
-        except StateError as failure:
-            self._state_failed(str(failure))
-        else:
-            self._metrics.state_answered(True)
-
-    def _state_failed(self, error: str) -> None:
-        self._metrics.state_answered(False)
-        self._logger.error("state_failed", error=error)
-
     def _count(self, settings: Settings) -> None:
         self._served = self._runtime.changes
         self._metrics.configured(self._runtime.served(settings), self._runtime.adapters, settings.prometheus)
@@ -426,7 +330,7 @@ class Daemon:
         count = len(self._settings.autoscalers)
         if self._membership is None:
             return self._reporter.status(f"{count} autoscalers on {len(self._runtime.adapters)} connections")
-        if not self._membership.is_member:
+        if self._is_lease_lost():
             return self._reporter.status("the lease is lost, nothing is scaled: the database does not answer")
         served = len(self._runtime.served(self._settings))
         members = self._membership.members
@@ -435,10 +339,19 @@ class Daemon:
             f"daemon{'' if members == 1 else 's'}"
         )
 
+    def _is_lease_lost(self) -> bool:
+        return self._membership is not None and not self._membership.is_member
+
     def _unheld(self) -> int:
         """How many autoscalers no daemon serves. Raises StateError."""
-        sharing = self._state.archive.sharing()
+        sharing = self._asked(self._state.archive.sharing)
         return 0 if sharing is None else len(unheld(sharing))
+
+    def _asked(self, read: Callable[[], _T]) -> _T:
+        """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""
+        if self._is_lease_lost():
+            raise StateError("the lease is lost: the database does not answer")
+        return within(_STATE_SECONDS, read)
 
     def _close(self) -> bool:
         ended = self._runtime.close() and not self._stop.left_behind()
@@ -459,15 +372,10 @@ class Daemon:
             if ended:
                 self._state.close()
 
-        leaving = Future[None]()
-        threading.Thread(target=settle, args=(leaving, leave), name="leave", daemon=True).start()
         try:
-            leaving.result(_LEAVE_SECONDS)
+            within(_STATE_SECONDS, leave)
         except StateError as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
-        except TimeoutError:
-            error = f"the database has not answered within {_LEAVE_SECONDS:g} s; the lease ends by itself"
-            self._logger.error("state_failed", error=error)  # noqa: TRY400 - as above
 
     def _report(self, batch: Batch) -> None:
         self._reporter.cycle_ended(batch.decisions, batch.broken)

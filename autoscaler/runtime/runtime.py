@@ -51,14 +51,16 @@ class Runtime:
         stop: Stop | None = None,
         membership: Membership | None = None,
         host: str | None = None,
+        machine: Clock | None = None,
     ) -> None:
         """`report` is called with every cycle that ended, on its lane's thread.
 
         `stop`: asked for, whatever else is under way here is given up and raises Stopping; `close` comes next.
         `membership`: among the daemons that share the state; None: there is no other. `host`: this machine's name, by
-        which it serves connections that are bound to one; None: it serves them all.
+        which it serves connections that are bound to one; None: it serves them all. `machine`: its own clock, by which
+        the schedule wakes, where `clock` is the database's.
         """
-        self.lanes = Lanes(clock, logger)
+        self.lanes = Lanes(machine or clock, logger)
         self._state = state
         self._clock = clock
         self._logger = logger
@@ -222,10 +224,14 @@ class Runtime:
             ledger = self._ledger(name)
         except StateError as failure:
             self._waiting[name] = built
-            self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
+            self._retry_at[name] = self._clock.monotonic() + self._retry_seconds()
             return failure
         self._connect(name, built, ledger)
         return None
+
+    def _retry_seconds(self) -> float:
+        """How long after the state refused a lane it is tried again: another daemon waits for a lease at most."""
+        return _RETRY_SECONDS if self._membership is None else min(_RETRY_SECONDS, self._membership.period)
 
     def _supersede(self, have: Connected) -> AutoscalerError | None:
         """A new adapter, lane and epoch in place of one that hangs. What hangs can write and record nothing more.
