@@ -2,33 +2,32 @@
 
 import os
 import signal
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
+from autoscaler.documents.hosts import unheld
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_lanes, watch_state
-from autoscaler.record import Retention, State, make_folder, state_folder
-from autoscaler.runtime import Runtime
-from autoscaler.schedule import Batch, NoThread, Stop, Stopping
+from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
+from autoscaler.record import LeaseOptions, State, make_folder, state_folder
+from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of
+from autoscaler.schedule import Batch, Stop, Stopping, within
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebConfig, WebServer
+    from autoscaler.web import WebServer
 
 _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -36,49 +35,12 @@ _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
-_UPKEEP_SECONDS: Final = 5.0
-"""How often the state is held against other daemons: several times before they count it as left behind. And how often
-memory is returned."""
+_STATE_SECONDS: Final = 5.0
+"""How long the end, and /metrics, wait for a database that may not answer."""
+_T = TypeVar("_T")
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line says."""
-
-    config_file: Path
-    dry_run: bool = False
-    """True: every autoscaler is a dry run, whatever the file says."""
-    listen: str | None = None
-    """HOST:PORT of the HTTP server; None: what the file says."""
-    web_config: Path | None = None
-    """Of the HTTP server's TLS and users; None: neither."""
-
-
-def read(options: RunOptions) -> Settings:
-    """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
-    settings = load_apart(options.config_file)
-    if settings.warnings:
-        raise ConfigError(settings.warnings)
-    if options.dry_run:
-        return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
-    return settings
-
-
-def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
-    """The HTTP server's configuration, with the users that `settings` names. Raises ConfigError."""
-    if options.web_config is None and not settings.web.read_only_users:
-        return None
-    from autoscaler.web import load_web_config, with_read_only_users  # noqa: PLC0415 - a single cycle needs no server
-
-    return with_read_only_users(None if options.web_config is None else load_web_config(options.web_config), settings)
-
-
-def retention_of(settings: Settings) -> Retention:
-    """What of the state is kept."""
-    return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
 
 
 class _Reload:
@@ -86,6 +48,10 @@ class _Reload:
 
     def __init__(self) -> None:
         self.answer: SimpleQueue[Sequence[str]] = SimpleQueue()
+
+
+class _Moved:
+    """Other slots are held than before."""
 
 
 class Daemon:
@@ -102,45 +68,64 @@ class Daemon:
         """
         memory.return_freed()
         self._options = options
-        self._clock = clock
         self._logger = logger
         self._ready = False
-        self._requests: SimpleQueue[int | _Reload] = SimpleQueue()
-        """Signals, and reloads that were asked for over HTTP."""
+        self._requests: SimpleQueue[int | _Reload | _Moved] = SimpleQueue()
+        """Signals, reloads that were asked for over HTTP, and that other slots are held."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
-        self._started = clock.now()
-        self._reporter = Reporter(logger, clock)
-        self._upkeep_at = 0.0
-        """When upkeep is due, on the monotonic clock."""
         self.registry = CollectorRegistry()
         """Every metric of this process."""
-        self._metrics = Metrics(self.registry, clock, _VERSION)
         self._settings = settings = self._stop.unless(partial(read, options))
         self._web_config = self._stop.unless(partial(read_web, options, settings))
-        self._report_settings(settings)
         state_dir = make_folder(state_folder(os.environ))
+        ha = settings.ha
+        leases = LeaseOptions(ha.lease_duration, ha.renew_deadline, ha.retry_period)
         self._state = self._stop.unless(
-            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock.moment())
+            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
         )
+        machine, clock = clock, self._state.clock
+        self._clock = clock
+        self._started = clock.now()
+        self._reporter = Reporter(logger, clock)
+        self._metrics = Metrics(self.registry, clock, _VERSION)
+        self._upkeep = Upkeep(
+            self._state.archive.cuts, self._reporter.state_cut, self._metrics.state_answered, clock, logger
+        )
+        self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
         if self._state.taken_over is not None:
             self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)
-        self._runtime = Runtime(self._state, state_dir, clock, logger, self._report, self._metrics, self._stop)
+        shared = self._state.leases
+        self._membership = None if shared is None else Membership(shared, clock, logger, self._moved)
+        self._runtime = Runtime(
+            self._state,
+            state_dir,
+            clock,
+            logger,
+            self._report,
+            self._metrics,
+            self._stop,
+            self._membership,
+            socket.gethostname(),
+            machine,
+        )
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
             self._runtime.follow(settings)
         except BaseException:
             self._runtime.close()
             self._service.close()
-            self._state.close()
+            self._leave(ended=True)
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
-        watch_state(self.registry, self._state.archive.size, clock)
+        watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
+        if self._membership is not None:
+            watch_membership(self.registry, self._membership, self._unheld, clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
 
@@ -158,6 +143,8 @@ class Daemon:
         with suppress(Stopping):
             if not self._stop.asked():
                 self._runtime.lanes.start()
+                if self._membership is not None:
+                    self._membership.start()
             while not self._stop.asked():
                 self._turn(web)
         self._service.stopping()
@@ -175,9 +162,12 @@ class Daemon:
             self._reload(web)
         lanes.follow_clock()
         self._reporter.lanes_hung(lanes.hung())
+        if self._membership is not None:
+            self._membership.check()
         self._runtime.supervise()
-        self._keep_up()
-        service.status(self._reporter.status(len(self._settings.autoscalers), len(self._runtime.adapters)))
+        self._count_served()
+        self._upkeep.turn()
+        service.status(self._status_line())
         if not self._ready and lanes.begun():
             self._ready = True
             service.ready()
@@ -188,9 +178,19 @@ class Daemon:
     def once(self) -> tuple[bool, bool]:
         """A single cycle of every autoscaler: (whether nothing failed, whether every cycle ended).
 
-        A signal to stop changes nothing: the cycle is finished, and then it stops anyway.
+        A signal to stop changes nothing: the cycle is finished, and then it stops anyway. Raises StateError where other
+        daemons share the state: they serve some of them.
         """
+        if self._membership is not None and self._membership.members > 1:
+            others = self._membership.members - 1
+            self._close()
+            raise StateError(
+                f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler hosts` "
+                "lists; stop them, or give this one a state of its own (state.url)"
+            )
         self._begin()
+        if self._membership is not None:
+            self._membership.start()
         self._reporter.log_every_decision(True)
         ended = self._runtime.lanes.once()
         self._reporter.lanes_hung(self._runtime.lanes.hung())
@@ -218,7 +218,9 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self._ready,
             reload=self._request_reload,
-            status=lambda: self._metrics.health.status(self._settings, self._runtime.lanes, _VERSION, self._started),
+            status=lambda: self._metrics.health.status(
+                self._settings, self._runtime.lanes, _VERSION, self._started, lease_lost=self._is_lease_lost()
+            ),
             started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
@@ -244,7 +246,11 @@ class Daemon:
             self._stop.ask()
         self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
-    def _next_request(self) -> "int | _Reload | None":
+    def _moved(self) -> None:
+        """From the membership's thread: have the main thread look at once."""
+        self._requests.put(_Moved())
+
+    def _next_request(self) -> "int | _Reload | _Moved | None":
         try:
             return self._requests.get(timeout=_HEARTBEAT_SECONDS)
         except Empty:
@@ -278,6 +284,8 @@ class Daemon:
             web_config = self._stop.unless(partial(read_web, self._options, settings))
             if settings.state.url != self._settings.state.url:
                 return ["state.url changed, which a reload cannot follow; restart the daemon, or change it back"]
+            if settings.ha != self._settings.ha:
+                return ["ha changed, which a reload cannot follow; restart the daemon, or change it back"]
             if self._options.listen is None and settings.web.listen_address != self._settings.web.listen_address:
                 return [
                     "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"
@@ -303,36 +311,72 @@ class Daemon:
         self._reporter.log_every_decision(settings.log.every_decision)
         self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
 
-    def _keep_up(self) -> None:
-        """Every few seconds: return memory, hold the state against other daemons, say whether it was cut short.
-
-        Raises Stopping.
-        """
-        if self._clock.monotonic() < self._upkeep_at:
-            return
-        self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
-        memory.trim()
-        try:
-            self._stop.unless(self._state.renew)
-            self._reporter.state_cut(self._state.archive.cuts())
-        except (StateError, NoThread) as failure:
-            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
-
     def _count(self, settings: Settings) -> None:
-        self._metrics.configured(settings.autoscalers, self._runtime.adapters, settings.prometheus, settings.limits)
+        self._served = self._runtime.changes
+        served = self._runtime.served(settings)
+        self._metrics.configured(served, self._runtime.adapters, settings.prometheus, settings.limits)
+
+    def _count_served(self) -> None:
+        """Where other slots are held than before, metrics and log are of the autoscalers that are served now."""
+        if self._served == self._runtime.changes:
+            return
+        self._served = self._runtime.changes
+        served = self._runtime.served(self._settings)
+        self._metrics.serves(served, self._runtime.adapters)
+        if self._membership is not None:
+            self._reporter.follow({scaler.name for scaler in served})
+
+    def _status_line(self) -> str:
+        """For `systemctl status`."""
+        count = len(self._settings.autoscalers)
+        if self._membership is None:
+            return self._reporter.status(f"{count} autoscalers on {len(self._runtime.adapters)} connections")
+        if self._is_lease_lost():
+            return self._reporter.status("the lease is lost, nothing is scaled: the database does not answer")
+        served = len(self._runtime.served(self._settings))
+        members = self._membership.members
+        return self._reporter.status(
+            f"{served} of {count} autoscalers on {len(self._runtime.adapters)} connections; {members} "
+            f"daemon{'' if members == 1 else 's'}"
+        )
+
+    def _is_lease_lost(self) -> bool:
+        return self._membership is not None and not self._membership.is_member
+
+    def _unheld(self) -> int:
+        """How many autoscalers no daemon serves. Raises StateError."""
+        sharing = self._asked(self._state.archive.sharing)
+        return 0 if sharing is None else len(unheld(sharing))
+
+    def _asked(self, read: Callable[[], _T]) -> _T:
+        """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""
+        if self._is_lease_lost():
+            raise StateError("the lease is lost: the database does not answer")
+        return within(_STATE_SECONDS, read)
 
     def _close(self) -> bool:
         ended = self._runtime.close() and not self._stop.left_behind()
-        try:
-            if ended:
-                self._state.close()
-            else:
-                self._state.release()
-        except StateError as failure:  # a database that is gone must not turn SIGTERM into a failure
-            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+        self._leave(ended=ended)
         self._service.close()
         self._logger.info("stopped", cycles_ended=ended)
         return ended
+
+    def _leave(self, *, ended: bool) -> None:
+        """Let other daemons have the state, apart from what a call that hangs still uses.
+
+        A database that is gone must not turn SIGTERM into a failure, nor one that is silent keep the process.
+        """
+
+        def leave() -> None:
+            if self._membership is not None:
+                self._membership.end(self._runtime.hanging())
+            if ended:
+                self._state.close()
+
+        try:
+            within(_STATE_SECONDS, leave)
+        except StateError as failure:
+            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
 
     def _report(self, batch: Batch) -> None:
         self._reporter.cycle_ended(batch.decisions, batch.broken)

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from bench import alone
 from demo.stage import Stage, StageError
 
 AIM_MEBIBYTES: Final = 90
@@ -14,7 +15,7 @@ _WITHIN_SECONDS: Final = 120.0
 
 def mebibytes() -> float:
     """VmRSS (man 5 proc_pid_status) after the first few decisions."""
-    with Stage() as stage:
+    with Stage(program=alone.program()) as stage:
         stage.set_traffic(5)
         stage.start_prometheus()
         pid = stage.start_daemon()

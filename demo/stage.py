@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -90,8 +90,14 @@ def _is_free(port: int, *, or_just_left: bool = False) -> bool:
 class Stage:
     """One demo's processes and files. Use it as a context manager."""
 
-    def __init__(self, adjust: Callable[[dict[str, Any]], None] | None = None) -> None:
-        """Prepares the folder; `adjust` may change the filled-in configuration before it is written."""
+    def __init__(
+        self, adjust: Callable[[dict[str, Any]], None] | None = None, program: Sequence[str] = ("-m", "autoscaler")
+    ) -> None:
+        """Prepares the folder; `adjust` may change the filled-in configuration before it is written.
+
+        `program`: what the interpreter runs as the daemon.
+        """
+        self._program = program
         prometheus, web = f"127.0.0.1:{free_ports(1)[0]}", web_address()
         ports = free_range(16)
         self.folder = Path(tempfile.mkdtemp(prefix="autoscaler-demo-"))
@@ -152,7 +158,7 @@ class Stage:
 
     def _start_daemon(self) -> int:
         begin = self.log.stat().st_size if self.log.exists() else 0
-        pid = self._start("daemon", sys.executable, "-m", "autoscaler", "run", f"--config.file={self.config}")
+        pid = self._start("daemon", sys.executable, *self._program, "run", f"--config.file={self.config}")
         self._wait("daemon", lambda: b'"event": "listening"' in self.log.read_bytes()[begin:])
         return pid
 

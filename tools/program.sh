@@ -38,3 +38,4 @@ for program in "$staged"/bin/*; do
 done
 sed -i '/^command = /d' "$staged/pyvenv.cfg"
 rm -f "$staged"/lib/python3.*/site-packages/*.dist-info/direct_url.json
+sed -i -e '/\.dist-info\/direct_url\.json,/d' -e '/^\.\.\/.*\/bin\//d' "$staged"/lib/python3.*/site-packages/*.dist-info/RECORD # hashes of what was removed or changed here

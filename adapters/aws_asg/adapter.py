@@ -59,7 +59,7 @@ class AwsAsg:
         settings = context.settings
         self._clock = context.clock
         self._logger = context.logger
-        self._api: Final = AwsApi(context.name, settings, context.clock)
+        self._api: Final = AwsApi(context.name, settings, context.clock, context.members)
         self._writes = Writes(
             context.name, context.memory, context.state_dir / "writes.json", context.clock, context.logger
         )
@@ -91,6 +91,10 @@ class AwsAsg:
         """Set the group's DesiredCapacity, or end named victims."""
         self._recall_writes()
         return self._scaling.scale(target.name, change, call)
+
+    def reload_memory(self) -> None:
+        """What another daemon wrote lately is to be believed here, too."""
+        self._writes.reload()
 
     def close(self) -> None:
         """Close idle connections."""

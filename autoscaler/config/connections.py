@@ -11,12 +11,12 @@ from pydantic import Field, Strict, ValidationError
 from autoscaler import model
 from autoscaler.config.behavior import Seconds
 from autoscaler.config.document import Loc
-from autoscaler.config.fields import Count, Section, suggest
+from autoscaler.config.fields import Count, Section, Text, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
 from autoscaler.model import ConnectionLimits
-from autoscaler.target import AdapterType, installed, load, one_lane
+from autoscaler.target import AdapterType, installed, load, one_host, one_lane
 
 MOST_LANES: Final = 64
 """Of one connection: each has a thread and an adapter of its own."""
@@ -55,8 +55,22 @@ class Common(Section):
 
 OF_LANES: Final = frozenset({"lanes"})
 """Keys of `Common` that a type which has one lane refuses."""
+
+
+class Host(Section):
+    """What a connection's section has beside its adapter's own keys, if its targets are on one machine alone."""
+
+    host: Annotated[Text, Field(max_length=253)] | None = None
+    """The name of that machine, as `hostname` shows it; only its daemon serves them. Needed with a PostgreSQL state."""
+
+
 _OWN_KEYS: Final = frozenset({"type", *(field.alias or name for name, field in Common.model_fields.items())})
 """Of a section, that its adapter does not see."""
+
+
+def own_keys(kind: AdapterType) -> frozenset[str]:
+    """Keys of a section of this type that its adapter does not see."""
+    return _OWN_KEYS | {"host"} if one_host(kind) else _OWN_KEYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +95,8 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         if kind is None:
             continue
         loc = ("adapters", name)
-        common = _common_of(loc, section, kind, problems)
-        given = {key: value for key, value in section.items() if key not in _OWN_KEYS}
+        common, host = _common_of(loc, section, kind, problems), _host_of(loc, section, kind, problems)
+        given = {key: value for key, value in section.items() if key not in own_keys(kind)}
         try:
             settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
         except ValidationError as error:
@@ -90,7 +104,7 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(section["type"], settings, common.lanes)
+            sections[name] = AdapterSection(section["type"], settings, common.lanes, host)
             if (shared := common.limits()) is not None:
                 limits[name] = shared
     return Connections(kinds, sections, limits)
@@ -115,6 +129,15 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems
             message = f"{whole} is less than one for each of {common.lanes} lanes; {least}"
             problems.add((*loc, *place), message)
     return common
+
+
+def _host_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> str | None:
+    if one_host(kind) and "host" in section:
+        try:
+            return Host.model_validate({"host": section["host"]}).host
+        except ValidationError as error:
+            problems.add_validation(error, Host, loc)
+    return None
 
 
 def type_of(name: str, section: Any, problems: Problems) -> AdapterType | None:

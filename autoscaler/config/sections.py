@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from autoscaler import model
 from autoscaler.config import settings
 from autoscaler.config.behavior import Behavior
+from autoscaler.config.brakes import Brakes
 from autoscaler.config.fields import (
     AdapterName,
     Count,
@@ -37,6 +38,10 @@ from autoscaler.target import Duration, ExistingPath
 _DEFAULTS: Final = model.ControllerOptions()
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes: below, the last hour of a few autoscalers would not fit."""
+
+_SHORTEST_RETRY: Final = timedelta(milliseconds=100)
+_JITTER: Final = 1.2
+"""By how much a renewal may come later than its period (client-go, tools/leaderelection: JitterFactor)."""
 
 _SMALLEST_ANSWER: Final = 2**16
 """Bytes: below, not even an error with its explanation would fit."""
@@ -69,6 +74,8 @@ class Controller(Section):
     """How long after its start an instance that turned unready counts as never ready."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
+    brakes: Brakes = Brakes()
+    """Of every autoscaler that does not say otherwise, brake by brake."""
 
     def options(self) -> model.ControllerOptions:
         """The numbers that decisions are made with."""
@@ -207,6 +214,41 @@ class State(Section):
         return self
 
 
+class Ha(Section):
+    """The leases of daemons that share a PostgreSQL state, as those of Kubernetes' leader election.
+
+    leaseDuration > renewDeadline > 1.2 x retryPeriod.
+    """
+
+    lease_duration: PositiveDuration = settings.HaSettings().lease_duration
+    """How long after its last renewal a daemon that is gone keeps its slots. Then others take them over."""
+    renew_deadline: PositiveDuration = settings.HaSettings().renew_deadline
+    """How long a daemon that cannot renew goes on. Then it scales nothing."""
+    retry_period: PositiveDuration = settings.HaSettings().retry_period
+    """How often a daemon renews its lease, or tries to; at least 100ms."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        duration, deadline, period = map(format_duration, (self.lease_duration, self.renew_deadline, self.retry_period))
+        if self.retry_period < _SHORTEST_RETRY:
+            raise ValueError(f"retryPeriod {period} is too short; write at least {format_duration(_SHORTEST_RETRY)}")
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError(
+                f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it: a daemon has to "
+                "give up before others take over"
+            )
+        if self.renew_deadline <= _JITTER * self.retry_period:
+            raise ValueError(
+                f"renewDeadline {deadline} is not longer than {_JITTER:g} x retryPeriod {period}; lengthen it: one "
+                "renewal has to fit"
+            )
+        return self
+
+    def settings(self) -> settings.HaSettings:
+        """As the daemon takes it."""
+        return settings.HaSettings(self.lease_duration, self.renew_deadline, self.retry_period)
+
+
 def _check_address(address: str) -> str:
     match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", address)
     if match is None or int(match[1]) > 65535:
@@ -301,6 +343,8 @@ class Autoscaler(Section):
     """How often it decides; at least 1s. Default: the controller's."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
+    brakes: Brakes = Brakes()
+    """What keeps the size where it is while something is wrong. Default, brake by brake: the controller's."""
 
     @field_validator("max_replicas")
     @classmethod
@@ -325,6 +369,7 @@ class Autoscaler(Section):
             dry_run=self.dry_run or controller.dry_run,
             victims=victims.spec(shared) if victims else None,
             labels=tuple(sorted(self.labels.items())),
+            brakes=self.brakes.spec(controller.brakes),
         )
 
 
@@ -344,6 +389,8 @@ class File(Section):
     autoscalers: tuple[Autoscaler, ...]
     state: State = State()
     """Where state is kept."""
+    ha: Ha = Ha()
+    """Of several daemons that share it."""
     web: Web = Web()
     """The daemon's own HTTP server."""
     log: Log = Log()

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Final
 
 from autoscaler.errors import TargetError
-from autoscaler.model import Condition, Conflict, Decision, MetricOutcome, Reason, Written
+from autoscaler.model import Brake, Condition, Conflict, Decision, MetricOutcome, Reason, Written
 
 _ATTEMPTS: Final = (Written, Conflict, TargetError)
 _CALM: Final = frozenset({Reason.READY_FOR_NEW_SCALE, Reason.SCALE_UP_STABILIZED, Reason.SCALE_DOWN_STABILIZED})
@@ -31,13 +31,15 @@ def differs(before: Decision, after: Decision) -> bool:
     """Whether anything changed that an operator would want to know of, between two decisions about one autoscaler.
 
     That is: the size found or wanted, a condition's status or reason (and with them the reason that the log names),
-    which metrics fail, the bounds in force, what operators asked for, whether it is a dry run, and the target. Values
-    of metrics that move, messages that name them, and AbleToScale's turns between its calm reasons are not.
+    which metrics fail, which brakes are on, the bounds in force, what operators asked for, whether it is a dry run, and
+    the target. Values of metrics that move, messages that name them, and AbleToScale's turns between its calm reasons
+    are not.
     """
     return (
         _plain(before) != _plain(after)
         or (before.conditions != after.conditions and _reasons(before.conditions) != _reasons(after.conditions))
         or _failing(before.metrics) != _failing(after.metrics)
+        or _braking(before) != _braking(after)
     )
 
 
@@ -50,3 +52,7 @@ def _reasons(conditions: Sequence[Condition]) -> dict[str, tuple[bool, str]]:
 
 def _failing(metrics: Sequence[MetricOutcome]) -> list[tuple[str, str]]:
     return [(metric.type, metric.name) for metric in metrics if metric.error is not None]
+
+
+def _braking(decision: Decision) -> list[Brake]:
+    return [each.brake for each in decision.brakes]

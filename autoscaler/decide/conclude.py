@@ -2,7 +2,9 @@
 
 from msgspec.structs import replace
 
+from autoscaler.decide.brakes import with_own
 from autoscaler.decide.conditions import Conditions
+from autoscaler.decide.remember import may_arrive
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     ConditionType,
@@ -12,6 +14,7 @@ from autoscaler.model import (
     EventType,
     Held,
     Outcome,
+    OwnSize,
     Proposed,
     Reason,
     ScaleChange,
@@ -28,6 +31,10 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
     change = decision.change
     if change is None or outcome is None:
         return decision
+    if isinstance(outcome, Written | Unchanged) or may_arrive(outcome):
+        size = outcome.size if isinstance(outcome, Written) else change.size
+        own = OwnSize(size, decision.now, answered=not isinstance(outcome, TargetError))
+        decision = replace(decision, brake_memory=with_own(decision.brake_memory, own))
     if isinstance(outcome, Written):
         return _written(decision, change, outcome)
     decision = replace(decision, outcome=outcome, scale_event=None)  # what did not happen is not remembered

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
 from autoscaler.decide.proposals import FAILURE_REASONS, WAKING_METRICS, describe, propose, tolerances_of
@@ -62,9 +63,9 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     if current == 0 and not draft.may_leave_zero():
         return draft.disabled(current)
     if current > bounds.maximum:
-        return draft.finish(observed, state, bounds.maximum, above_bound(bounds.maximum_of))
+        return draft.finish(observed, state, bounds.maximum, above_bound(bounds.maximum_of), braked=False)
     if current < bounds.minimum:
-        return draft.finish(observed, state, bounds.minimum, below_bound(bounds.minimum_of))
+        return draft.finish(observed, state, bounds.minimum, below_bound(bounds.minimum_of), braked=False)
     winner = draft.measure(observed, state)
     if winner is None or winner.proposal is None:
         return draft.unmeasured(current)
@@ -86,8 +87,9 @@ class _Draft:
     """One decision in the making: the stages add to it in order. Lives as long as one call of `decide`."""
 
     __slots__ = (
-        "bounds", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now", "ready",
-        "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace", "warnings",
+        "bounds", "braking", "conditions", "error", "events", "failing", "has_fallback", "history", "metrics", "now",
+        "ready", "recommendations", "scale_downs", "scale_event", "scale_ups", "scaler", "steering", "trace",
+        "warnings",
     )  # fmt: skip
 
     def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
@@ -107,6 +109,7 @@ class _Draft:
         self.steering = history.steering.at(now)
         self.has_fallback = has_fallback(scaler)
         self.failing: tuple[MetricFailure, ...] = ()
+        self.braking = Braking()
 
     def follow_failures(self, observed: Observation) -> None:
         """Which metrics with a fallback have no value, by their readings; where metrics are computed, these tell."""
@@ -120,6 +123,7 @@ class _Draft:
         self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
         self.warnings = state.warnings
         self.ready = state.ready
+        self.braking = brake(self.scaler, state, self.history, self.now)
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
@@ -134,6 +138,9 @@ class _Draft:
             self.trace.append(
                 Step(Reason.SETTLED, intent.decided_from, intent.size, f"written {intent.at.isoformat()}")
             )
+        elif intent is not None and state.replicas == intent.decided_from == 0 and self.scaler.options.scale_to_zero:
+            # we leave no zero but our own: the cycle that saw it arrive may have died after it announced the next size
+            self.conditions.set_scaled_to_zero(zero=True)
 
     def bound(self, state: TargetState) -> Bounds:
         """The bounds in force."""
@@ -227,6 +234,7 @@ class _Draft:
         self.error = str(error)
         self._warn(Reason.FAILED_GET_SCALE, self.error)
         self.conditions.set(_ABLE, False, Reason.FAILED_GET_SCALE, self.error)
+        self.braking = brake(self.scaler, None, self.history, self.now)
         return self._decision(None, None, self.history.status)
 
     def without_room(self, current: int, bounds: Bounds) -> Decision:
@@ -255,14 +263,16 @@ class _Draft:
         """The size is right as it is."""
         return self._decision(current, current, Status(current, current, self.metrics))
 
-    def finish(self, observed: Observation, state: TargetState, desired: int, reason: str) -> Decision:
-        """Another size was decided: what is to be written, unless an operator or the target holds it."""
+    def finish(
+        self, observed: Observation, state: TargetState, desired: int, reason: str, *, braked: bool = True
+    ) -> Decision:
+        """Another size was decided: what is to be written, unless something holds it; `braked`: brakes may, too."""
         current = state.replicas
-        out = desired > current
-        held = self._paused(out=out) or (state.hold.scale_out if out else state.hold.scale_in)
-        if held is not None:
-            self.conditions.set(_ABLE, False, held.reason, held.message)
-            self.trace.append(Step(held.reason, desired, current, held.message))
+        held = self._holds(state, out=desired > current, braked=braked)
+        if held:
+            message = "; also: ".join([each.message for each in held])
+            self.conditions.set(_ABLE, False, held[0].reason, message)
+            self.trace += [Step(each.reason, desired, current, each.message) for each in held]
             return self._decision(current, desired, Status(current, desired, self.metrics))
         change = ScaleChange(
             id=f"{self.scaler.name}@{self.now.isoformat()}",
@@ -276,6 +286,12 @@ class _Draft:
         if self.scaler.behavior is not None:  # without one no events are kept
             self.scale_event = ScaleEvent(abs(desired - current), self.now)
         return self._decision(current, desired, Status(current, self.history.status.desired, self.metrics), change)
+
+    def _holds(self, state: TargetState, *, out: bool, braked: bool) -> list[HoldReason]:
+        """All that keeps the size from changing in this direction; the first gives the condition's reason."""
+        target = state.hold.scale_out if out else state.hold.scale_in
+        held = [each for each in (self._paused(out=out), target) if each is not None]
+        return [*held, *holds(self.braking.active, out=out)] if braked else held
 
     def _paused(self, *, out: bool) -> HoldReason | None:
         pause = self.steering.pause
@@ -294,6 +310,7 @@ class _Draft:
         if self.has_fallback:
             self.conditions.set(_FALLBACK, *condition_of(scaler, self.failing))
             self.events += events_of(scaler, self.history.failing, self.failing)
+        self.events += self.braking.events
         scaled_to_zero = None
         if change is not None and scaler.options.scale_to_zero:
             scaled_to_zero = (
@@ -324,4 +341,6 @@ class _Draft:
             steering=self.steering,
             ready=self.ready,
             failing=self.failing,
+            brakes=self.braking.active,
+            brake_memory=self.braking.memory,
         )

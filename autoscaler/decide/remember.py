@@ -7,6 +7,8 @@ one is given has been moved along with it (`History.moved`).
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from autoscaler.errors import TargetDeferred, TargetUnavailable
 from autoscaler.model import (
     LONGEST_PERIOD,
@@ -16,6 +18,7 @@ from autoscaler.model import (
     Decision,
     History,
     Intent,
+    Outcome,
     Recommendation,
     ScaleEvent,
     ScalingRules,
@@ -39,6 +42,21 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         steering=history.steering,
         at=decision.now,
         failing=decision.failing,
+        brakes=decision.brake_memory,
+    )
+
+
+def settled(scaler: Autoscaler, history: History, decision: Decision) -> History:
+    """The history with the unfinished write that the decision, not yet concluded, found to have arrived.
+
+    It is to be kept before another write is announced in its place: a daemon that dies before it records the decision
+    would leave nothing else that tells of it.
+    """
+    behavior = scaler.behavior or Behavior()
+    return replace(
+        history,
+        scale_ups=with_events(history.scale_ups, decision.scale_ups, behavior.scale_up),
+        scale_downs=with_events(history.scale_downs, decision.scale_downs, behavior.scale_down),
     )
 
 
@@ -50,6 +68,11 @@ def intent_of(decision: Decision) -> Intent | None:
     return Intent(change.size, change.decided_from, decision.now, decision.scaled_to_zero)
 
 
+def may_arrive(outcome: Outcome | None) -> bool:
+    """Whether a write had no answer and was sent: the request may still arrive at the target."""
+    return isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred)
+
+
 def _unfinished(history: History, decision: Decision) -> Intent | None:
     """The write that may still arrive at the target, if there is one.
 
@@ -59,7 +82,7 @@ def _unfinished(history: History, decision: Decision) -> Intent | None:
     """
     outcome = decision.outcome
     own = intent_of(decision)
-    if isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred):
+    if may_arrive(outcome):
         return own
     intent = history.unfinished
     if intent is None or isinstance(outcome, Written | Unchanged):

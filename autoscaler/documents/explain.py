@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide import remember
 from autoscaler.decide.scaling_rules import bounds_of
+from autoscaler.documents.brakes import active
 from autoscaler.documents.explanation import (
     Allowance,
     BoundsDocument,
@@ -75,6 +76,7 @@ def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = Mapp
         stabilization=None if before is None else _stabilization(decision, before, scaler),
         policies=() if case is None else case.policies(),
         steering=steering_document(decision.steering),
+        brakes=active(decision.brakes),
         if_unchanged=None if case is None else case.if_unchanged(),
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.instances import InstanceList
 from autoscaler.documents.metric import MetricDocument
 from autoscaler.documents.rules import QueryDocument
@@ -141,6 +142,8 @@ class Explanation(Document):
     policies: tuple[Allowance, ...]
     """Empty without `behavior`, or where the target could not be read."""
     steering: SteeringDocument
+    brakes: tuple[ActiveBrakeDocument, ...] = ()
+    """Those that were on, whether or not the metrics asked for what they prevent."""
     if_unchanged: MoveDocument | None
     """The first change if every cycle read the same again; null: none, or something was written just now."""
     ways: tuple[Way, ...]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.brakes import BrakeDocument, configured
 from autoscaler.documents.links import query_address
 from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
@@ -106,6 +107,7 @@ class SpecDocument(Document):
     behavior: BehaviorDocument | None
     """null: HPA's algorithm without behavior."""
     options: OptionsDocument
+    brakes: tuple[BrakeDocument, ...] = ()
 
 
 def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> SpecDocument:
@@ -123,6 +125,7 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
             cpu_initialization_period_seconds=options.cpu_initialization_period,
             initial_readiness_delay_seconds=options.initial_readiness_delay,
         ),
+        brakes=configured(scaler.brakes),
     )
 
 

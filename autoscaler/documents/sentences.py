@@ -19,6 +19,7 @@ def sentences(explanation: Explanation) -> tuple[str, ...]:
         *[_metric(each, alone=len(explanation.metrics) == 1) for each in explanation.metrics],
         *[line for metric in explanation.metrics for line in _samples(metric)],
         *_steps(explanation),
+        *_brakes(explanation),
         *_stabilization(explanation),
         *_policies(explanation),
         *_ahead(explanation),
@@ -92,6 +93,14 @@ def _steps(explanation: Explanation) -> Iterator[str]:
         if step.reason != Reason.VALID_METRIC_FOUND:
             change = f"{step.before} -> {step.after}" if step.before != step.after else f"{step.after}"
             yield f"{step.reason}: {change} ({step.detail})."
+
+
+def _brakes(explanation: Explanation) -> Iterator[str]:
+    """Those that were on and had nothing to prevent: of the others there is a step."""
+    steps = {step.reason for step in explanation.trace}
+    for each in explanation.brakes:
+        if each.reason not in steps:
+            yield f"The brake {each.brake} was on, and nothing was wanted that it prevents: {each.message}."
 
 
 def _stabilization(explanation: Explanation) -> Iterator[str]:

@@ -98,7 +98,11 @@ class Latest(Collector):
             "Sizes that were written in the other direction than the one before.",
             labels=("autoscaler",),
         )
-        for scaler, _, success, counts, turns in known:
+        braked = _gauge(
+            "brake_active", "1 while a brake is on, 0 while it is not; of brakes that are configured.",
+            *("autoscaler", "brake"),
+        )  # fmt: skip
+        for scaler, decision, success, counts, turns in known:
             name = scaler.name
             info.add_metric((name, scaler.target.adapter, scaler.target.name, str(scaler.dry_run).lower()), 1)
             if scaler.labels:
@@ -108,7 +112,10 @@ class Latest(Collector):
             for action, count in zip(_MOVES, counts, strict=True):
                 rescales.add_metric((name, action), count)
             turned.add_metric((name,), turns)
-        yield from (configured, info, labels, period, succeeded, rescales, turned)
+            on = () if decision is None else [each.brake for each in decision.brakes]
+            for brake in scaler.brakes.configured:
+                braked.add_metric((name, brake), brake in on)
+        yield from (configured, info, labels, period, succeeded, rescales, turned, braked)
         latest = _LatestFamilies()
         each(decisions, latest.add, {})  # what cannot be shown of one leaves the others' series
         yield from latest.families

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from autoscaler.errors import TargetError
+from autoscaler.model.brake import ActiveBrake, BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
@@ -94,6 +95,10 @@ class Decision(Struct, frozen=True):
     """Units of the size read that were ready; None: that is not known."""
     failing: tuple[MetricFailure, ...] = ()
     """To remember: the metrics with a fallback that have no value."""
+    brakes: tuple[ActiveBrake, ...] = ()
+    """Those that are on, in the order in which they give the reason for a hold."""
+    brake_memory: BrakeMemory | None = None
+    """To remember; None: there are no brakes."""
 
     @property
     def written(self) -> int | None:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
+from autoscaler.model.brake import BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.steering import Steering
@@ -59,6 +60,8 @@ class History(Struct, frozen=True, gc=False):
     """Of the last decision; None: there was none."""
     failing: tuple[MetricFailure, ...] = ()
     """The metrics with a fallback that had no value in it."""
+    brakes: BrakeMemory | None = None
+    """None: there were no brakes."""
 
     def moved(self, by: timedelta) -> "History":
         """The same with every time later by this much: after the wall clock was set, everything keeps its age.
@@ -75,4 +78,5 @@ class History(Struct, frozen=True, gc=False):
             unfinished=None if intent is None else replace(intent, at=intent.at + by),
             at=None if self.at is None else self.at + by,
             failing=tuple([each.moved(by) for each in self.failing]),
+            brakes=None if self.brakes is None else self.brakes.moved(by),
         )

@@ -50,7 +50,16 @@ class Reason(StrEnum):
     METRICS_AVAILABLE = "MetricsAvailable"
     """Every metric with a fallback has a value."""
 
+    # of the condition AbleToScale and of events: brakes
+    UNFULFILLED = "Unfulfilled"
+    """Much of what was asked for does not arrive."""
+    INSTANCES_LOST = "InstancesLost"
+    """Many instances were gone at once, and no scale-in took them."""
+    OUTSIDE_CHANGE = "OutsideChange"
+    """Somebody else set the size."""
+
     # of events alone
+    BRAKE_ENDED = "BrakeEnded"
     METRIC_FALLBACK_STARTED = "MetricFallbackStarted"
     METRIC_FALLBACK_ENDED = "MetricFallbackEnded"
     SUCCESSFUL_RESCALE = "SuccessfulRescale"

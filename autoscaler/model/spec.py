@@ -9,6 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+from autoscaler.model.brake import NO_BRAKES, Brakes
 from autoscaler.model.target import TargetRef
 from autoscaler.quantity import Milli
 
@@ -211,3 +212,4 @@ class Autoscaler:
     victims: VictimRule | None = None
     labels: tuple[tuple[str, str], ...] = ()
     """(key, value), sorted; only to select by."""
+    brakes: Brakes = NO_BRAKES

@@ -157,6 +157,7 @@ def history_from(remembered: bytes, latest: Decision) -> History:
         status=latest.status,
         at=latest.now,
         failing=latest.failing,
+        brakes=latest.brake_memory,
     )
 
 
@@ -201,6 +202,13 @@ def newest_decisions(
         except StateError as error:
             decisions[each.id] = error
     return decisions
+
+
+def newest_numbers(connection: Connection) -> Mapping[Key, int]:
+    """How many decisions were committed about each autoscaler and target."""
+    owner, memory = schema.autoscaler, schema.memory
+    query = select(owner.c.name, owner.c.target, memory.c.number).join(memory, memory.c.autoscaler_id == owner.c.id)
+    return {(row.name, row.target): row.number for row in connection.execute(query)}
 
 
 class Loaded(NamedTuple):

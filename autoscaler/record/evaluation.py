@@ -13,6 +13,8 @@ import msgspec
 from autoscaler import errors
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
+    ActiveBrake,
+    BrakeMemory,
     Condition,
     Conflict,
     Decision,
@@ -98,6 +100,8 @@ class _Circumstances(msgspec.Struct, array_like=True):
     ready: int | None = None
     """Rows of earlier versions end before it."""
     failing: tuple[MetricFailure, ...] = ()
+    brakes: tuple[ActiveBrake, ...] = ()
+    brake_memory: BrakeMemory | None = None
 
 
 class _Course(msgspec.Struct, array_like=True):
@@ -176,6 +180,8 @@ def decision_columns(decision: Decision) -> Columns:
         decision.dry_run,
         decision.ready,
         decision.failing,
+        decision.brakes,
+        decision.brake_memory,
     )
     course = _Course(
         decision.current,
@@ -249,6 +255,8 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         steering=circumstances.steering,
         ready=circumstances.ready,
         failing=circumstances.failing,
+        brakes=circumstances.brakes,
+        brake_memory=circumstances.brake_memory,
     )
 
 

@@ -5,7 +5,7 @@ with its type's name. It imports `autoscaler.target` and its own client library,
 `autoscaler.target.contract` is the suite that every adapter passes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -78,6 +78,8 @@ class AdapterContext(Generic[SettingsT]):
     """Targets whose every autoscaler is a dry run: nothing of theirs may be started, stopped or replaced."""
     memory: AdapterMemory = field(default_factory=ForgetfulMemory)
     """A few values for each target; the daemon's survives restarts."""
+    members: Callable[[], int] = lambda: 1
+    """How many daemons share the state now, at least 1: each has its part of what the back end takes of all."""
 
 
 class Adapter(Protocol):
@@ -117,6 +119,14 @@ def concurrent_writes(adapter: object) -> int:
     return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
 
 
+def one_host(kind: object) -> bool:
+    """Whether the targets of a connection are on one machine alone, whose name its section says as `host`.
+
+    Its attribute `one_host`. Only the daemon of that machine serves them.
+    """
+    return getattr(kind, "one_host", False) is True
+
+
 def one_lane(kind: object) -> bool:
     """Whether a connection of this type has one adapter only, so that `lanes` is not for it: its attribute `one_lane`.
 
@@ -131,6 +141,17 @@ class Announces(Protocol):
 
     def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
         """Record `decision` with the back end. Raises TargetError; nothing depends on it."""
+
+
+@runtime_checkable
+class ReloadsMemory(Protocol):
+    """An adapter that holds on to what it has loaded from its memory."""
+
+    def reload_memory(self) -> None:
+        """Load it again at the next call: it was asked to serve targets of which another daemon may have kept more.
+
+        Called between two cycles. Raises nothing.
+        """
 
 
 @runtime_checkable

@@ -8,14 +8,14 @@ import socket
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from random import Random
 from typing import Final, Self, TypeVar
 from urllib.parse import urlsplit
 
 import yaml
-from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.cli.output import error_lines
@@ -250,7 +250,8 @@ items:
 
     def __init__(self) -> None:
         super().__init__()
-        self._runner = CliRunner()
+        # typer's own runner makes new streams for each call, and click remembers every stream for ever
+        self._stdout, self._stderr = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
         self._file = Path(self._closing.enter_context(tempfile.TemporaryDirectory(dir=_memory()))) / "hpa.yaml"
 
     def make(self, random: Random) -> bytes:
@@ -258,15 +259,18 @@ items:
 
     def read(self, given: bytes) -> bool:
         self._file.write_bytes(given)
-        result = self._runner.invoke(app, ["import", str(self._file)], prog_name="autoscaler")
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        _check(result.exit_code in (0, 1), f"exit code {result.exit_code}")
-        _check("\x1b" not in result.stdout + result.stderr, "an escape reached the terminal")
-        if result.stdout:
-            printed = yaml.safe_load(result.stdout)
-            _check(printed.keys() == {"autoscalers"}, f"it printed the sections {sorted(printed)}")
-        return result.exit_code == 0
+        with redirect_stdout(self._stdout), redirect_stderr(self._stderr):
+            try:
+                app(["import", str(self._file)], prog_name="autoscaler")
+            except SystemExit as ended:
+                code = ended.code
+        printed, said = _taken(self._stdout), _taken(self._stderr)
+        _check(code in (0, 1), f"exit code {code}")
+        _check("\x1b" not in printed + said, "an escape reached the terminal")
+        if printed:
+            sections = yaml.safe_load(printed).keys()
+            _check(sections == {"autoscalers"}, f"it printed the sections {sorted(sections)}")
+        return code == 0
 
 
 class Requests(Target):
@@ -318,6 +322,15 @@ class Requests(Target):
         assert status is not None
         _check(int(status[1]) not in (500, 502, 504), f"HTTP {status[1].decode()}")
         return int(status[1]) < 400
+
+
+def _taken(stream: TextIOWrapper) -> str:
+    """What was written to it, which is not in it any more."""
+    stream.seek(0)
+    text = stream.read()
+    stream.seek(0)
+    stream.truncate()
+    return text
 
 
 def _parsed(parse: Callable[[str], _Value], text: str) -> _Value | None:

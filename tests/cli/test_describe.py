@@ -10,7 +10,18 @@ from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.instances import InstanceDocument, InstanceList, InstanceValue
 from autoscaler.documents.rules import QueryDocument
 from autoscaler.errors import MetricError
-from autoscaler.model import Direction, Fallback, Override, Pause, Phase, Steering
+from autoscaler.model import (
+    Brakes,
+    Direction,
+    Fallback,
+    LossBrake,
+    OutsideChangeBrake,
+    Override,
+    Pause,
+    Phase,
+    Steering,
+    UnfulfilledBrake,
+)
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named
@@ -90,6 +101,46 @@ def test_a_fallback_that_stands_in_is_shown(online: ServedScene) -> None:
         r"^  MetricFallbackActive +True +MetricUnavailable +external metric queue has had no value", out, re.M
     )
     assert re.search(r"Warning +MetricFallbackStarted .*its fallback stands in for it", out)
+
+
+def braked(online: ServedScene, wanted: int) -> str:
+    """What is said of one whose size somebody else has set from 3 to 5, while the queue asks for `wanted`."""
+    brakes, name = Brakes(UnfulfilledBrake(), LossBrake(50), OutsideChangeBrake()), f"braked-{wanted}"
+    life = Recorded(online.state.ledger("fleet"), named(replace(scaler(QUEUE_15), brakes=brakes), name))
+    life.now = datetime.now(UTC) - timedelta(seconds=60)
+    life.queue(45)
+    life.size = 5
+    life.queue(15 * wanted)
+    return online.run("describe", name).out
+
+
+def test_a_brake_that_prevents_a_change_is_shown_as_other_holds_are(online: ServedScene) -> None:
+    """In the decision, among the conditions and as an event."""
+    out = " ".join(braked(online, 9).split())
+    assert "State: held" in out
+    assert "Decision: stays at 5, although 9 is wanted: somebody else set the size from 3 to 5" in out
+    assert "Limited by: somebody else set the size from 3 to 5" in out
+    assert "AbleToScale False OutsideChange somebody else set the size from 3 to 5" in out
+    assert re.search(r"Warning OutsideChange \d+s autoscaler somebody else set the size from 3 to 5", out)
+    assert "Brake on:" not in out
+
+
+def test_a_brake_that_prevents_nothing_yet_is_shown_too(online: ServedScene) -> None:
+    """Whoever looks must know why nothing will happen when the load changes."""
+    out = " ".join(braked(online, 5).split())
+    assert "Brake on: outsideChange: somebody else set the size from 3 to 5" in out
+    assert "AbleToScale True" in out
+
+
+def test_the_brakes_that_are_configured_are_listed(online: ServedScene) -> None:
+    """Below the rules that they go before."""
+    assert """
+Brakes:
+  unfulfilled: does not grow once more than 30 % has been missing for 10m without progress
+  loss: no scale-in for 5m after 50 % or more of the instances were gone at once
+  outsideChange: a size that somebody else set is left for 10m
+""" in braked(online, 6)
+    assert "Brakes:" not in online.run("describe", "jobs").out
 
 
 def test_equal_events_are_counted(online: ServedScene) -> None:

@@ -45,10 +45,17 @@ def down(rules: str) -> str:
     return body(behavior=f"{{scaleDown: {rules}}}")
 
 
+def brakes(text: str) -> str:
+    """A file whose autoscaler has these brakes."""
+    return body(brakes=text)
+
+
+B = "autoscalers[0].brakes"
 M = "autoscalers[0].metrics[0]"
 D = "autoscalers[0].behavior.scaleDown"
 R = "autoscalers[0].scaleTargetRef"
 NONE = "autoscalers: []\n"
+SHARED = NONE + "state: {url: postgresql://db/a}\n"
 
 MISTAKES = {
     # the file as a whole
@@ -112,6 +119,13 @@ MISTAKES = {
     "too many queries at a time": ("autoscalers: []\nprometheus: {p: {url: 'http://h', concurrency: §101}}\n", "prometheus.p.concurrency", "101 is out of range; write at most 100"),
     "a compression that is a truth": ("autoscalers: []\nprometheus: {p: {url: 'http://h', compression: §true}}\n", "prometheus.p.compression", "write 'auto', 'on' or 'off'"),
     "a size that is too small": (NONE + "state: {maxSize: §15MB}\n", "state.maxSize", "15MB is too small; write at least 16MB"),
+    "leases with SQLite": (NONE + "§ha: {leaseDuration: 15s}\n", "ha", "an SQLite state has one daemon, which needs no lease"),
+    "a lease as long as its deadline": (SHARED + "ha: §{leaseDuration: 10s}\n", "ha", "leaseDuration 10s is not longer than renewDeadline 10s"),
+    "a deadline for less than one renewal": (SHARED + "ha: §{renewDeadline: 2s}\n", "ha", "renewDeadline 2s is not longer than 1.2 x retryPeriod 2s"),
+    "a renewal all the time": (SHARED + "ha: §{retryPeriod: 10ms}\n", "ha", "retryPeriod 10ms is too short; write at least 100ms"),
+    "a pool of no host beside a shared state": (SHARED + "adapters: {a: §{type: process, pools: {web: {command: x}}}}\n", "adapters.a.host", "write the name of the machine"),
+    "a host of a type that has none": (NONE + "adapters: {a: {type: groups, §host: vm-1}}\n", "adapters.a.host", "unknown key"),
+    "a host without a name": (NONE + "adapters: {a: {type: process, host: §'', pools: {web: {command: x}}}}\n", "adapters.a.host", ""),
     "a retention without end": (NONE + "state: {retention: §101y}\n", "state.retention", "write at most 36500d (100 years)"),
     "a sync period without end": (NONE + "controller: {syncPeriod: §9000y}\n", "controller.syncPeriod", "write at most 36500d (100 years)"),
     "a sync period that floods": (NONE + "controller: {syncPeriod: §999ms}\n", "controller.syncPeriod", 'write at least "1s"'),
@@ -252,6 +266,20 @@ MISTAKES = {
     "a broken request query": (resource(", request: {query: {expr: §'x['}}"), f"{M}.resource.request.query.expr", "invalid PromQL"),
     "an unknown key in a request": (resource(", request: {§qery: {expr: x}, query: {expr: x}}"), f"{M}.resource.request.qery", "did you mean `query`?"),
     "a container for a plain resource": (resource(", §container: x"), f"{M}.resource.container", "unknown key"),
+    # brakes
+    "brakes as a list": (brakes("§[loss]"), B, "expected a mapping, found a list; correct it"),
+    "an unknown brake": (brakes("{§outside: {}}"), f"{B}.outside", "unknown key; did you mean `outsideChange`?"),
+    "a brake that is only true": (brakes("{loss: §true}"), f"{B}.loss", "true is not enough; write {} for the defaults, or false for none"),
+    "a brake that is a duration": (brakes("{outsideChange: §10m}"), f"{B}.outsideChange", "expected a mapping, found a text; correct it"),
+    "a share of nothing": (brakes("{unfulfilled: {percent: §0}}"), f"{B}.unfulfilled.percent", "0 is out of range; write at least 1"),
+    "a share of more than all": (brakes("{loss: {percent: §101}}"), f"{B}.loss.percent", "101 is out of range; write at most 100"),
+    "a share with a unit": (brakes("{loss: {percent: §30%}}"), f"{B}.loss.percent", "expected a whole number, found the text '30%'"),
+    "a deadline of 0": (brakes("{unfulfilled: {progressDeadline: §0}}"), f"{B}.unfulfilled.progressDeadline", "0 is too short; write a duration above 0"),
+    "a Deployment's word for it": (brakes("{unfulfilled: {§progressDeadlineSeconds: 600}}"), f"{B}.unfulfilled.progressDeadlineSeconds", "did you mean `progressDeadline`?"),
+    "a hold without a unit": (brakes("{loss: {hold: §300}}"), f"{B}.loss.hold", "300 is not a valid duration; write it with a unit"),
+    "a hold of 0": (brakes("{outsideChange: {hold: §0s}}"), f"{B}.outsideChange.hold", "0 is too short; write a duration above 0"),
+    "a share where there is none": (brakes("{outsideChange: {§percent: 30}}"), f"{B}.outsideChange.percent", "unknown key; known: hold"),
+    "the controller's broken brake": (f"controller: {{brakes: {{loss: {{hold: §-1m}}}}}}\n{NONE}", "controller.brakes.loss.hold", "is not a valid duration"),
     # fallbacks
     "a fallback of nothing": (external("§{failureDurationSeconds: 60}"), f"{M}.external.fallback", "neither replicas nor query is given; add one of them"),
     "a fallback that is a number": (external("§10"), f"{M}.external.fallback", "expected a mapping, found a number; correct it"),

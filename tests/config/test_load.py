@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from autoscaler import model
-from autoscaler.config import BasicAuth, Compression, LogSettings, PrometheusSource, StateSettings, Tls, WebSettings
+from autoscaler.config import (
+    BasicAuth,
+    Compression,
+    LogSettings,
+    PrometheusSource,
+    StateSettings,
+    Tls,
+    WebSettings,
+)
 from tests.config.conftest import Load
 from tests.replaced import replace
 

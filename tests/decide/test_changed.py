@@ -8,6 +8,8 @@ import pytest
 from autoscaler.decide import changed, conclude, decide
 from autoscaler.errors import MetricError, TargetRefused, TargetUnavailable
 from autoscaler.model import (
+    ActiveBrake,
+    Brake,
     Condition,
     ConditionType,
     Conflict,
@@ -22,6 +24,7 @@ from autoscaler.model import (
     Pause,
     Proposed,
     Reading,
+    Reason,
     Steering,
     TargetRef,
     Unchanged,
@@ -50,6 +53,14 @@ def test_a_first_decision_is_a_change() -> None:
 def test_the_same_decision_later_is_none() -> None:
     later = replace(steady(), now=NOW + timedelta(seconds=15))
     assert not changed(steady(), later)
+
+
+def test_a_brake_that_begins_or_ends_is_one() -> None:
+    """The log says so, although no size and no condition changes."""
+    braked = edited(brakes=(ActiveBrake(Brake.LOSS, Reason.INSTANCES_LOST, "3 of 10 are gone"),))
+    assert changed(steady(), braked)
+    assert changed(braked, steady())
+    assert not changed(braked, edited(brakes=(replace(braked.brakes[0], message="4 of 10 are gone"),)))
 
 
 def test_values_that_move_without_consequence_are_none() -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import yaml
 
-from tests.daemon.running import running_daemon
+from tests.daemon.running import external, running_daemon
 from tests.servers.docker import published, running_engine, swarm_sd
 from tests.servers.files import replace_text
 from tests.servers.prometheus import running_prometheus
@@ -73,6 +74,52 @@ def test_a_service_under_load_goes_from_one_to_several_and_back(tmp_path: Path) 
                 sizes, reverse=True
             )  # while only some tasks tell the new demand, it may stop between
             assert sizes[-1] == 1
+
+
+def test_brakes_hold_what_somebody_set_and_what_a_node_lost_through_a_crash(tmp_path: Path) -> None:
+    """`docker service scale`, kill -9 of the daemon, and the only node drained; then the brakes are taken away."""
+    brakes = {"loss": {"hold": "1h"}, "outsideChange": {"hold": "1h"}}
+    with (
+        running_engine() as engine,
+        engine.service("web", Mode=replicated(5)),
+        running_prometheus(tmp_path) as prometheus,
+    ):
+        engine.wait_running("web", 5)
+        settings = configuration(prometheus.url, engine.host)
+        settings["controller"] |= {"brakes": brakes, "downscaleStabilization": "1s"}
+        web = settings["autoscalers"][0]
+        web |= {"metrics": [external("vector(5)")], "maxReplicas": 10, "behavior": None}
+        config = tmp_path / "autoscaler.yaml"
+        config.write_text(yaml.safe_dump(settings))
+        with running_daemon(config) as daemon:
+            daemon.wait_for("decision", current=5, desired=5)
+            engine.scale("web", 8)
+            line = daemon.wait_for("decision", current=8, desired=5, written=None, reason="OutsideChange")
+            assert line["message"].startswith("somebody else set the size from 5 to 8")
+            daemon.stop(signal.SIGKILL)
+        engine.wait_running("web", 8)
+        with running_daemon(config) as daemon:
+            again = daemon.wait_for("decision", current=8, desired=5)
+            assert (again["written"], again["message"]) == (None, line["message"])
+            engine.wait_running("web", 8)
+            seen = len(daemon.events("decision"))
+            daemon.wait_for("decision", seen + 2)  # one of them has read all eight
+            try:
+                engine.drain()
+                line = daemon.wait_for("decision", reason="InstancesLost")
+                assert f"; also: {again['message']}" in line["message"]
+                url = daemon.wait_for("listening")["url"]
+                exposed = requests.get(f"{url}/metrics", timeout=60).text
+                for brake in brakes:
+                    assert f'autoscaler_brake_active{{autoscaler="web",brake="{brake}"}} 1.0' in exposed
+                settings["controller"]["brakes"] = {"loss": {"hold": "1h"}}
+                web["brakes"] = {"loss": False}
+                config.write_text(yaml.safe_dump(settings))
+                daemon.send(signal.SIGHUP)
+                daemon.wait_for("decision", current=8, desired=5, written=5)
+            finally:
+                engine.drain("active")
+            assert daemon.stop() == 0
 
 
 def replicated(size: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Metrics with something to show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
@@ -8,14 +8,16 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.metrics import Metrics, watch_lanes, watch_state
+from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
 from autoscaler.model import (
     Autoscaler,
+    Brakes,
     ConditionType,
     ConnectionLimits,
     Decision,
     Direction,
     LaneName,
+    LossBrake,
     Override,
     Pause,
     RemovalBudget,
@@ -60,6 +62,18 @@ class FakeLanes:
         return {"fleet": 1, "swarm": 0}
 
 
+class FakeMembership:
+    is_member = True
+    members = 2
+    lost = 1
+
+    def seconds_left(self) -> float:
+        return 12.5
+
+    def held(self) -> Mapping[str, Collection[int]]:
+        return {"fleet": [1, 2, 3]}
+
+
 def scaler(name: str = "web", **changes: Any) -> Autoscaler:
     """The autoscaler that `decision(name)` is about."""
     return replace(Autoscaler(name, TargetRef("fleet", f"{name}-asg"), 1, 10, ()), **changes)
@@ -93,10 +107,11 @@ class Shown:
 def everything() -> Shown:
     """Every metric there is has a series, and each that counts has counted."""
     shown = Shown("web", "api", "batch")
-    scalers = scaler("web", labels=(("team", "shop"),)), scaler("api"), scaler("batch", dry_run=True)
-    shown.configure(*scalers, limits=LIMITS)
+    web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
+    shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_lanes(shown.registry, FakeLanes())
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
+    watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
     ProcessCollector(registry=shown.registry)
     happen(shown)
     shown.metrics.reload_failed(["autoscaler.yaml:1:1: it is wrong"])

@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 
 from autoscaler.model import (
+    ActiveBrake,
+    Brake,
+    Brakes,
     Direction,
+    LossBrake,
     MetricOutcome,
     MetricTarget,
     MetricType,
     Override,
     Pause,
+    Reason,
     Steering,
     TargetRef,
     TargetType,
+    UnfulfilledBrake,
     Written,
 )
 from tests.decisions import NOW, cpu, decision, rescale
@@ -93,6 +99,19 @@ def test_a_metric_on_its_fallback_has_a_series_while_it_is() -> None:
     assert shown.value("metric_failed", **series) == 1
     shown.ended(decision(metrics=(cpu(), cpu())))
     assert shown.series("metric_fallback_active") == []
+
+
+def test_a_brake_that_is_configured_has_a_series_of_0_or_1() -> None:
+    """An alert on a brake must see it go from 0 to 1; one that is not configured says nothing."""
+    shown = Shown()
+    shown.configure(scaler(brakes=Brakes(UnfulfilledBrake(), LossBrake())), scaler("api"))
+    assert [each["brake"] for each in shown.series("brake_active")] == ["unfulfilled", "loss"]
+    assert shown.value("brake_active", autoscaler="web", brake="loss") == 0
+    shown.ended(decision(brakes=(ActiveBrake(Brake.LOSS, Reason.INSTANCES_LOST, "3 of 10 are gone"),)))
+    assert shown.value("brake_active", autoscaler="web", brake="loss") == 1
+    assert shown.value("brake_active", autoscaler="web", brake="unfulfilled") == 0
+    shown.ended(decision())
+    assert shown.value("brake_active", autoscaler="web", brake="loss") == 0
 
 
 def test_metrics_of_one_name_stay_apart() -> None:

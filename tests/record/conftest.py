@@ -8,9 +8,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, text
 
-from autoscaler.moment import Moment
+from autoscaler.clock import Clock
 from autoscaler.record import Archive, Ledger, Retention, State
-from tests.record.old_state import plant, plant_tables
+from autoscaler.record.slots import SLOTS
+from tests.record.old_state import OLD_CONNECTIONS, plant, plant_tables
 from tests.record.postgresql import running_postgresql
 from tests.record.samples import FLEET
 
@@ -43,12 +44,17 @@ class Opener:
 
     def __init__(self, url: str | None, folder: Path) -> None:
         self.url, self.folder = url, folder
+        self.connections: Sequence[str] = (FLEET, "swarm")
+        """Those whose slots a state that is opened takes, on PostgreSQL."""
         self._open: list[State | Archive] = []
 
-    def state(self, retention: Retention = Retention(), moment: Moment | None = None) -> State:  # noqa: B008 - it is frozen
-        """As the daemon opens it."""
-        state = State.open(self.url, self.folder, retention, moment)
+    def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
+        """As the daemon opens it; on PostgreSQL it serves all that no other one does."""
+        state = State.open(self.url, self.folder, retention, clock)
         self._open.append(state)
+        if state.leases is not None:
+            state.leases.renew()
+            state.leases.share(dict.fromkeys(self.connections, range(SLOTS)), {})
         return state
 
     def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen
@@ -149,6 +155,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
         url = empty_database(request.getfixturevalue("postgresql"))
         opener = Opener(url, folder)
         plant_tables(url, folder)
+    opener.connections = OLD_CONNECTIONS
     yield opener
     opener.close()
 

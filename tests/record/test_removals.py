@@ -36,7 +36,7 @@ GONE = TargetUnavailable("no answer")
 def lane(state: State, names: Sequence[str] = NAMES, limited: ConnectionLimits = MINUTE, share: Share = ALL) -> Ledger:
     """A lane's ledger in a new epoch, with these autoscalers."""
     ledger = state.ledger(FLEET, slots_of(share.number, share.of))
-    ledger.follow([scaler(name, name) for name in names], limited, share)
+    ledger.follow([scaler(name, name) for name in names], limits=limited, share=share)
     return ledger
 
 
@@ -134,7 +134,8 @@ def test_what_no_period_can_count_any_more_is_deleted(opener: Opener) -> None:
     cycle(ledger, falling(0, "s0"), Written(2))
     cycle(ledger, falling(longest - 1, "s1"), Written(2))
     assert count_rows(ledger, "removal") == 2
-    ledger.follow([scaler(name, name) for name in NAMES], ConnectionLimits(RemovalBudget(10, LONGEST_PERIOD)))
+    longest_budget = ConnectionLimits(RemovalBudget(10, LONGEST_PERIOD))
+    ledger.follow([scaler(name, name) for name in NAMES], limits=longest_budget)
     assert len(counted(ledger, longest - 1)) == 2
     cycle(ledger, falling(longest, "s2"), Written(2))
     assert count_rows(ledger, "removal") == 2
@@ -158,10 +159,10 @@ def test_the_lanes_of_a_connection_see_each_others_removals(opener: Opener, lane
     assert (mine, 15.0, 3) in counted(ledgers[0], 15)
 
 
-def test_a_setting_of_the_clock_makes_no_removal_older(opener: Opener) -> None:
+def test_a_setting_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) -> None:
     """Half an hour forward would else free the whole budget at once."""
     clock = FakeClock(START)
-    state = opener.state(moment=clock.moment())
+    state = sqlite_opener.state(clock=clock)
     ledger = lane(state)
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(0, "s0"), Written(2))
@@ -171,10 +172,10 @@ def test_a_setting_of_the_clock_makes_no_removal_older(opener: Opener) -> None:
     assert counted(ledger, 1800 + 60) == []
 
 
-def test_an_unfinished_scale_in_is_found_again_after_the_clock_was_set(opener: Opener) -> None:
+def test_an_unfinished_scale_in_is_found_again_after_the_clock_was_set(sqlite_opener: Opener) -> None:
     """Its time is kept twice, and both are moved."""
     clock = FakeClock(START)
-    ledger = lane(opener.state(moment=clock.moment()))
+    ledger = lane(sqlite_opener.state(clock=clock))
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(0, "s0", 1), GONE)
     clock.step(-600)

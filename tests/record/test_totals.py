@@ -20,7 +20,7 @@ def lane(state: State, share: Share = Share()) -> Ledger:  # noqa: B008 - it is 
     state.follow(Retention(), scalers)
     ledger = state.ledger(FLEET, slots_of(share.number, share.of))
     mine = [one for one in scalers if lane_of(one.target, share.of) == share.number]
-    ledger.follow(mine, TOTAL, share)
+    ledger.follow(mine, limits=TOTAL, share=share)
     return ledger
 
 

@@ -54,10 +54,13 @@ def plain(value: Any) -> Any:
 
 
 _ADDED: Final[Mapping[str, Mapping[str, Any]]] = {
-    "Autoscaler": {"labels": []},
+    "Autoscaler": {
+        "labels": [],
+        "brakes": {"is": "Brakes", "unfulfilled": None, "loss": None, "outside_change": None},
+    },
     "MetricSpec": {"fallback": None},
-    "Decision": {"failing": [], "ready": None},
-    "History": {"failing": []},
+    "Decision": {"failing": [], "ready": None, "brakes": [], "brake_memory": None},
+    "History": {"failing": [], "brakes": None},
     "Observation": {"fallbacks": []},
     "Intent": {"scaled_to_zero": None},
 }

@@ -14,6 +14,7 @@ from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
 from autoscaler.cli.tables.listing import state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
+from autoscaler.documents.brakes import BrakeDocument
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
 from autoscaler.documents.rules import (
@@ -44,6 +45,7 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
         lines += wrapped[1:]
         if label.startswith("Max replicas") and detail.spec is not None:
             lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)
+            lines += _brakes(detail.spec.brakes, screen)
     return [
         *lines,
         *_instances(detail, now, screen),
@@ -61,10 +63,11 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "State:", state_words(summary)
     if detail.conclusion and not summary.error:
         yield "Decision:", detail.conclusion
+    if summary.held_by or summary.unheld:
+        yield "Held by:", summary.held_by or "nobody; no daemon serves it"
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
-    if summary.limited_by:
-        yield "Limited by:", summary.limited_by
+    yield from _limits(summary)
     if summary.error:
         yield "Error:", summary.error
     yield from _steering(summary, now)
@@ -74,6 +77,14 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({age(now - last)} ago)"
     for warning in detail.warnings:
         yield "Warning:", warning
+
+
+def _limits(summary: Summary) -> Iterator[tuple[str, str]]:
+    if summary.limited_by:
+        yield "Limited by:", summary.limited_by
+    for each in summary.brakes:
+        if each.message not in (summary.limited_by or ""):
+            yield "Brake on:", f"{each.brake}: {each.message}"
 
 
 def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
@@ -166,6 +177,13 @@ def _rules(title: str, rules: RulesDocument) -> Iterator[str]:
     for policy, kind, value in zip(rules.policies, kinds, values, strict=True):
         period = f"Period: {policy.period_seconds.total_seconds():g} seconds"
         yield f"      {kind.ljust(max(map(len, kinds)))}  {value.ljust(max(map(len, values)))}  {period}"
+
+
+def _brakes(brakes: Sequence[BrakeDocument], screen: Screen) -> Iterator[str]:
+    if brakes:
+        yield "Brakes:"
+    for each in brakes:
+        yield from screen.wrap(f"{each.brake}: {each.text}", 2, 2)
 
 
 def _instances(detail: Detail, now: datetime, screen: Screen) -> list[str]:

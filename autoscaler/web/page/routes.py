@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,6 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.holders import Holders
 from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.errors import StateError, named
@@ -132,8 +134,16 @@ class _Page:
         found = listing(
             entries(scalers, self._sources.state.archive.latest(), steering), ListQuery.of(request.query_params)
         )
+        holders = Holders(self._sources.state.archive.holders())
         rows = [
-            summary(each.name, each.scaler, each.decision, each.steering, configured=each.scaler is not None)
+            summary(
+                each.name,
+                each.scaler,
+                each.decision,
+                each.steering,
+                configured=each.scaler is not None,
+                held=None if each.scaler is None else holders.of(each.scaler.target),
+            )
             for each in found.entries
         ]
         trends = self._trends(rows, now)
@@ -149,7 +159,11 @@ class _Page:
 
     def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
         """The daemon, and what it depends on."""
-        return self._render("status.html", now, day=timedelta(days=1))
+        sharing = None
+        if not self._sources.status().lease_lost:  # else the database does not answer, which the page says
+            with suppress(StateError):  # nor now
+                sharing = self._sources.library().hosts(now)
+        return self._render("status.html", now, day=timedelta(days=1), sharing=sharing)
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """One autoscaler: its charts, why it decided so, and the forms that pause and override it."""

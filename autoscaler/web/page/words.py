@@ -14,7 +14,7 @@ from autoscaler.quantity import format_decimal, format_duration
 
 MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.FAILING: "A metric, the target or a write failed",
-    AutoscalerState.HELD: "It wants another size, but an operation at the target is in the way",
+    AutoscalerState.HELD: "It wants another size, but an operation at the target or a brake is in the way",
     AutoscalerState.LIMITED: "Bounds or policies keep it from the size that the metrics ask for",
     AutoscalerState.PAUSED: "An operator has paused it",
     AutoscalerState.DISABLED: "Somebody set the target's size to 0, which switches scaling off",

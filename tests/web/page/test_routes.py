@@ -10,13 +10,13 @@ import requests
 
 from autoscaler.errors import StateError
 from autoscaler.metrics import Health
-from autoscaler.model import Autoscaler, TargetRef
+from autoscaler.model import Autoscaler, Brakes, OutsideChangeBrake, TargetRef
 from autoscaler.record import State, schema
 from autoscaler.record.housekeeping import DETAIL, SERIES
 from autoscaler.record.times import to_micros
 from autoscaler.web import serve
 from autoscaler.web.page import pages
-from tests.decide.build import CPU_60, scaler
+from tests.decide.build import CPU_60, QUEUE_15, scaler
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
 from tests.web.serving import Daemon, Logged
@@ -79,6 +79,24 @@ def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline(site: Site)
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
     assert " style=" not in answer.text
     assert "<style" not in answer.text
+
+
+def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> None:
+    """Below the headline: also while it prevents nothing, and once only where it does."""
+    brakes = Brakes(outside_change=OutsideChangeBrake())
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), replace(scaler(QUEUE_15), brakes=brakes))
+        life.queue(45)
+        life.size = 5
+        life.queue(75)
+        with serving_pages(state, life) as site:
+            idle = site.get("/autoscalers/web").text
+            life.queue(150)
+            holding = site.get("/autoscalers/web").text
+    assert "The brake outsideChange is on: somebody else set the size from 3 to 5" in idle
+    assert "<dt>Brake outsideChange</dt><dd>a size that somebody else set is left for 10m</dd>" in idle
+    assert "The brake outsideChange is on" not in holding
+    assert "Limited: somebody else set the size from 3 to 5" in holding
 
 
 def test_an_unknown_autoscaler_is_a_page_that_says_so(site: Site) -> None:

@@ -1,0 +1,105 @@
+"""Brakes on what this adapter reports: AWS is where capacity runs out, zones fail and people set sizes by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.model import Brake, Brakes, Decision, History, Observation, Reason, TargetRef
+from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
+from tests.decide.braking import ALL, LOSS, OUTSIDE, UNFULFILLED, active, braked, holding
+from tests.decide.build import value
+from tests.replaced import replace
+
+pytestmark = pytest.mark.slow
+
+
+class Autoscaled:
+    """A group with an autoscaler that follows a queue at once, but for its brakes; its first cycle has been."""
+
+    def __init__(self, cloud: Cloud, connection: LiveAdapter, brakes: Brakes, size: int = 10) -> None:
+        cloud.create("web", size, most=100)
+        self.cloud, self.connection, self.size = cloud, connection, size
+        self.autoscaler = replace(braked(brakes), target=TargetRef("test", "web"))
+        self.history = History()
+        cloud.world.advance(600)
+        self.cycle(size)
+
+    def cycle(self, wanted: int, after: float = 15) -> Decision:
+        """`after` so many seconds."""
+        self.cloud.world.advance(after)
+        seen, call = self.connection.state("web"), self.connection.call()
+        made = decide(self.autoscaler, Observation(seen, (value(15_000 * wanted),)), self.history, call.now)
+        if made.change is not None:
+            made = conclude(made, self.connection.adapter.scale(self.autoscaler.target, made.change, call))
+        self.history = remember(self.autoscaler, self.history, made)
+        return made
+
+
+def test_instances_that_wait_for_a_hook_have_arrived(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Pending:Wait may last for an hour: there was capacity, and a hook sets the machine up."""
+    web = Autoscaled(cloud, connection, UNFULFILLED)
+    cloud.autoscaling.put_lifecycle_hook(
+        LifecycleHookName="setup",
+        AutoScalingGroupName="web",
+        LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING",
+        HeartbeatTimeout=3600,
+    )
+    assert web.cycle(20).written == 20
+    for _ in range(4):
+        assert active(web.cycle(20, after=300)) == []
+    states = [one["LifecycleState"] for one in cloud.describe("web")["Instances"]]
+    assert states.count("Pending:Wait") == 10
+    assert web.cycle(24).written == 24
+
+
+def test_a_region_without_capacity_is_not_asked_for_more(cloud: Cloud, connection: LiveAdapter) -> None:
+    """The adapter's own hold goes first, and lets one try through after the other; the brake does not."""
+    web = Autoscaled(cloud, connection, UNFULFILLED)
+    cloud.world.launch_failure = "no capacity"
+    assert web.cycle(20).written == 20
+    tried = [web.cycle(20 + 4 * extra, after=60).written for extra in range(1, 14)]
+    assert any(tried)
+    made = [web.cycle(90, after=60) for _ in range(8)]
+    assert {each.change for each in made} == {None}
+    assert active(made[-1]) == [Brake.UNFULFILLED]
+    assert {holding(each)[-1] for each in made} == {Reason.UNFULFILLED}
+    cloud.world.launch_failure = None
+    cloud.world.advance(60)
+    assert [web.cycle(90, after=60).current for _ in range(4)][-1] == 90
+
+
+def test_a_zone_that_fails_is_a_loss(cloud: Cloud, connection: LiveAdapter) -> None:
+    """AWS replaces what is gone with machines that do not serve for minutes."""
+    web = Autoscaled(cloud, connection, LOSS)
+    cloud.world.launch_seconds = 120
+    _end(cloud, cloud.ids("web")[:4])
+    made = web.cycle(5)
+    assert (active(made), made.change) == ([Brake.LOSS], None)
+    assert [web.cycle(5, after=100).written for _ in range(3)] == [None, None, 5]
+
+
+def test_our_own_scale_in_is_no_loss_and_our_own_write_nobody_elses(cloud: Cloud, connection: LiveAdapter) -> None:
+    """However late AWS shows the size, and however long the instances take to leave."""
+    web = Autoscaled(cloud, connection, ALL)
+    cloud.world.lag_seconds, cloud.world.terminate_seconds = 40, 90
+    assert web.cycle(4).written == 4
+    for _ in range(10):
+        assert active(web.cycle(4)) == []
+    assert cloud.desired("web") == 4
+
+
+def test_a_desired_capacity_that_somebody_sets_is_left(cloud: Cloud, connection: LiveAdapter) -> None:
+    web = Autoscaled(cloud, connection, OUTSIDE)
+    cloud.set("web", 14)
+    made = web.cycle(5)
+    assert (made.change, holding(made)) == (None, [Reason.OUTSIDE_CHANGE])
+    assert "from 10 to 14" in made.events[0].message
+    assert web.cycle(5, after=585).change is None
+    assert web.cycle(5).written == 5
+
+
+def _end(cloud: Cloud, ids: Sequence[str]) -> None:
+    """As their zone takes them away: AWS finds them unhealthy, and ends and replaces them."""
+    for one in ids:
+        cloud.autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=one, ShouldDecrementDesiredCapacity=False)

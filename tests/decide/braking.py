@@ -1,0 +1,101 @@
+"""An autoscaler with brakes, on a virtual clock, at a target that does as a test says."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from autoscaler.decide import conclude, decide, intent_of, remember
+from autoscaler.errors import TargetError
+from autoscaler.model import (
+    Autoscaler,
+    Brake,
+    Brakes,
+    Decision,
+    History,
+    Hold,
+    Instance,
+    LossBrake,
+    Observation,
+    Outcome,
+    OutsideChangeBrake,
+    Phase,
+    TargetState,
+    UnfulfilledBrake,
+    Written,
+)
+from tests.decide.build import NOW, QUEUE_15, scaler, value
+from tests.decide.outage import CALM
+from tests.replaced import replace
+
+UNFULFILLED = Brakes(unfulfilled=UnfulfilledBrake())
+LOSS = Brakes(loss=LossBrake())
+OUTSIDE = Brakes(outside_change=OutsideChangeBrake())
+ALL = Brakes(UnfulfilledBrake(), LossBrake(), OutsideChangeBrake())
+
+
+def braked(brakes: Brakes, minimum: int = 1, maximum: int = 100) -> Autoscaler:
+    """It follows a queue at once, 15 for each instance, but for its brakes."""
+    return replace(scaler(QUEUE_15, minimum=minimum, maximum=maximum, behavior=CALM), brakes=brakes)
+
+
+def workers(running: int, pending: int = 0, weight: int = 1) -> tuple[Instance, ...]:
+    return tuple(
+        Instance(f"i-{n}", Phase.RUNNING if n < running else Phase.PENDING, ready=n < running, weight=weight)
+        for n in range(running + pending)
+    )
+
+
+class Braked:
+    """Cycles of 60 s. `size` is what the target is asked for; what runs follows it, unless a test says otherwise."""
+
+    def __init__(self, autoscaler: Autoscaler, size: int) -> None:
+        self.autoscaler, self.size, self.now = autoscaler, size, NOW
+        self.history = History()
+
+    def cycle(
+        self,
+        wanted: int,
+        running: int | None = None,
+        *,
+        after: float = 60,
+        pending: int = 0,
+        weight: int = 1,
+        hold: Hold = Hold(),  # noqa: B008 - it is frozen
+        unreadable: TargetError | None = None,
+        outcome: Outcome | None = None,
+        arrives: bool = True,
+    ) -> Decision:
+        """One, in which the queue asks for `wanted`.
+
+        `running`, `pending`: instances, each of this `weight`. `outcome`: of a write, if not Written; `arrives`:
+        whether a written size is the target's at once.
+        """
+        self.now += timedelta(seconds=after)
+        one = workers(self.size // weight if running is None else running, pending, weight)
+        state = TargetState(self.size, len(one) * weight, one, hold=hold)
+        observed = Observation(unreadable or state, (value(15_000 * wanted),))
+        made = decide(self.autoscaler, observed, self.history, self.now)
+        if made.change is not None:
+            done = Written(made.change.size) if outcome is None else outcome
+            made = conclude(made, done)
+            if isinstance(done, Written) and arrives:
+                self.size = done.size
+        self.history = remember(self.autoscaler, self.history, made)
+        return made
+
+    def dies_while_writing(self, wanted: int) -> int:
+        """A cycle whose intent was committed and whose outcome never was: the size that it wrote."""
+        self.now += timedelta(seconds=60)
+        observed = Observation(TargetState(self.size, self.size, workers(self.size)), (value(15_000 * wanted),))
+        intent = intent_of(decide(self.autoscaler, observed, self.history, self.now))
+        assert intent is not None
+        self.history = replace(self.history, unfinished=intent)
+        return intent.size
+
+
+def active(made: Decision) -> list[Brake]:
+    return [each.brake for each in made.brakes]
+
+
+def holding(made: Decision) -> Sequence[str]:
+    """The reasons of what kept a size from being written, in order."""
+    return [step.reason for step in made.trace if step.after == made.current and step.before == made.desired]

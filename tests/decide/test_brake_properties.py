@@ -1,0 +1,129 @@
+"""What must hold of brakes for every load, every target and everybody who meddles with it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.errors import MetricError, TargetError, TargetUnavailable
+from autoscaler.model import (
+    NO_BRAKES,
+    Autoscaler,
+    Behavior,
+    Brakes,
+    Decision,
+    History,
+    Hold,
+    HoldReason,
+    LossBrake,
+    Observation,
+    OutsideChangeBrake,
+    Reading,
+    TargetState,
+    UnfulfilledBrake,
+    Written,
+)
+from tests.decide.braking import workers
+from tests.decide.build import NOW, scaler
+from tests.decide.test_properties import QUEUE, behaviors, bounds, readings
+from tests.replaced import replace
+
+spans = st.integers(1, 120).map(lambda seconds: timedelta(seconds=seconds))
+percents = st.integers(1, 100)
+brakes = st.builds(
+    Brakes,
+    st.none() | st.builds(UnfulfilledBrake, percents, spans),
+    st.none() | st.builds(LossBrake, percents, spans),
+    st.none() | st.builds(OutsideChangeBrake, spans),
+)
+
+
+class Turn(NamedTuple):
+    """One cycle, 15 s after the one before."""
+
+    reading: Reading | MetricError
+    running: int
+    """Percent of the size that runs."""
+    meddler: int | None
+    """The size that somebody else sets before it."""
+    hold: Hold
+    error: TargetError | None
+
+
+_HELD = HoldReason("RolloutInProgress", "a rollout is under way")
+turns = st.lists(
+    st.builds(
+        Turn,
+        readings,
+        st.integers(0, 120),
+        st.none() | st.integers(0, 70),
+        st.sampled_from([Hold(), Hold(), Hold(scale_in=_HELD), Hold(_HELD, _HELD)]),
+        st.sampled_from([None, None, None, TargetUnavailable("timeout")]),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+def lived(autoscaler: Autoscaler, size: int, life: Sequence[Turn]) -> list[tuple[Decision, Decision, Decision]]:
+    """Each cycle's decision, the same one without brakes, and the first again once it is concluded."""
+    history, now, found = History(), NOW, []
+    without = replace(autoscaler, brakes=NO_BRAKES)
+    for turn in life:
+        now += timedelta(seconds=15)
+        size = size if turn.meddler is None else turn.meddler
+        running = size * turn.running // 100
+        state = TargetState(size, running, workers(running), hold=turn.hold)
+        observed = Observation(turn.error or state, (turn.reading,))
+        made = decide(autoscaler, observed, history, now)
+        plain = decide(without, observed, replace(history, brakes=None), now)
+        concluded = made if made.change is None else conclude(made, Written(made.change.size))
+        size = size if made.change is None else made.change.size
+        history = remember(autoscaler, history, concluded)
+        found.append((made, plain, concluded))
+    return found
+
+
+@given(bounds, behaviors, brakes, turns, st.integers(0, 60))
+def test_a_brake_only_ever_prevents_a_change(
+    limits: tuple[int, int], behavior: Behavior | None, rules: Brakes, life: list[Turn], size: int
+) -> None:
+    """What is written with brakes would have been written without them; all else of the decision is the same."""
+    autoscaler = replace(scaler(QUEUE, minimum=limits[0], maximum=limits[1], behavior=behavior), brakes=rules)
+    for made, plain, _ in lived(autoscaler, size, life):
+        assert made.change is None or made.change == plain.change
+        assert (made.current, made.desired, made.metrics) == (plain.current, plain.desired, plain.metrics)
+        assert (made.recommendations, made.error) == (plain.recommendations, plain.error)
+        if made.change != plain.change:
+            assert made.brakes
+
+
+@given(bounds, behaviors, brakes, turns, st.integers(0, 60))
+def test_no_brake_keeps_a_size_outside_the_bounds(
+    limits: tuple[int, int], behavior: Behavior | None, rules: Brakes, life: list[Turn], size: int
+) -> None:
+    """It goes back inside at once, but for what the target itself holds; and no size beyond them is ever written."""
+    minimum, maximum = limits
+    autoscaler = replace(scaler(QUEUE, minimum=minimum, maximum=maximum, behavior=behavior), brakes=rules)
+    for made, _, concluded in lived(autoscaler, size, life):
+        if concluded.written is not None:
+            assert minimum <= concluded.written <= maximum
+        if made.current and not minimum <= made.current <= maximum:
+            reasons = [step.reason for step in made.trace]
+            assert made.change is not None or reasons == [_HELD.reason]
+
+
+@given(brakes, turns, st.integers(0, 60))
+def test_brakes_remember_nothing_that_they_do_not_need(rules: Brakes, life: list[Turn], size: int) -> None:
+    """A memory of hundreds of thousands of autoscalers is in the state."""
+    for _, _, made in lived(replace(scaler(QUEUE), brakes=rules), size, life):
+        memory = made.brake_memory
+        assert (memory is None) == (rules == NO_BRAKES)
+        if memory is not None:
+            assert rules.unfulfilled or memory.shortfall is None
+            assert rules.loss or (memory.running, memory.loss) == (None, None)
+            assert rules.outside_change or (memory.size, memory.own, memory.outside) == (None, (), None)
+            assert len(memory.own) <= 2

@@ -1,0 +1,128 @@
+"""What is told of an autoscaler with brakes; and what is said of the next cycles comes true."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.level import Level
+from autoscaler.documents.summary import AutoscalerState, summary
+from autoscaler.model import (
+    Brakes,
+    Instance,
+    LossBrake,
+    OutsideChangeBrake,
+    Reason,
+    Steering,
+    TargetState,
+    UnfulfilledBrake,
+)
+from tests.decide.braking import workers
+from tests.decide.build import QUEUE_15, scaler, value
+from tests.decide.outage import CALM
+from tests.documents.test_explain import Diary
+from tests.replaced import replace
+
+MINUTE = timedelta(minutes=1)
+ALL = Brakes(UnfulfilledBrake(30, MINUTE), LossBrake(30, 2 * MINUTE), OutsideChangeBrake(3 * MINUTE))
+
+
+class BrakedDiary(Diary):
+    """It follows a queue at once, 15 for each instance, but for its brakes; cycles of 15 s."""
+
+    def __init__(self, size: int = 10, brakes: Brakes = ALL) -> None:
+        super().__init__(replace(scaler(QUEUE_15, behavior=CALM), brakes=brakes), size)
+
+    def cycle(self, wanted: int, running: int | None = None, set_to: int | None = None) -> Explanation:
+        """`set_to`: by somebody else, before it."""
+        self.size = self.size if set_to is None else set_to
+        there: tuple[Instance, ...] = workers(self.size if running is None else min(running, self.size))
+        self.step(value(15_000 * wanted), target=TargetState(self.size, len(there), there))
+        return self.told()
+
+
+def test_what_a_brake_prevents_is_a_step_and_a_hurdle() -> None:
+    """With the time at which the size will move."""
+    diary = BrakedDiary()
+    diary.cycle(10)
+    told = diary.cycle(4, set_to=12)
+    assert [step.reason for step in told.trace][-1] == Reason.OUTSIDE_CHANGE
+    assert told.if_unchanged is not None
+    assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (4, 3 * MINUTE)
+    assert any("In the way: somebody else set the size from 10 to 12" in line for line in told.lines)
+
+
+def test_all_that_holds_is_listed_in_order() -> None:
+    diary = BrakedDiary()
+    diary.cycle(10)
+    told = diary.cycle(4, running=5, set_to=12)
+    assert [step.reason for step in told.trace][-2:] == [Reason.INSTANCES_LOST, Reason.OUTSIDE_CHANGE]
+    assert [(each.brake, each.reason) for each in told.brakes] == [
+        ("loss", Reason.INSTANCES_LOST),
+        ("outsideChange", Reason.OUTSIDE_CHANGE),
+    ]
+
+
+def test_a_brake_that_prevents_nothing_is_told_once() -> None:
+    diary = BrakedDiary(brakes=Brakes(loss=LossBrake()))
+    diary.cycle(10)
+    told = diary.cycle(10, running=5)
+    (line,) = [line for line in told.lines if "brake" in line]
+    assert line.startswith("The brake loss was on, and nothing was wanted that it prevents: 5 of 10 that ran were gone")
+
+
+def test_it_can_be_sent_as_json_and_read_back() -> None:
+    diary = BrakedDiary()
+    diary.cycle(10)
+    told = diary.cycle(4, set_to=12)
+    assert Explanation.model_validate_json(told.model_dump_json()) == told
+
+
+def test_a_brake_that_is_on_deserves_attention() -> None:
+    """Also while it prevents nothing: something is wrong around the target."""
+    diary = BrakedDiary()
+    diary.cycle(10)
+    for wanted, state in ((12, AutoscalerState.STEADY), (4, AutoscalerState.HELD)):
+        diary.cycle(wanted, set_to=12)
+        assert diary.newest is not None
+        shown = summary("web", diary.autoscaler, diary.newest.decision, Steering(), configured=True)
+        assert (shown.state, shown.level) == (state, Level.WARNING)
+        assert [each.brake for each in shown.brakes] == ["outsideChange"]
+
+
+cycles = st.lists(
+    st.tuples(st.integers(1, 20), st.none() | st.integers(0, 20), st.sampled_from([None, None, 3, 9, 15])),
+    min_size=1,
+    max_size=12,
+)
+rules = st.builds(
+    Brakes,
+    st.sampled_from([None, ALL.unfulfilled]),
+    st.sampled_from([None, ALL.loss]),
+    st.sampled_from([None, ALL.outside_change]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cycles, rules)
+def test_what_is_told_of_a_target_that_stays_as_it_is_comes_true(
+    before: Sequence[tuple[int, int | None, int | None]], brakes: Brakes
+) -> None:
+    """Whatever came before: brakes let go when it says, and the size is the one it says."""
+    diary = BrakedDiary(brakes=brakes)
+    for wanted, running, set_to in before:
+        told = diary.cycle(wanted, running, set_to)
+    if told.written is not None:
+        return
+    assert diary.newest is not None
+    observed = diary.newest.observation
+    assert observed is not None
+    for _ in range(40):
+        made = diary.step(*observed.readings, target=observed.target)  # type: ignore[arg-type]  # it was read
+        if made.change is not None:
+            assert told.if_unchanged is not None
+            assert (told.if_unchanged.at, told.if_unchanged.size) == (made.now, made.change.size)
+            return
+    assert told.if_unchanged is None
