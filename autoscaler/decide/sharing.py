@@ -7,7 +7,7 @@ takes what is left of it, a scale-out that is too much for `maxTotal` takes the 
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -35,6 +35,8 @@ from autoscaler.model import (
 from autoscaler.quantity import format_duration
 
 _LIMITED: Final = ConditionType.SCALING_LIMITED
+_SHORTEST_TURN: Final = timedelta(minutes=2)
+"""How long a share may use the removal budget before another one may, where they take turns."""
 
 
 class Shared(NamedTuple):
@@ -99,7 +101,8 @@ def _within_budget(
     spent = Counter[int]()
     for one in recent:
         spent[one.share] += one.instances
-    left = _left(mine, budget.instances, spent)
+    turn = _turn(mine, budget, now)
+    left = _left(mine, budget.instances, spent, turn)
     counted = {(one.name, one.at): one.instances for one in recent}
     claims = []
     for made in decisions:
@@ -113,7 +116,7 @@ def _within_budget(
     again = min([one.at for one in recent if one.share == mine.number] or [one.at for one in recent], default=None)
     detail = (
         f"{standing.connection}'s removalBudget is {budget.instances} instances in {format_duration(budget.period)}"
-        f"{_of_lane(mine, budget.instances)}, of which {left} {'was' if left == 1 else 'were'} left"
+        f"{_of_lane(mine, budget.instances, turn)}, of which {left} {'was' if left == 1 else 'were'} left"
     )
     if again is not None:
         detail += f"; more from {(again + budget.period).isoformat(timespec='seconds')}"
@@ -148,15 +151,27 @@ def _within_total(
     return _cut_all(decisions, history, allowed, Reason.MAX_TOTAL_LIMIT, detail), total
 
 
-def _left(mine: Share, whole: int, used: Mapping[int, int]) -> int:
+def _turn(mine: Share, budget: RemovalBudget, now: datetime) -> int:
+    """From which share on the budget is given, where it is less than one for each: then they take turns.
+
+    That is so where daemons have joined. A turn is long enough for each to have several cycles in it, and for what was
+    used in the turn before to be past.
+    """
+    if budget.instances >= mine.of:
+        return 0
+    return int(now.timestamp() // max(_SHORTEST_TURN, 2 * budget.period).total_seconds()) % mine.of
+
+
+def _left(mine: Share, whole: int, used: Mapping[int, int], turn: int = 0) -> int:
     """What this share may still use of its part, at least 0. `used`: by a share's number.
 
     What others have used beyond their parts is not there for anybody: that is so after a reload that changed the
     limit or the number of shares. Nobody who is beyond its part uses more, so however many use what is left to them
     at the same time, all of them together stay within the whole.
     """
-    beyond = sum([max(0, had - mine.part(whole, number)) for number, had in used.items() if number != mine.number])
-    return max(0, mine.part(whole) - used.get(mine.number, 0) - beyond)
+    others = [(number, had) for number, had in used.items() if number != mine.number]
+    beyond = sum([max(0, had - mine.part(whole, number, turn)) for number, had in others])
+    return max(0, mine.part(whole, turn=turn) - used.get(mine.number, 0) - beyond)
 
 
 def _allowed(claims: Sequence[_Claim], units: Callable[[Sequence[_Claim]], int]) -> Mapping[str, int]:
@@ -169,8 +184,8 @@ def _allowed(claims: Sequence[_Claim], units: Callable[[Sequence[_Claim]], int])
     return allowed
 
 
-def _of_lane(mine: Share, whole: int) -> str:
-    return "" if mine.of == 1 else f" ({mine.part(whole)} for this lane)"
+def _of_lane(mine: Share, whole: int, turn: int = 0) -> str:
+    return "" if mine.of == 1 else f" ({mine.part(whole, turn=turn)} for this lane)"
 
 
 def _cut_all(

@@ -29,19 +29,22 @@ class ConnectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which part of a connection's limits is whose: they are divided once for each lane."""
+    """Which part of a connection's limits is whose: they are divided once for each lane of each daemon."""
 
     number: int = 0
-    """From 0."""
+    """From 0; below: it has no part."""
     of: int = 1
     """How many shares there are."""
 
-    def part(self, whole: int, number: int | None = None) -> int:
+    def part(self, whole: int, number: int | None = None, turn: int = 0) -> int:
         """Of `whole`, by integer division, the rest to the first; all shares' parts together are `whole`.
 
-        `number`: of another share.
+        `number`: of another share; one that there is not has nothing. `turn`: from which share on the rest is given.
         """
-        return whole // self.of + ((self.number if number is None else number) < whole % self.of)
+        place = self.number if number is None else number
+        if not 0 <= place < self.of:
+            return 0
+        return whole // self.of + ((place - turn) % self.of < whole % self.of)
 
 
 class Removal(Struct, frozen=True, gc=False):
@@ -54,7 +57,7 @@ class Removal(Struct, frozen=True, gc=False):
     instances: int
     """Units of size."""
     share: int
-    """Number of the share that the autoscaler falls into."""
+    """Number of the share that the autoscaler falls into; below 0: no daemon serves it."""
 
 
 class Standing(Struct, frozen=True):
@@ -70,7 +73,8 @@ class Standing(Struct, frozen=True):
     sizes: Mapping[str, int] = {}
     """Of each autoscaler of this share, by name, the size known last; empty without `max_total`."""
     totals: Mapping[int, int] = {}
-    """What the sizes of each other share's autoscalers sum to, by its number; empty without `max_total`."""
+    """What the sizes of each other share's autoscalers sum to, by its number, below 0 what no daemon serves; empty
+    without `max_total`."""
 
 
 WITHOUT_LIMITS: Final = Standing()

@@ -108,6 +108,8 @@ class Entry:
     base_bytes: int = 0
     latest: Decision | None = None
     """The newest evaluation's."""
+    counted: int | None = None
+    """What size it counts as under its connection's `max_total`; None: its target was never read."""
 
     def follow(self, lead: int) -> History:
         """What it remembers, with its times as the wall clock has them under this lead."""
@@ -121,15 +123,16 @@ def intent_row(entry: Entry, intent: Intent, lead: int) -> dict[str, int | None]
     """Its row of the table `intent`; `lead`: of its time. Raises OverflowError for sizes that no database holds."""
     return {
         "autoscaler_id": entry.id,
-        "size": _whole(intent.size),
-        "decided_from": _whole(intent.decided_from),
+        "size": in_64_bits(intent.size),
+        "decided_from": in_64_bits(intent.decided_from),
         "at": to_micros(intent.at),
         "scaled_to_zero": intent.scaled_to_zero,
         "lead": lead,
     }
 
 
-def _whole(number: int) -> int:
+def in_64_bits(number: int) -> int:
+    """The same. Raises OverflowError for one that no database holds."""
     if -(2**63) <= number < 2**63:
         return number
     raise OverflowError(f"{number} does not fit 64 bits")
@@ -278,6 +281,7 @@ def _entry(
             raise StateError(MISSING)
         entry.number, entry.latest = newest.number, newest.decision
         entry.history, entry.lead = history_from(memory.body, entry.latest), memory.lead
+        entry.counted = memory.counted
     if intent is not None:
         at = from_micros(intent.at - intent.lead + entry.lead)
         entry.intent = Intent(intent.size, intent.decided_from, at, intent.scaled_to_zero)

@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
+from autoscaler.model import LONGEST_PERIOD
 from autoscaler.record import schema
 from autoscaler.record.entries import Key
 from autoscaler.record.locks import Lock, is_free
@@ -67,7 +68,7 @@ class Housekeeper:
             if not is_free(connection, Lock.HOUSEKEEPING):
                 return ()  # another daemon is
             kept = self.retention
-            more = _delete_old(connection, at - micros_of(kept.detail), at - micros_of(kept.retention))
+            more = _delete_old(connection, at, kept)
             gone = _forget(connection, at - micros_of(kept.retention), self.configured)
             more |= len(gone) == _ROWS_AT_ONCE or _cut(connection, kept.max_bytes, at, to_micros(now))
             if at >= self._texts_due:
@@ -99,10 +100,12 @@ def live_bytes(connection: Connection) -> int:
     return int(total)
 
 
-def _delete_old(connection: Connection, detail_before: int, rest_before: int) -> bool:
-    """Delete some rows of before these times. Returns whether there are more."""
+def _delete_old(connection: Connection, at: int, kept: Retention) -> bool:
+    """Delete some rows of what is not kept until this time. Returns whether there are more."""
+    rest_before = at - micros_of(kept.retention)
     old = (
-        (schema.detail, detail_before),
+        (schema.removal, at - micros_of(LONGEST_PERIOD)),  # what no period can count any more
+        (schema.detail, at - micros_of(kept.detail)),
         (schema.series, rest_before),
         (schema.change, rest_before),
         (schema.event, rest_before),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, delete, insert, select, update
@@ -29,6 +29,7 @@ from autoscaler.model import (
     Decision,
     History,
     Observed,
+    Removal,
     Share,
     Sightings,
     Standing,
@@ -56,12 +57,13 @@ from autoscaler.record.journal import Journal
 from autoscaler.record.leases import Leases, Renewal
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.removals import Removals
+from autoscaler.record.shares import Shares, read_shares
 from autoscaler.record.sighted import Sighted, by_target
 from autoscaler.record.slots import fence, slot_of
 from autoscaler.record.steering import SteeringCache
 from autoscaler.record.timeline import Timeline
 from autoscaler.record.times import to_micros
-from autoscaler.record.totals import KnownSizes
+from autoscaler.record.totals import Totals, read_totals
 from autoscaler.target import AdapterValues
 
 _NOTHING_ASKED: Final = Steering()
@@ -101,13 +103,6 @@ def _keep_settled(connection: Connection, entry: Entry, made: Decision) -> Histo
     return history
 
 
-class OfConnection(NamedTuple):
-    """What all ledgers of an adapter connection share."""
-
-    journal: Journal
-    sizes: KnownSizes
-
-
 class _Histories(dict[str, History]):
     """By the autoscaler's name."""
 
@@ -125,12 +120,12 @@ class _Histories(dict[str, History]):
 class Ledger:
     """Used by one lane's thread; `is_current` by any."""
 
-    def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int], of_connection: OfConnection) -> None:
+    def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int], journal: Journal) -> None:
         """Of the adapter `connection`; `epochs`: slot -> epoch, as `slots.next_epochs` gave them."""
         self.connection: Final = connection
         self._shared = shared
         self._epochs = epochs
-        self._journal, self._sizes = of_connection
+        self._journal = journal
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet, or in doubt since a transaction failed."""
         self._damaged: Mapping[Key, str] = {}
@@ -240,19 +235,21 @@ class Ledger:
 
     def standing(self, now: datetime) -> Standing:
         """How the connection's limits stand for this lane. Raises StateError."""
-        limits, share = self._limits, self._share
+        limits, name, leases = self._limits, self.connection, self._shared.leases
         if limits == WITHOUT_LIMITS.limits:
             return WITHOUT_LIMITS
-        standing = Standing(self.connection, limits, share)
-        if limits.removal_budget is not None:
-            with self._reading() as connection:
-                removals = self._removals.read(connection, self.connection, share, now, self._lead)
-            standing = replace(standing, removals=tuple(removals))
-        if limits.max_total is not None:
-            self._sizes.load(self._reading)
-            totals = self._sizes.totals(share, self._shared.housekeeper.configured)
-            standing = replace(standing, sizes=self._sizes.of(self._minimums), totals=totals)
-        return standing
+        removals: Sequence[Removal] = ()
+        totals = Totals({}, {})
+        with self._reading() as connection:
+            shares = (
+                Shares(self._share) if leases is None else read_shares(connection, name, self._share, leases.member)
+            )
+            if limits.removal_budget is not None:
+                removals = self._removals.read(connection, name, shares, now, self._lead)
+            if limits.max_total is not None:
+                configured = self._shared.housekeeper.configured
+                totals = read_totals(connection, name, shares, self._minimums, configured)
+        return Standing(name, limits, shares.mine, tuple(removals), totals.sizes, totals.others)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written.
@@ -267,11 +264,15 @@ class Ledger:
             return broken
         with self._commit({slot_of(made.target) for made in live}, confirming=True) as connection:
             owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
-            rows = each(live, lambda made: intent_row(owners[made.name], intents[made.name], self._lead), broken)
-            schema.upsert(connection, schema.intent, rows)
+            rows = dict(
+                each(live, lambda one: (one.name, intent_row(owners[one.name], intents[one.name], self._lead)), broken)
+            )
+            pairs = [(owners[made.name], made) for made in without(live, broken)]
+            several = self._shared.leases is not None
+            broken |= self._removals.intend(connection, self.connection, pairs, self._lead, several=several)
             announced = without(live, broken)
+            schema.upsert(connection, schema.intent, [rows[made.name] for made in announced])
             known = {made.name: _keep_settled(connection, owners[made.name], made) for made in announced}
-            self._removals.intend(connection, [(owners[made.name], made) for made in announced], self._lead)
         for made in announced:
             entry = owners[made.name]
             entry.intent = intents[made.name]
@@ -319,10 +320,8 @@ class Ledger:
             newest = Newest(to_micros(made.now) - self._lead, placed.row.number, made)
             key = key_of(made.name, made.target)
             self._shared.latest[key] = newest
-            self._sizes.follow(key, placed.entry.slot, made, placed.history.unfinished)
         for key in gone:
             self._shared.latest.pop(key, None)
-        self._sizes.forget(gone)
         self._sighted.committed(seen, self._lead)
         return {**broken, **recorded.broken}
 

@@ -13,12 +13,15 @@ class Lock(Enum):
     SHARING = "sharing"
     """To join, to leave, to take slots and to give them back; and to restore a backup."""
     HOUSEKEEPING = "housekeeping"
+    REMOVALS = "removals"
+    """To count what is to leave under the removal budget of an adapter connection."""
 
 
-def wait_for(connection: Connection, lock: Lock) -> None:
-    """Have the lock. On SQLite every transaction that writes is the only one."""
+def wait_for(connection: Connection, lock: Lock, of: str = "") -> None:
+    """Have the lock; `of`: of this adapter connection. On SQLite every transaction that writes is the only one."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"), {"lock": lock.value})
+        named = f"{lock.value} {of}" if of else lock.value
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"), {"lock": named})
 
 
 def is_free(connection: Connection, lock: Lock) -> bool:

@@ -9,11 +9,12 @@ from msgspec import Struct
 from sqlalchemy import Connection, Table, bindparam, delete, insert, update
 
 from autoscaler.decide import changed, remember
+from autoscaler.decide.sharing import size_of
 from autoscaler.isolation import each
 from autoscaler.model import Autoscaler, Decision, History, Observation, TargetState
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, pack
-from autoscaler.record.entries import HISTORY, SPEC, Entry, intent_row, remembered_body
+from autoscaler.record.entries import HISTORY, SPEC, Entry, in_64_bits, intent_row, remembered_body
 from autoscaler.record.evaluation import DECISION, Columns, moving_columns, target_column
 from autoscaler.record.journal import Pages, chunk_of, page_of
 from autoscaler.record.packing import pack_pages
@@ -73,6 +74,8 @@ class Recording:
         if columns is None or whole:
             columns = self.all_columns()
         history = remember(self.scaler, entry.given, self.decision)
+        counted = size_of(self.decision, history.unfinished)
+        counted = entry.counted if counted is None else in_64_bits(counted)  # what cannot be read stays what it was
         row = Row(
             number,
             to_micros(self.decision.now),
@@ -88,7 +91,7 @@ class Recording:
             lead,
             row,
             history,
-            memory=_memory(entry, self.period, page, row, history, lead),
+            memory=_memory(entry, self.period, page, row, history, lead, counted),
             spec=_spec(entry, self.scaler, row) if row.spec == row.number else None,
             change=(
                 change_row(entry.id, row, row.at - lead, self.columns) if changed(entry.latest, self.decision) else None
@@ -135,6 +138,7 @@ class Placed(Struct, frozen=True):
         entry.lead = self.lead
         entry.intent = self.history.unfinished
         entry.latest = recording.decision
+        entry.counted = self.memory["counted"]
 
 
 def _bytes(columns: Sequence[bytes | None]) -> int:
@@ -224,7 +228,7 @@ def _move(connection: Connection, rows: Mapping[int, Row], page: int) -> None:
         connection.execute(moved.values(page=page, base_page=page))
 
 
-def _memory(entry: Entry, period: int, page: int, row: Row, history: History, lead: int) -> Values:
+def _memory(entry: Entry, period: int, page: int, row: Row, history: History, lead: int, counted: int | None) -> Values:
     return {
         "autoscaler_id": entry.id,
         "number": row.number,
@@ -234,6 +238,7 @@ def _memory(entry: Entry, period: int, page: int, row: Row, history: History, le
         "base_page": page if row.whole else entry.base_page,
         "body": remembered_body(history),
         "lead": lead,
+        "counted": counted,
     }
 
 

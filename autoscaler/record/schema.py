@@ -87,6 +87,7 @@ memory = Table(
     Column("base_page", BigInteger, nullable=False),  # and the one with the whole row that it is completed by
     Column("body", LargeBinary, nullable=False),  # recommendations and scale events
     Column("lead", BigInteger, nullable=False),  # of everything remembered, the conditions' times too
+    Column("counted", BigInteger),  # as what size under the connection's maxTotal; NULL: its target was never read
 )
 
 intent = Table(
@@ -289,8 +290,8 @@ def create(connection: Connection) -> None:
 
 def convert_version_2(connection: Connection) -> None:
     """Make a state of version 2 one of version 3, in place."""
-    for table, column in ((slot, slot.c.holder), (schema_version, schema_version.c.works_for)):
-        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {column.type}"))
+    for column in (slot.c.holder, schema_version.c.works_for, memory.c.counted):
+        connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {column.type}"))
     metadata.create_all(connection, tables=[member, follows, removal])
     connection.execute(update(schema_version).values(version=3, works_for=3))
 

@@ -1,83 +1,50 @@
 """The sizes that a connection's autoscalers were last known to have, for what they may sum to."""
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from autoscaler.decide.sharing import size_of
-from autoscaler.errors import StateError
-from autoscaler.model import Decision, Intent, Share
 from autoscaler.record import schema
-from autoscaler.record.entries import Key, newest_decisions
+from autoscaler.record.entries import Key
+from autoscaler.record.shares import NOBODY, Shares
 
 
-class KnownSizes:
-    """Of one adapter connection; all of its lanes use it. Empty until one asks for it."""
+class Totals(NamedTuple):
+    """What `model.Standing` says of them."""
 
-    def __init__(self, connection: str) -> None:
-        self.connection: Final = connection
-        self._sizes: dict[Key, tuple[int, int]] | None = None
-        """Slot and size; None: nobody has asked."""
-        self._lock = threading.Lock()
-
-    def load(self, reading: Callable[[], AbstractContextManager[Connection]]) -> None:
-        """Before the first use: what the state knows. Raises StateError. `reading` begins a transaction."""
-        with self._lock:
-            if self._sizes is None:
-                self._sizes = {}  # other lanes' cycles that end meanwhile say it better
-                try:
-                    with reading() as connection:
-                        found = _read(connection, self.connection)
-                except BaseException:
-                    self._sizes = None
-                    raise
-                for key, known in found.items():
-                    self._sizes.setdefault(key, known)
-
-    def follow(self, key: Key, slot: int, made: Decision, unfinished: Intent | None) -> None:
-        """This was committed. Where the target could not be read, its size stays what it was."""
-        size = size_of(made, unfinished)
-        if self._sizes is not None and size is not None:
-            self._sizes[key] = (slot, size)
-
-    def forget(self, keys: Collection[Key]) -> None:
-        """The state has forgotten these."""
-        if self._sizes is not None:
-            for key in keys:
-                self._sizes.pop(key, None)
-
-    def of(self, minimums: Mapping[Key, int]) -> Mapping[str, int]:
-        """Of these autoscalers, by name; one that was never read counts as what stands here."""
-        known = self._sizes or {}
-        return {key[0]: known[key][1] if key in known else minimum for key, minimum in minimums.items()}
-
-    def totals(self, share: Share, configured: Collection[Key]) -> Mapping[int, int]:
-        """What those of the other shares sum to, by the share's number."""
-        sums = Counter[int]()
-        for key, (slot, size) in (self._sizes or {}).copy().items():
-            if slot % share.of != share.number and key in configured:
-                sums[slot % share.of] += size
-        return sums
+    sizes: Mapping[str, int]
+    """Of the lane's own autoscalers, by name; one that was never read counts as its minimum."""
+    others: Mapping[int, int]
+    """What all others sum to, by the number of their share."""
 
 
-def _read(connection: Connection, name: str) -> dict[Key, tuple[int, int]]:
-    owner, intent = schema.autoscaler, schema.intent
-    mine = owner.c.connection == name
-    asked = select(intent.c.autoscaler_id, intent.c.size).join(owner, owner.c.id == intent.c.autoscaler_id)
-    intended = {row.autoscaler_id: row.size for row in connection.execute(asked.where(mine))}
-    newest = newest_decisions(connection, mine)
-    found = {}
-    for row in connection.execute(select(owner.c.id, owner.c.name, owner.c.target, owner.c.slot).where(mine)):
-        latest = newest.get(row.id)
-        if latest is None or isinstance(latest, StateError):
-            continue  # it counts as one that was never read
-        made = latest.decision
-        size = size_of(made, None)
-        if size is None:  # what was read before it is not known any more: whatever was wanted then may be there
-            size = max(made.status.current, made.status.desired)
-        found[row.name, row.target] = row.slot, max(size, intended.get(row.id, 0))
-    return found
+def read_totals(
+    connection: Connection, name: str, shares: Shares, minimums: Mapping[Key, int], configured: Collection[Key]
+) -> Totals:
+    """Of the adapter connection `name`. `minimums`: of the lane's own; `configured`: in this daemon's configuration.
+
+    Those that another daemon's configuration has count, too; those that nobody's has do not.
+    """
+    owner, memory, intent, asked = schema.autoscaler, schema.memory, schema.intent, schema.follows.c
+    followed = select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists()
+    query = (
+        select(owner.c.name, owner.c.target, owner.c.slot, memory.c.counted, intent.c.size, followed.label("followed"))
+        .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
+        .outerjoin(intent, intent.c.autoscaler_id == owner.c.id)
+        .where(owner.c.connection == name)
+    )
+    sizes = {of: minimum for (of, _), minimum in minimums.items()}
+    others = Counter[int]()
+    for row in connection.execute(query):
+        key, known = (row.name, row.target), [size for size in (row.counted, row.size) if size is not None]
+        if not known:
+            continue
+        if key in minimums:
+            sizes[row.name] = max(known)
+        elif key in configured or row.followed:
+            number = shares.number_of(row.slot)
+            # a slot that this daemon has just taken, or is about to give back: no lane of it counts that
+            others[NOBODY if number == shares.mine.number else number] += max(known)
+    return Totals(sizes, others)

@@ -142,6 +142,7 @@ def as_of_version_2(state: State) -> None:
         "DROP TABLE member",
         "DROP TABLE follows",
         "DROP TABLE removal",
+        "ALTER TABLE memory DROP COLUMN counted",
         "DELETE FROM owner",
         "UPDATE schema_version SET version = 2",
     )
