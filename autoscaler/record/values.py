@@ -12,7 +12,8 @@ class Record:
     """One recorded cycle of an autoscaler: what was asked for, what was seen and remembered, what was decided.
 
     Within `state.detail` `decide(scaler, observation, history, decision.now)` gives the decision again, up to where its
-    connection's limits cut it: a step of its trace says how.
+    connection's limits cut it: a step of its trace says how. In the cycle after that, the condition ScalingLimited may
+    be another one, too.
     """
 
     scaler: Autoscaler

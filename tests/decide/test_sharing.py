@@ -315,3 +315,21 @@ def test_a_scale_to_zero_that_is_cut_is_none() -> None:
     assert (made.outcome, made.scaled_to_zero) == (Written(2), False)
     made = fleet.cycle({"a": 0}, after=60)["a"]
     assert (made.outcome, made.scaled_to_zero) == (Written(0), True)
+
+
+def test_shares_take_turns_with_a_budget_that_is_less_than_one_for_each() -> None:
+    """Three daemons and one instance a minute: none of them is kept from scaling in for ever."""
+    fleet = Fleet(limits(1), dict.fromkeys(NAMES[:3], 9), lanes=3)
+    for _ in range(4 * 6):
+        for lane, name in enumerate(NAMES[:3]):
+            fleet.cycle({name: 1}, lane=lane, after=5)
+    assert all(fleet.sizes[name] < 9 for name in NAMES[:3])
+    assert fleet.within(MINUTE, fleet.left) == 1
+
+
+def test_what_nobody_serves_counts_as_used() -> None:
+    """A daemon died: what it removed is in no part, and so is missing from everybody's."""
+    fleet = Fleet(limits(6), {"a": 9, "b": 9}, lanes=2)
+    fleet.cycle({"b": 7}, lane=1)
+    fleet.lane_of["b"] = -1
+    assert sizes(fleet.cycle({"a": 1}, lane=0, after=15)) == {"a": 8}

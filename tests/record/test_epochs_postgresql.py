@@ -41,12 +41,12 @@ def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event
     event.remove(engine, "after_cursor_execute", hold)
 
 
-def until_blocked(database: Database) -> None:
-    """Come back once a transaction of this test's waits for another's lock."""
+def until_blocked(database: Database, transactions: int = 1) -> None:
+    """Come back once so many transactions of this test's wait for another's lock."""
     query = text("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'")
     while True:
         with database.writing() as connection:
-            if connection.execute(query).scalar_one():
+            if connection.execute(query).scalar_one() >= transactions:
                 return
 
 
