@@ -16,7 +16,8 @@ from autoscaler.record import Ledger, State, backup, schema
 from autoscaler.record.database import locate, opened
 from tests.record.conftest import Opener, empty_state
 from tests.record.old_state import plant
-from tests.record.samples import FLEET, at, decision, event, keep, rising, scaler, written
+from tests.record.samples import FLEET, at, count_rows, decision, event, keep, rising, scaler, written
+from tests.record.test_opening import as_of_version_2
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -309,6 +310,19 @@ def test_a_file_of_an_older_version_is_restored_and_then_taken_over(tmp_path: Pa
     opener = Opener(None, tmp_path / "state")
     assert opener.state().taken_over is not None
     opener.close()
+
+
+def test_a_backup_of_version_2_is_restored(opener: Opener, tmp_path: Path) -> None:
+    """It lacks tables and columns that this version has."""
+    old = Opener(None, tmp_path / "old")
+    state = old.state()
+    keep(state.ledger(FLEET), decision(0))
+    as_of_version_2(state)
+    old.close()
+    backup.restore(opener.url, opener.folder, tmp_path / "old" / "state.db")
+    ledger = opener.state().ledger(FLEET)
+    assert ledger.recall([scaler()])["web"].at == at(0)
+    assert count_rows(ledger, "removal") == 0
 
 
 @pytest.mark.slow
