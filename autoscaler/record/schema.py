@@ -87,7 +87,7 @@ memory = Table(
     Column("base_page", BigInteger, nullable=False),  # and the one with the whole row that it is completed by
     Column("body", LargeBinary, nullable=False),  # recommendations and scale events
     Column("lead", BigInteger, nullable=False),  # of everything remembered, the conditions' times too
-    Column("counted", BigInteger),  # as what size under the connection's maxTotal; NULL: its target was never read
+    Column("counted", BigInteger),  # as what size under the connection's maxTotal; NULL: not known yet
 )
 
 intent = Table(
