@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from autoscaler.record.sharing import Place, Slots, dump_needs, load_needs, plan
 
 members = st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=6, unique=True)
-connections = st.dictionaries(st.sampled_from(["nomad", "aws", "swarm"]), st.sets(st.integers(0, 255)), max_size=3)
+connections = st.dictionaries(
+    st.sampled_from(["nomad", "aws", "swarm"]), st.sets(st.integers(0, 255), max_size=30), max_size=3
+)
 
 
 def settle(needs: Mapping[str, Slots], holders: dict[Place, str]) -> int:
