@@ -1,6 +1,6 @@
 """Which slots a member takes and gives back: as many for each, and none moved that need not move."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,15 +14,20 @@ connections = st.dictionaries(
 
 
 def settle(needs: Mapping[str, Slots], holders: dict[Place, str]) -> int:
-    """Turns of all until nothing changes. Returns how many slots changed hands."""
+    """Turns of all until nothing changes. Returns how many slots changed hands.
+
+    What is to be given back is given back at the next turn: a cycle uses it until then.
+    """
     moves = 0
-    for _ in range(2 * len(needs) + 2):
+    excess = dict[str, Collection[Place]]()
+    for _ in range(3 * len(needs) + 3):
         for member in needs:
+            for place in excess.get(member, ()):
+                del holders[place]
             step = plan(member, needs, holders)
             assert all(place not in holders for place in step.take)
             assert all(holders[place] == member for place in step.excess)
-            for place in step.excess:
-                del holders[place]
+            excess[member] = step.excess
             holders |= dict.fromkeys(step.take, member)
             moves += len(step.take)
     assert all(not any(plan(member, needs, holders)) for member in needs)
