@@ -7,6 +7,6 @@ from tests.faults import answers, kills
 from tests.faults.rehearsal import Rehearsal
 
 REHEARSALS: Final[Mapping[str, Rehearsal]] = {
-    "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse, minutes=60),
-    "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse, minutes=40),
+    "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse, minutes=45),
+    "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse, minutes=20),
 }
