@@ -1,0 +1,36 @@
+"""The table that `make rehearse` prints: a line for each promise, and below it what was not kept."""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from textwrap import wrap
+from typing import Final
+
+from tests.faults.rehearsal import Row
+
+_WIDTHS: Final = (12, -6, 50, 44, 6)
+"""One below zero is of a column that is flush right."""
+_SHOWN: Final = 10
+"""So many cases of a broken promise; the rest are counted."""
+
+
+def head() -> str:
+    """Names of the columns."""
+    (names,) = _columns(("rehearsal", "runs", "promised", "seen", ""))
+    return f"{names}\n{'-' * (sum(map(abs, _WIDTHS)) + 2 * len(_WIDTHS) - 2)}"
+
+
+def lines(name: str, row: Row) -> Iterator[str]:
+    """A row of the rehearsal of this name."""
+    yield from _columns((name, f"{row.runs:,}", row.promised, row.seen, "ok" if row.ok else "FAILED"))
+    for each in row.broken[:_SHOWN]:
+        yield "    ! " + each.replace("\n", "\n      ")
+    if len(row.broken) > _SHOWN:
+        yield f"    ! and {len(row.broken) - _SHOWN:,} more"
+
+
+def _columns(texts: Sequence[str]) -> Iterator[str]:
+    """Side by side, each wrapped within its column."""
+    cells = [wrap(text, abs(width)) for text, width in zip(texts, _WIDTHS, strict=True)]
+    for line in zip_longest(*cells, fillvalue=""):
+        each = [f"{text:{'<' if width > 0 else '>'}{abs(width)}}" for text, width in zip(line, _WIDTHS, strict=True)]
+        yield "  ".join(each).rstrip()

@@ -1,0 +1,78 @@
+"""What runs the rehearsals: it must not hide what it found."""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.faults import __main__ as frame
+from tests.faults import rehearsal
+from tests.faults.rehearsal import Rehearsal, Row, held
+from tests.faults.rehearsals import REHEARSALS
+
+KEPT = Row(3, "it holds", "3 of 3")
+BROKEN = Row(3, "it holds, too", "2 of 3", ["run 2: 5 instead of 4"])
+
+
+def kept(folder: Path, short: bool) -> Iterator[Row]:
+    assert not list(folder.iterdir())
+    yield KEPT
+
+
+def broken(folder: Path, short: bool) -> Iterator[Row]:
+    yield BROKEN
+
+
+def breaks_off(folder: Path, short: bool) -> Iterator[Row]:
+    yield KEPT
+    raise AssertionError("the daemon did not start")
+
+
+def never_ends(folder: Path, short: bool) -> Iterator[Row]:
+    yield KEPT
+    time.sleep(3600)
+
+
+def with_these(monkeypatch: pytest.MonkeyPatch, found: Mapping[str, Rehearsal]) -> None:
+    monkeypatch.setattr(frame, "REHEARSALS", found)
+
+
+def test_a_promise_that_was_not_kept_is_shown_and_fails_the_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_these(monkeypatch, {"one": Rehearsal("breaks", broken, 1), "two": Rehearsal("holds", kept, 1)})
+    assert frame.main([]) == 1
+    told = capsys.readouterr().out
+    assert [line.split()[-1] for line in told.splitlines() if "it holds" in line] == ["FAILED", "ok"]
+    assert "! run 2: 5 instead of 4" in told
+    assert "1 promises not kept" in told
+    assert frame.main(["--only", "two"]) == 0
+
+
+def test_a_rehearsal_that_breaks_off_fails_and_the_next_one_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_these(monkeypatch, {"one": Rehearsal("breaks off", breaks_off, 1), "two": Rehearsal("holds", kept, 1)})
+    assert frame.main([]) == 1
+    told = capsys.readouterr().out
+    assert "AssertionError: the daemon did not start" in told
+    assert told.count("it holds") == 2
+
+
+def test_a_rehearsal_that_takes_too_long_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what ends by itself in under three hours would not."""
+    monkeypatch.setattr(rehearsal, "MINUTE_SECONDS", 0.2)
+    rows = list(rehearsal.run(Rehearsal("never ends", never_ends, 1), short=True))
+    assert [row.ok for row in rows] == [True, False]
+
+
+def test_all_of_them_end_in_under_three_hours() -> None:
+    assert sum(each.minutes for each in REHEARSALS.values()) < 180
+
+
+def test_a_short_form_fails_where_a_promise_is_not_kept_or_nothing_was_done() -> None:
+    held(iter([KEPT]))
+    for rows in ([KEPT, BROKEN], [], [Row(0, "it holds", "nothing")]):
+        with pytest.raises(AssertionError):
+            held(iter(rows))
