@@ -85,9 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(*self._translated(self.backend, self.clock, body))
 
-    def _translated(
-        self, backend: str, clock: SteppedClock, body: bytes
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
+    def _translated(self, backend: str, clock: SteppedClock, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         """The answer of a Prometheus that has this clock."""
         path, translated = same_clock.to_server(clock, self.path, body)
         passed = {name: value for name, value in self.headers.items() if name.lower() != "content-length"}
@@ -95,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
         kept = [(name, value) for name, value in headers if name.lower() != "date"]  # `date_time_string` says it
         return status, kept, same_clock.to_daemon(same_clock.asked_at(self.path, body), content)
 
-    def date_time_string(self, timestamp: int | None = None) -> str:
+    def date_time_string(self, timestamp: float | None = None) -> str:
         return super().date_time_string(timestamp) if self.clock is None else same_clock.date(self.clock)
 
     do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for

@@ -5,12 +5,12 @@ systemd-timesyncd use it. By clock_gettime(2) such a step moves neither CLOCK_MO
 timer_settime(2), futex(2) no sleep that is under way: so only what reads the wall clock is replaced here, ours and
 APScheduler's own.
 
-**Slept**, it stands for a machine that was suspended and woke again: by clock_gettime(2) the wall clock and CLOCK_BOOTTIME
-have gone on meanwhile, CLOCK_MONOTONIC has not.
+**Slept**, it stands for a machine that was suspended and woke again: by clock_gettime(2) the wall clock and
+CLOCK_BOOTTIME have gone on meanwhile, CLOCK_MONOTONIC has not.
 
-**Fast**, it stands for a day that takes minutes: all three clocks that the daemon reads run so many times as fast, and so
-does APScheduler's wait for the next tick. Time-outs of sockets and locks are not shortened: a server that takes a second
-has not become slow.
+**Fast**, it stands for a day that takes minutes: all three clocks that the daemon reads run so many times as fast, and
+so does APScheduler's wait for the next tick. Time-outs of sockets and locks are not shortened: a server that takes as
+long as ever has not become slow.
 
 Run as a program it is `python -m autoscaler`, with its clocks as the environment and the file say that `SteppedClock`
 writes. The file is read at every look.
@@ -114,10 +114,6 @@ def current() -> Skew:
     return _last
 
 
-def _wall() -> datetime:
-    return datetime.fromtimestamp(current().looks()[0], UTC)
-
-
 def _install() -> None:
     from apscheduler.executors import base as executors
     from apscheduler.schedulers import base as schedulers
@@ -133,9 +129,15 @@ def _install() -> None:
         def now(cls, tz: tzinfo | None = None) -> Self:
             return cls.fromtimestamp(current().looks()[0], tz)
 
-    def moment(clock: SystemClock) -> Moment:
+    def now(self: SystemClock) -> datetime:
+        return datetime.fromtimestamp(current().looks()[0], UTC)
+
+    def monotonic(self: SystemClock) -> float:
+        return current().monotonic()
+
+    def moment(self: SystemClock) -> Moment:
         wall, boot = current().looks()
-        return Moment(datetime.fromtimestamp(wall, UTC), clock._boot, timedelta(seconds=boot))
+        return Moment(datetime.fromtimestamp(wall, UTC), self._boot, timedelta(seconds=boot))
 
     process = BackgroundScheduler._process_jobs
 
@@ -144,9 +146,7 @@ def _install() -> None:
         return None if seconds is None else seconds / current().speed
 
     # the point of this program
-    SystemClock.now = lambda _: _wall()  # type: ignore[method-assign]
-    SystemClock.monotonic = lambda _: current().monotonic()  # type: ignore[method-assign]
-    SystemClock.moment = moment  # type: ignore[method-assign]
+    SystemClock.now, SystemClock.monotonic, SystemClock.moment = now, monotonic, moment  # type: ignore[method-assign]
     schedulers.datetime = executors.datetime = Stepped
     BackgroundScheduler._process_jobs = process_jobs
 
