@@ -34,7 +34,27 @@ class Fault:
     times: int | None = None
     """For so many requests; None: for all."""
     first: Callable[[], object] | None = None
-    """Done before the request is forwarded, and nothing else: what somebody else does in this moment."""
+    """Done before the request is forwarded: what somebody else does in this moment. An OSError drops the request."""
+    then: Callable[[], object] | None = None
+    """Done when the back end has answered, before the answer is sent."""
+    last: Callable[[], object] | None = None
+    """Done when the answer was sent."""
+
+    @property
+    def forwards(self) -> bool:
+        """Whether the request goes to the back end all the same."""
+        return (self.first or self.then or self.last) is not None
+
+
+@dataclass(slots=True)
+class Write:
+    """A request that was not a GET, in the order of their arrival."""
+
+    request: str
+    """As `METHOD /path?query`."""
+    body: bytes
+    status: int | None = None
+    """What the back end answered; None: it has not."""
 
 
 @dataclass(slots=True)
@@ -44,6 +64,7 @@ class Faults:
     url: str
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
     ending: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,31 +93,40 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        fault = self.proxy.take(f"{self.command} {self.path}")
-        if fault is not None and fault.first is None:
+        request = f"{self.command} {self.path}"
+        fault = self.proxy.take(request)
+        write = Write(request, body)
+        if self.command != "GET":
+            self.proxy.writes.append(write)
+        if fault is not None and not fault.forwards:
             self._misbehave(fault)
             return
         if fault is not None and fault.first is not None:
             fault.first()
         if self.backend is None:
-            self._answer(404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it")
-        elif self.clock is None:
-            self._answer(*_forward(self.backend, self.command, self.path, dict(self.headers), body))
+            answer = 404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it"
         else:
-            self._answer(*self._translated(self.backend, self.clock, body))
+            answer = self._forwarded(self.backend, body)
+        write.status = answer[0]
+        if fault is not None and fault.then is not None:
+            fault.then()
+        self._answer(*answer)
+        if fault is not None and fault.last is not None:
+            fault.last()
 
-    def _translated(self, backend: str, clock: SteppedClock, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-        """The answer of a Prometheus that has this clock."""
-        path, translated = same_clock.to_server(clock, self.path, body)
+    do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
+
+    def _forwarded(self, backend: str, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        if self.clock is None:
+            return forward(backend, self.command, self.path, dict(self.headers), body)
+        path, translated = same_clock.to_server(self.clock, self.path, body)
         passed = {name: value for name, value in self.headers.items() if name.lower() != "content-length"}
-        status, headers, content = _forward(backend, self.command, path, passed, translated)
+        status, headers, content = forward(backend, self.command, path, passed, translated)
         kept = [(name, value) for name, value in headers if name.lower() != "date"]  # `date_time_string` says it
         return status, kept, same_clock.to_daemon(same_clock.asked_at(self.path, body), content)
 
     def date_time_string(self, timestamp: float | None = None) -> str:
         return super().date_time_string(timestamp) if self.clock is None else same_clock.date(self.clock)
-
-    do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
 
     def _misbehave(self, fault: Fault) -> None:
         if self.proxy.ending.wait(fault.delay_seconds):
@@ -145,7 +175,7 @@ def running_faults(backend: str | None = None, clock: SteppedClock | None = None
             faults.ending.set()
 
 
-def _forward(
+def forward(
     backend: str, method: str, path: str, headers: dict[str, str], body: bytes
 ) -> tuple[int, list[tuple[str, str]], bytes]:
     """The back end's own answer, byte for byte."""

@@ -16,7 +16,7 @@ import requests
 from bench.hostile import daemon
 from bench.hostile.daemon import OPEN, Daemon
 from bench.hostile.log import Stretch
-from tests.daemon.running import workers
+from tests.daemon.running import end_workers
 from tests.faults.day.config import Wanted, write
 from tests.faults.day.load import Load
 from tests.servers.exporter import running_exporter
@@ -134,9 +134,7 @@ class World:
     def end(self) -> None:
         """Stop everything that was begun, workers included."""
         self._running.close()
-        for pid in workers(self.folder):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        end_workers(self.folder)
 
 
 @contextmanager

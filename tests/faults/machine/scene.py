@@ -1,7 +1,5 @@
 """A daemon with a real Prometheus and real workers, whose machine something happens to."""
 
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from tests.daemon.running import (
     RunningDaemon,
     autoscaler,
     command,
+    end_workers,
     external,
     finished,
     running_daemon,
@@ -198,9 +197,7 @@ class Stage:
             try:
                 yield Scene(folder, self._exporter, same.url, self._prometheus.url, clock)
             finally:
-                for pid in workers(folder):
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                end_workers(folder)
 
 
 @contextmanager
