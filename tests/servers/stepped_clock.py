@@ -16,7 +16,7 @@ Run as a program it is `python -m autoscaler`, with its clocks as the environmen
 writes. The file is read at every look.
 
 A real Prometheus goes by the machine's own clock, and an answer from another time is an error: let a scripted one
-answer in the daemon's time, or put `running_same_clock` before a real one.
+answer in the daemon's time, or put `running_faults` with this clock before a real one.
 """
 
 import json

@@ -24,6 +24,7 @@ _GROWS: Final = 1.05
 _GROWS_SHORT: Final = 1.5
 """In a quarter of a minute a process still grows."""
 _MORE: Final = 3
+_MORE_SHORT: Final = 10
 """File descriptors or threads that come and go."""
 _LOOKED_AT: Final = 20
 """Of so many autoscalers each recorded decision is made again."""
@@ -60,25 +61,26 @@ def lived(folder: Path, hours: float, autoscalers: int, *, short: bool) -> Itera
         f"{len(seen.minutes)} of {len(seen.happened)}, after {slowest:.0f} minutes of the day at most",
         [*seen.broken, *(f"{events[event]} x {event}: {found.log.errors}" for event in _BUGS if events[event])],
     )
-    samples = seen.measure.samples
+    samples, more = seen.measure.samples, _MORE_SHORT if short else _MORE
     yield _flat(samples, "memory (MiB)", lambda sample: sample.mebibytes, _GROWS_SHORT if short else _GROWS)
-    yield _flat(samples, "file descriptors", lambda sample: sample.descriptors, more=_MORE)
-    yield _flat(samples, "threads", lambda sample: sample.threads, more=_MORE)
+    yield _flat(samples, "file descriptors", lambda sample: sample.descriptors, more=more)
+    yield _flat(samples, "threads", lambda sample: sample.threads, more=more)
     most = max(sample.state_bytes for sample in samples)
     yield Row(
         len(samples),
         "the state keeps within maxSize",
         f"{most / 2**20:.1f} of {MAX_SIZE_BYTES / 2**20:.0f} MB at most",
-        ["it is larger"] if most > MAX_SIZE_BYTES else [],
+        [_course(samples, lambda sample: sample.state_bytes)] if most > MAX_SIZE_BYTES else [],
     )
     yield _decided_again(records)
 
 
 def _live(world: World, seconds: float, *, short: bool) -> Lived:
-    began = time.monotonic()
+    began, waited = time.monotonic(), 0.0
+    lasts = (_LASTS_SHORT if short else _LASTS) * seconds
 
     def part() -> float:
-        return (time.monotonic() - began) / seconds
+        return (time.monotonic() - began - waited) / seconds
 
     seen = Lived(Measure(part, lambda: world.daemon.process.pid, world.state))
     seen.measure.start()
@@ -86,13 +88,17 @@ def _live(world: World, seconds: float, *, short: bool) -> Lived:
         for happening in day(short):
             _wait(world, part, happening.at)
             seen.happened.append(f"{happening.name} at {part():.3f}")
+            happens = time.monotonic()
             try:
                 with happening.happens(world):
                     world.read_log()
-                    time.sleep(_LASTS_SHORT * seconds if short else _LASTS * seconds)
+                    time.sleep(lasts)
                 seen.minutes.append(world.wait_until_all_go_on())
             except AssertionError as failure:
                 seen.broken.append(f"{seen.happened[-1]}: {failure}")
+            waited += (
+                time.monotonic() - happens - lasts
+            )  # a busy machine is slow, and the day has its hours all the same
         _wait(world, part, 1)
     finally:
         seen.measure.stop()
@@ -116,10 +122,13 @@ def _flat(
         len(samples),
         f"{what}: the last quarter has at most {limit} more than the second",
         f"{before:.0f}, then {after:.0f} ({after / before - 1:+.1%}); {max(map(of, samples)):.0f} at most",
-        []
-        if after <= ratio * before + more
-        else [", ".join(f"{each.part:.2f}: {of(each):.0f}" for each in samples[::20])],
+        [] if after <= ratio * before + more else [_course(samples, of)],
     )
+
+
+def _course(samples: Sequence[Sample], of: Callable[[Sample], float]) -> str:
+    """Over the day, in some twenty looks."""
+    return ", ".join(f"{each.part:.2f}: {of(each):.0f}" for each in samples[:: max(1, len(samples) // 20)])
 
 
 def _records(world: World) -> Sequence[Sequence[Record]]:

@@ -81,9 +81,18 @@ class World:
         self.log.join(new)
         return new
 
-    def reload(self) -> requests.Response:
-        """As an operator asks for it."""
-        return self.daemon.ask("/-/reload", "POST", timeout=_PATIENCE_SECONDS)
+    def reload(self, ends: str = "reloaded") -> None:
+        """By SIGHUP, since the answer over HTTP is waited for by the fast clock. Returns with the log's line `ends`.
+
+        Raises AssertionError where it does not come.
+        """
+        self.read_log()
+        self.daemon.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not self.read_log().events[ends]:
+            assert self.daemon.alive, f"the daemon ended: {self.log.errors}"
+            assert time.monotonic() < end, f"no {ends}: {self.log.errors[-3:]}"
+            time.sleep(0.1)
 
     def wait_until_all_go_on(self) -> float:
         """Until each autoscaler has a decision of after now in which nothing failed. Returns the day's minutes.

@@ -35,15 +35,15 @@ def rehearsed(folder: Path, names: Collection[str], runs: int) -> Iterator[Row]:
     """A row for each of these."""
     (folder / "prometheus").mkdir()
     with stage(folder / "prometheus") as found:
-        for name in names:
-            yield _row(found, folder, name, cases()[name], runs)
+        for number, name in enumerate(names):
+            yield _row(found, folder / str(number), name, cases()[name], runs)
 
 
 def _row(stage: Stage, folder: Path, name: str, case: Case, runs: int) -> Row:
     refused, followed, broken = 0, list[float](), list[str]()
     for run in range(runs):
-        own = folder / f"{name.replace(' ', '-')}-{run}"
-        own.mkdir()
+        own = folder / str(run)
+        own.mkdir(parents=True)
         with stage.scene(own) as scene:
             try:
                 case(scene, run)
