@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from tests.daemon.flooding import idle_connections
 from tests.faults.day.world import World
-from tests.faults.filled import filled
+from tests.faults.filesystems import filled
 from tests.servers.faults import Fault
 
 _QUERY: Final = "/api/v1/query"
@@ -134,7 +134,7 @@ def the_state_is_locked(world: World) -> Iterator[None]:
 
 @contextmanager
 def the_disk_is_full(world: World) -> Iterator[None]:
-    """The state's own file system; who is not root has none, and nothing happens then."""
+    """The state's own file system; where it has none, nothing happens."""
     if not world.state.is_mount():
         yield
         return

@@ -1,8 +1,6 @@
 """Prometheus, the load, the daemon and its workers, on one machine with fast clocks."""
 
-import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +17,7 @@ from bench.hostile.log import Stretch
 from tests.daemon.running import end_workers
 from tests.faults.day.config import Wanted, write
 from tests.faults.day.load import Load
+from tests.faults.filesystems import in_memory, may_mount
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Faults, running_faults
 from tests.servers.prometheus import running_prometheus, static
@@ -156,7 +155,8 @@ def world(folder: Path, autoscalers: int) -> Iterator[World]:
         scraped = static("services", exporter.address)
         server = stack.enter_context(running_prometheus(folder / "prometheus", [scraped], interval="500ms"))
         proxy = stack.enter_context(running_faults(server.url, clock))
-        stack.enter_context(_own_file_system(folder / "state"))
+        if may_mount():  # else the disk does not fill up
+            stack.enter_context(in_memory(folder / "state", _STATE_BYTES))
         load = Load(exporter, clock, folder / "state")
         found = World(folder, proxy, clock, load, Wanted(autoscalers))
         stack.callback(found.end)
@@ -168,17 +168,3 @@ def world(folder: Path, autoscalers: int) -> Iterator[World]:
         found.wait_until_all_go_on()
         stack.enter_context(found.read_by_people())
         yield found
-
-
-@contextmanager
-def _own_file_system(folder: Path) -> Iterator[None]:
-    """The folder is one of its own, in memory, that can be filled; for root only. Others get a plain folder."""
-    folder.mkdir(mode=0o700)
-    if os.geteuid() != 0:
-        yield
-        return
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_STATE_BYTES},mode=0700", "tmpfs", folder], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)

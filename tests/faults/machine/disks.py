@@ -1,4 +1,4 @@
-"""The disk that the state lies on is full, read-only, or hangs. File systems are mounted for it, which needs root."""
+"""The disk that the state lies on is full, read-only, or hangs; each is a file system of its own."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.faults.filled import filled
+from tests.faults.filesystems import filled, in_memory, run
 from tests.faults.machine.scene import Scene
 
 _BYTES: Final = 48 * 2**20
@@ -21,38 +21,27 @@ _FULL: Final = "the disk is full; free some space"
 
 
 @contextmanager
-def _in_memory(folder: Path) -> Iterator[None]:
-    """A small file system in memory at `folder`."""
-    folder.mkdir(mode=0o700)
-    _run("mount", "-t", "tmpfs", "-o", f"size={_BYTES},mode=0700", "tmpfs", str(folder))
-    try:
-        yield
-    finally:
-        _run("umount", "--lazy", str(folder))  # what drains the workers' output has files open for some seconds more
-
-
-@contextmanager
 def _on_a_disk(scene: Scene) -> Iterator[Path]:
     """An ext4 file system in a file, mounted where the state is; yields the file."""
     image = scene.folder / "disk"
     with image.open("wb") as file:
         file.truncate(_BYTES)
-    _run("mkfs.ext4", "-q", str(image))
+    run("mkfs.ext4", "-q", str(image))
     scene.state.mkdir(mode=0o700)
     _mount(image, scene.state)
     try:
         yield image
     finally:
-        _run("umount", "--lazy", str(scene.state))
+        run("umount", "--lazy", str(scene.state))
 
 
 def _mount(image: Path, folder: Path) -> None:
-    _run("mount", "-o", "loop,errors=remount-ro", str(image), str(folder))
+    run("mount", "-o", "loop,errors=remount-ro", str(image), str(folder))
 
 
 def it_fills_up(scene: Scene, _: int) -> None:
     """While the daemon runs; then there is room again."""
-    with _in_memory(scene.state), scene.settled() as daemon:
+    with in_memory(scene.state, _BYTES), scene.settled() as daemon:
         with filled(scene.state):
             scene.nobody_is_scaled(daemon, "cycle_failed", _FULL, adapter="other")
         scene.follows_again(daemon)
@@ -62,7 +51,7 @@ def it_fills_up(scene: Scene, _: int) -> None:
 
 def it_is_full_at_the_start(scene: Scene, _: int) -> None:
     """A daemon that cannot remember does not begin; the next start finds room, as the unit's does."""
-    with _in_memory(scene.state):
+    with in_memory(scene.state, _BYTES):
         with scene.settled():
             pass
         with filled(scene.state):
@@ -78,7 +67,7 @@ def it_is_read_only_at_the_start(scene: Scene, _: int) -> None:
     with _on_a_disk(scene) as image:
         with scene.settled():
             pass
-        _run("mount", "-o", _READ_ONLY, str(scene.state))
+        run("mount", "-o", _READ_ONLY, str(scene.state))
         scene.ask_for_more()
         scene.does_not_start("Read-only file system; name a folder that this user may write to")
         _repair(scene, image)
@@ -91,7 +80,7 @@ def it_becomes_read_only(scene: Scene, _: int) -> None:
     """As the kernel makes a file system in which it finds an error."""
     with _on_a_disk(scene) as image:
         with scene.settled() as daemon:
-            _run("mount", "-o", _READ_ONLY, str(scene.state))
+            run("mount", "-o", _READ_ONLY, str(scene.state))
             scene.nobody_is_scaled(daemon, "cycle_failed", "", adapter="other")
             told = {line["error"] for line in daemon.events("cycle_failed")}
             assert all("read-only" in each or "check the system's log" in each for each in told), told
@@ -105,7 +94,7 @@ def it_hangs(scene: Scene, _: int) -> None:
     """Writes wait for a frozen file system, as they do for storage that is away; then they go through."""
     with _on_a_disk(scene), scene.settled() as daemon:
         count = len(daemon.events("tick_missed", adapter="other"))
-        _run("fsfreeze", "--freeze", str(scene.state))
+        run("fsfreeze", "--freeze", str(scene.state))
         try:
             before = scene.sizes()
             scene.ask_for_more()
@@ -113,7 +102,7 @@ def it_hangs(scene: Scene, _: int) -> None:
             assert scene.sizes() == before
             scene.refused_cycles += _MISSED
         finally:
-            _run("fsfreeze", "--unfreeze", str(scene.state))
+            run("fsfreeze", "--unfreeze", str(scene.state))
         scene.follows_again(daemon)
         assert daemon.stop() == 0
         scene.remembered()
@@ -127,13 +116,8 @@ def _repair(scene: Scene, image: Path) -> None:
     while subprocess.run(["umount", str(scene.state)], capture_output=True, check=False).returncode:
         assert time.monotonic() < end, "something still has files open on the disk"
         time.sleep(0.2)
-    _run("e2fsck", "-p", str(image), may_be=frozenset({0, 1}))
+    run("e2fsck", "-p", str(image), may_be=frozenset({0, 1}))
     _mount(image, scene.state)
-
-
-def _run(*words: str, may_be: frozenset[int] = frozenset({0})) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode in may_be, f"{' '.join(words)}: {done.stderr}"
 
 
 CASES: Final[dict[str, Callable[[Scene, int], None]]] = {

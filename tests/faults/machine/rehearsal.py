@@ -1,10 +1,10 @@
 """Each of them, several times, and what is promised of it."""
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from tests.faults.filesystems import may_mount
 from tests.faults.machine import clocks, disks, states
 from tests.faults.machine.scene import Scene, Stage, stage
 from tests.faults.rehearsal import Row
@@ -21,8 +21,8 @@ _SHORT: Final = (
 
 
 def cases() -> Mapping[str, Case]:
-    """By their names; those of the disk only for root, who may mount."""
-    return clocks.CASES | states.CASES | (disks.CASES if os.geteuid() == 0 else {})
+    """By their names; those of the disk only for who may mount one."""
+    return clocks.CASES | states.CASES | (disks.CASES if may_mount() else {})
 
 
 def rehearse(folder: Path, short: bool) -> Iterator[Row]:
