@@ -41,8 +41,8 @@ class Wanted:
     """Of the members on `west`: another one makes the section another one, so that its lanes begin anew."""
 
 
-def write(folder: Path, url: str, wanted: Wanted) -> tuple[Path, Mapping[str, str]]:
-    """The configuration's file; autoscaler -> its connection.
+def write(folder: Path, url: str, wanted: Wanted) -> Mapping[str, str]:
+    """Write the configuration; returns autoscaler -> its connection.
 
     A quarter of those on `east` have a metric of each instance, a quarter of those on `west` a second metric, with a
     fallback.
@@ -69,7 +69,7 @@ def write(folder: Path, url: str, wanted: Wanted) -> tuple[Path, Mapping[str, st
         )
     on = {scaler["name"]: str(scaler["scaleTargetRef"]["adapter"]) for scaler in scalers}
     member = {"initialReplicas": INITIAL}
-    config = write_config(
+    write_config(
         folder,
         {"default": {"url": url, "timeout": "400ms"}},
         [{key: value for key, value in scaler.items() if value != {}} for scaler in scalers],
@@ -92,7 +92,7 @@ def write(folder: Path, url: str, wanted: Wanted) -> tuple[Path, Mapping[str, st
         log={"decisions": "changed"},
         state={"maxSize": MAX_SIZE, "detail": "12h"},
     )
-    return config, on
+    return on
 
 
 def _pools(names: Sequence[str], folder: Path) -> Mapping[str, Any]:

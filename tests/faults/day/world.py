@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ _STATE_BYTES: Final = 256 * 2**20
 """Of the file system that the state has for itself."""
 _STOPS_WITHIN_SECONDS: Final = 60.0
 _PATIENCE_SECONDS: Final = 60.0
+_LOOKS_SECONDS: Final = 0.3
 _PAGES: Final = (
     "/",
     "/autoscalers/s001",
@@ -53,12 +55,11 @@ class World:
         self._running = ExitStack()
         self._reading = threading.Event()
 
-    def configure(self, wanted: Wanted) -> Path:
+    def configure(self, wanted: Wanted) -> None:
         """Write this configuration, from which the daemon knows nothing yet."""
         self.wanted = wanted
-        config, on = write(self.folder, self.prometheus.url, wanted)
+        on = write(self.folder, self.prometheus.url, wanted)
         self.names, self._load.on = list(on), on
-        return config
 
     def start(self) -> None:
         """A daemon on the configuration as it is. Raises BenchError."""
@@ -122,14 +123,14 @@ class World:
 
     @contextmanager
     def read_by_people(self) -> Iterator[None]:
-        """Somebody looks at each page in turn, every second, as long as the block lasts."""
+        """Somebody looks at one page after the other, as long as the block lasts."""
 
         def read() -> None:
-            for number in range(10**9):
-                if self._reading.wait(0.3):
+            for page in cycle(_PAGES):
+                if self._reading.wait(_LOOKS_SECONDS):
                     return
                 with suppress(requests.RequestException):  # a daemon that is starting anew
-                    self.daemon.ask(_PAGES[number % len(_PAGES)], timeout=5)
+                    self.daemon.ask(page, timeout=5)
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
