@@ -14,20 +14,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from bench.hostile.measure import FORBIDDEN
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
-from tests.faults.bad_answers import ANSWERS, CONTROL, DOWN, Proxy, running_proxy
+from tests.faults.bad_answers import ANSWERS, CONTROL, DOWN, SLOW, Proxy, running_proxy
 from tests.faults.rehearsal import Row
 from tests.servers.exporter import Exporter, running_exporter
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
 
-ROUNDS: Final = 50
+ROUNDS: Final = 20
 TYPES: Final = ("External", "Object", "Pods")
 LEAST: Final = 2
 MOST: Final = 6
 NEIGHBOUR: Final = "neighbour"
-_BAD_CYCLES: Final = 2
-"""So many times each is decided about while answers are bad."""
-_WITHIN_SECONDS: Final = 60.0
+_BAD_CYCLES: Final = 3
+"""So many times each is decided about while answers are bad; at the first it may have asked before."""
+_PERIOD: Final = "3s"
+_TIMEOUT: Final = "2s"
+"""A busy machine needs a while for as many queries; only the one that is slow on purpose is to come to its end."""
+_WITHIN_SECONDS: Final = 90.0
 _INSTANCES: Final = 200
 """More than an autoscaler here ever starts: they are numbered on."""
 _POLICIES: Final = {"policies": [{"type": "Pods", "value": MOST, "periodSeconds": 1}]}
@@ -50,7 +54,7 @@ class Stage:
         self._exporter, self._prometheus = exporter, prometheus
         self._read = 0
         self.since: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        """Autoscaler -> its decisions of cycles that began after the last `begin`."""
+        """Autoscaler -> its decisions since the last `begin`; the first may be of a cycle that had begun."""
         self._began = datetime.now(UTC)
 
     def begin(self) -> None:
@@ -126,7 +130,7 @@ def rehearse(folder: Path, short: bool) -> Iterator[Row]:
         for _ in range(1 if short else ROUNDS):
             _round(stage, seen)
         assert stage.daemon.stop() == 0
-        errors = [str(line) for line in stage.daemon.log if line["level"] == "error"]
+        errors = [str(line) for line in stage.daemon.log if line["event"] in FORBIDDEN]
     runs = seen.rounds * len(CASE_OF)
     yield Row(
         runs,
@@ -141,7 +145,7 @@ def rehearse(folder: Path, short: bool) -> Iterator[Row]:
         f"{seen.rounds - len(seen.late)} of {seen.rounds} changes followed, in {seen.neighbours} decisions",
         seen.late,
     )
-    yield Row(runs, "no answer is an error of the daemon's own", f"{len(errors)} in its log", errors)
+    yield Row(runs, "no answer fails a cycle, or is a bug of the daemon's own", f"{len(errors)} in its log", errors)
 
 
 def _round(stage: Stage, seen: Seen) -> None:
@@ -197,7 +201,10 @@ def _stage(folder: Path) -> Iterator[Stage]:
 
 def _configured(folder: Path, good: str, proxy: Proxy) -> Path:
     cases = (*ANSWERS, CONTROL)
-    sources = {f"source-{number}": {"url": proxy.url(case), "timeout": "1s"} for number, case in enumerate(cases)}
+    sources = {
+        f"source-{number}": {"url": proxy.url(case), "timeout": "500ms" if case == SLOW else _TIMEOUT}
+        for number, case in enumerate(cases)
+    }
     scalers = [
         autoscaler(
             victim(case, kind), "", adapter="groups", metrics=[_metric(kind, f"source-{number}", victim(case, kind))]
@@ -209,7 +216,7 @@ def _configured(folder: Path, good: str, proxy: Proxy) -> Path:
     scalers.append(autoscaler(CONTROL, "", adapter="groups", metrics=[control]))
     scalers.append(autoscaler(NEIGHBOUR, f'load{{of="{NEIGHBOUR}"}}', adapter="groups"))
     for scaler in scalers:
-        scaler |= {"syncPeriod": "1s", "minReplicas": LEAST, "maxReplicas": MOST, "behavior": _AT_ONCE}
+        scaler |= {"syncPeriod": _PERIOD, "minReplicas": LEAST, "maxReplicas": MOST, "behavior": _AT_ONCE}
     groups = {"groups": {"type": "memory", "groups": {scaler["name"]: {} for scaler in scalers}}}
     return write_config(folder, {"default": {"url": good}, **sources}, scalers, groups)
 

@@ -11,13 +11,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeAlias
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from tests.servers.faults import forward
 from tests.servers.ports import free_port
 from tests.servers.scripted import Wire, scripted
 
 SERIES: Final = 200_000
+SLOW: Final = "slow past the deadline"
 DOWN: Final = "down"
 """Nobody listens. It is no answer, so it has a port of its own."""
 
@@ -28,6 +29,8 @@ class Right:
 
     path: str
     """That was asked for, at the proxy."""
+    at: float
+    """The time that was asked for, in seconds since 1970."""
     body: bytes
 
     @property
@@ -103,8 +106,7 @@ def _many_results(at: float) -> bytes:
 
 
 def _very_many(wire: Wire, right: Right) -> None:
-    at = right.result[0]["value"][0]
-    wire.answer(_many_results(0.5).replace(b"[0.5, ", b"[%r, " % at))
+    wire.answer(_many_results(0.5).replace(b"[0.5, ", b"[%r, " % right.at))
 
 
 ANSWERS: Final[Mapping[str, Answer]] = {
@@ -134,7 +136,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "broken gzip": _broken_gzip,
     "a redirect loop": _redirects,
     "closed": _closed,
-    "slow past the deadline": lambda wire, _: wire.hang(),
+    SLOW: lambda wire, _: wire.hang(),
     f"{SERIES:,} series": _very_many,
     DOWN: _closed,
 }
@@ -182,12 +184,13 @@ class Proxy:
             kept = dict(header.split(": ", 1) for header in headers)
             kept.pop("Accept-Encoding", None)  # it is read here
             status, _, content = forward(self.backend, method, f"/{at_backend}", kept, body)
-            if self._bad:
-                with self._lock:
-                    self.asked[case] += 1
-                _GIVEN[case](wire, Right(path, content))
-            else:
+            if not self._bad or status != 200:
                 wire.answer(content, str(status), b"Content-Type: application/json\r\n")
+                continue
+            with self._lock:
+                self.asked[case] += 1
+            (at,) = parse_qs(body.decode() or urlsplit(path).query)["time"]
+            _GIVEN[case](wire, Right(path, float(at), content))
 
 
 @contextmanager
