@@ -26,9 +26,11 @@ _GROWS_SHORT: Final = 1.5
 _MORE: Final = 3
 _MORE_SHORT: Final = 10
 """File descriptors or threads that come and go."""
+_MINUTE_BYTES: Final = 2**20
+"""What so many autoscalers add to the state in a minute, with room to spare."""
 _LOOKED_AT: Final = 20
 """Of so many autoscalers each recorded decision is made again."""
-_BUGS: Final = ("report_failed", "request_failed", "web_failed", "thread_failed", "crashed", "library_log")
+_BUGS: Final = ("report_failed", "request_failed", "web_failed", "thread_failed", "crashed")
 """Events of the log."""
 
 
@@ -68,9 +70,9 @@ def lived(folder: Path, hours: float, autoscalers: int, *, short: bool) -> Itera
     most = max(sample.state_bytes for sample in samples)
     yield Row(
         len(samples),
-        "the state keeps within maxSize",
+        "the state keeps within maxSize, but for what comes in the minute between two looks at it",
         f"{most / 2**20:.1f} of {MAX_SIZE_BYTES / 2**20:.0f} MB at most",
-        [_course(samples, lambda sample: sample.state_bytes)] if most > MAX_SIZE_BYTES else [],
+        [_course(samples, lambda sample: sample.state_bytes)] if most > MAX_SIZE_BYTES + _MINUTE_BYTES else [],
     )
     yield _decided_again(records)
 
