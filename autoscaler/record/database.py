@@ -9,7 +9,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -34,6 +34,9 @@ _IDLE: Final = timedelta(seconds=30)
 """How long a transaction may leave the server waiting while it holds rows itself, by default."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
 """What SQLite's write-ahead log is cut back to once it has been written into the database."""
+
+_LEAST_BYTES: Final = 32_768
+"""What opening SQLite's write-ahead log takes (https://www.sqlite.org/walformat.html, the WAL-index)."""
 
 _SQLITE_REMEDIES: Final = {
     "SQLITE_FULL": "the disk is full; free some space, or shorten state.retention",
@@ -179,19 +182,29 @@ def state_errors(url: URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise StateError(f"{place(url)}: {_cause(error.orig)}") from error
+        raise StateError(f"{place(url)}: {_cause(error.orig, url)}") from error
     except sqlite3.Error as error:  # from what is done without SQLAlchemy
-        raise StateError(f"{place(url)}: {_cause(error)}") from error
+        raise StateError(f"{place(url)}: {_cause(error, url)}") from error
     except SQLAlchemyError as error:
         raise StateError(f"{place(url)}: {type(error).__name__}: {_first_line(error)}") from error
 
 
-def _cause(error: BaseException | None) -> str:
+def _cause(error: BaseException | None, url: URL) -> str:
     name = getattr(error, "sqlite_errorname", None)
     if name is None:
         return f"the database failed: {_first_line(error)}"
+    if name.startswith("SQLITE_IOERR") and _disk_is_full(url):  # SQLite says so only of some of its files
+        name = "SQLITE_FULL"
     known = (remedy for prefix, remedy in _SQLITE_REMEDIES.items() if name.startswith(prefix))
     return next(known, f"the database failed: {_first_line(error)} ({name})")
+
+
+def _disk_is_full(url: URL) -> bool:
+    try:
+        left = os.statvfs(Path(str(url.database)).parent)
+    except OSError:
+        return False
+    return left.f_bavail * left.f_frsize < _LEAST_BYTES
 
 
 def _first_line(error: object) -> str:
@@ -224,9 +237,16 @@ class FileLock:
                 f"{place(url)} is in use by another daemon (pid {owner}); stop that one, or give this one a state of "
                 "its own (state.url)"
             ) from None
-        self._file.truncate(0)
-        self._file.write(f"{os.getpid()}\n")
-        self._file.flush()
+        try:
+            self._file.truncate(0)
+            self._file.write(f"{os.getpid()}\n")
+            self._file.flush()
+        except OSError as error:
+            with suppress(OSError):  # closing tries to write it once more
+                self._file.close()
+            raise StateError(
+                f"{place(url)}: {path} cannot be written: {error.strerror}; free some space on its disk"
+            ) from None
 
     def release(self) -> None:
         """Let another daemon have it."""

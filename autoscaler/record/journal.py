@@ -18,7 +18,11 @@ from autoscaler.record.fair_lock import FairLock
 from autoscaler.record.rows import Row
 
 PAGES_A_BLOCK: Final = 240
-"""An hour at the usual period of 15 s."""
+"""At most. An hour at the usual period of 15 s."""
+_HOUR: Final = 3_600_000_000
+"""In microseconds."""
+_FEWEST_PAGES: Final = 20
+"""Of a block, however long the period: fewer would leave little to pack."""
 MOST_BYTES: Final = 2**24
 """Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
 _TURN_SECONDS: Final = 10.0
@@ -135,9 +139,14 @@ class Pages(NamedTuple):
     unpacked: int
     bytes: int
 
-    def is_full(self, chunk: int) -> bool:
-        """Whether they are to be packed before the next one is written; chunks take their turns."""
-        return self.unpacked > 0 and ((self.last + 37 * chunk) % PAGES_A_BLOCK == 0 or self.bytes > MOST_BYTES)
+    def is_full(self, period: int, chunk: int) -> bool:
+        """Whether they are to be packed before the next one is written; chunks take their turns.
+
+        `period`: of their autoscalers, in microseconds. Pages are many times as large as what is packed, and nothing
+        cuts them: they are to hold an hour, not hours.
+        """
+        most = min(PAGES_A_BLOCK, max(_FEWEST_PAGES, _HOUR // period))
+        return self.unpacked > 0 and ((self.last + 37 * chunk) % most == 0 or self.bytes > MOST_BYTES)
 
 
 def read_pages(connection: Connection, name: str) -> dict[tuple[int, int], Pages]:

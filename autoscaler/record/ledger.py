@@ -88,16 +88,15 @@ class Shared:
 
 
 def _keep_settled(connection: Connection, entry: Entry, made: Decision) -> History:
-    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived.
-
-    One that was never recorded has no row to keep it in.
-    """
+    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived."""
     if entry.scaler is None or not (made.scale_ups or made.scale_downs):
         return entry.history
-    history = settled(entry.scaler, entry.history, made)
     table = schema.memory
     mine = table.c.autoscaler_id == entry.id
-    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one()
+    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one_or_none()
+    if lead is None:
+        return entry.history  # one that was never recorded has no row to keep it in
+    history = settled(entry.scaler, entry.history, made)
     as_recorded = history.moved(timedelta(microseconds=lead - entry.lead))
     connection.execute(update(table).where(mine).values(body=remembered_body(as_recorded)))
     return history
@@ -366,13 +365,12 @@ class Ledger:
 
     def _fence(self, connection: Connection, slots: Collection[int]) -> None:
         """Make sure that these slots are this ledger's still. Raises StaleLedger."""
-        leases = self._shared.leases
-        if leases is not None and leases.member is None:
+        member = None if self._shared.leases is None else self._shared.leases.member
+        if member is None and self._shared.leases is not None:
             raise StaleLedger(
                 f"this daemon has lost its lease; what the cycle of {self.connection!r} came to is not kept"
             )
-        epochs = {slot: self._epochs.get(slot, -1) for slot in slots}
-        fence(connection, self.connection, epochs, None if leases is None else leases.member)
+        fence(connection, self.connection, {slot: self._epochs.get(slot, -1) for slot in slots}, member)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

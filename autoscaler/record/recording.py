@@ -172,7 +172,7 @@ def write(
     journal = list[Values]()
     for (period, chunk), members in chunks.items():
         known = pages.get((period, chunk), Pages(first=1, last=0, unpacked=0, bytes=0))
-        full, page = known.is_full(chunk), known.last + 1
+        full, page = known.is_full(period, chunk), known.last + 1
         first = page if full else known.first
         entries = {recording.name: entry for entry, recording in members}
         mine = each(

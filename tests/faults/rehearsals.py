@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.faults import answers, kills
+from tests.faults.day import rehearsal as day
+from tests.faults.machine import rehearsal as machine
 from tests.faults.rehearsal import Rehearsal
 
 REHEARSALS: Final[Mapping[str, Rehearsal]] = {
-    "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse, minutes=60),
-    "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse, minutes=40),
+    "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse, minutes=45),
+    "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse, minutes=20),
+    "machine": Rehearsal("the machine's clock, sleep, disk and state", machine.rehearse, minutes=25),
+    "day": Rehearsal("24 hours of 200 autoscalers in 24 minutes", day.rehearse, minutes=30),
 }

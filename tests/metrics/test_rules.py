@@ -9,6 +9,7 @@ import pytest
 import yaml
 from prometheus_client import Metric
 
+from autoscaler.model import Reason
 from tests.metrics.exposed import everything
 from tests.servers.required import require
 from tools.prometheus import PrometheusNotFound, prometheus_binaries
@@ -52,6 +53,21 @@ def test_every_rule_is_tested() -> None:
     untested = [rule["alert"] for rule in rules(CONFIG[0]) if f"alertname: {rule['alert']}" not in alerts]
     untested += [rule["record"] for rule in rules(CONFIG[1]) if rule["record"] not in recordings]
     assert untested == []
+
+
+def test_rules_ask_for_metrics_that_exist() -> None:
+    """An alert on a name that was mistyped, in the rule and in its test, never fires."""
+    series = {sample.name for metric in everything().registry.collect() for sample in metric.samples}
+    asked = {name for path in CONFIG for rule in rules(path) for name in re.findall(r"\bautoscaler_\w+", rule["expr"])}
+    assert "autoscaler_lease_lost_total" in asked
+    assert asked - series == set()
+
+
+def test_a_brake_does_not_count_as_a_hold_of_the_target() -> None:
+    """It has its own alert, whose entry says what to look at."""
+    (held,) = (rule["expr"] for rule in rules(CONFIG[0]) if rule["alert"] == "AutoscalerTargetHeld")
+    (pattern,) = re.findall(r'reason!~"([^"]+)"', held)
+    assert {Reason.UNFULFILLED, Reason.INSTANCES_LOST, Reason.OUTSIDE_CHANGE} < set(pattern.split("|"))
 
 
 def test_every_alert_says_how_urgent_it_is_and_has_its_page() -> None:

@@ -1,6 +1,7 @@
 """Where the state is, and why it cannot be opened."""
 
 import os
+import resource
 import sqlite3
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from sqlalchemy import text
 
 from autoscaler.errors import StateError
 from autoscaler.record import Archive, Retention, State, schema
+from autoscaler.record import database as databases
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, keep, scaler
 from tests.record.test_epochs import epochs_of
@@ -85,6 +87,31 @@ def test_a_damaged_file_is_explained(sqlite_opener: Opener) -> None:
     file.write_bytes(content)
     with pytest.raises(StateError, match="the file is damaged; restore a backup"):
         sqlite_opener.ledger().recall([scaler()])
+
+
+def test_a_full_disk_is_named_where_sqlite_only_says_that_a_file_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it says when there is no room for the index of its log, as at a start."""
+    url = databases.locate(None, tmp_path)
+    failure = sqlite3.OperationalError("disk I/O error")
+    failure.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
+    full = os.statvfs_result((4096, 4096, 1000, 100, 0, 500, 100, 100, 0, 255))
+    for left, said in ((os.statvfs(tmp_path), "check the system's log"), (full, "the disk is full; free some space")):
+        monkeypatch.setattr("os.statvfs", lambda _, left=left: left)
+        with pytest.raises(StateError, match=said), databases.state_errors(url):
+            raise failure
+
+
+def test_a_lock_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
+    """Not a byte may be written: as on a disk that is full, which needs no file system of its own."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(StateError, match=r"state\.db\.lock cannot be written: File too large; free some space"):
+            State.open(None, tmp_path, DEFAULT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_second_daemon_on_one_state_is_refused(sqlite_opener: Opener) -> None:

@@ -1,5 +1,6 @@
 """Rows, pages, blocks and series as bytes, and back."""
 
+from datetime import timedelta
 from itertools import accumulate, pairwise
 
 import pytest
@@ -14,7 +15,8 @@ from autoscaler.record.journal import page_of, rows_from
 from autoscaler.record.rows import Row, completed, differing, marks_of, pack_rows, runs, unpack_rows
 from autoscaler.record.series import Point, pack_points, unpack_points
 from tests.record.conftest import Opener
-from tests.record.samples import decision, keep, observation
+from tests.record.samples import at, decision, keep, observation, scaler
+from tests.replaced import replace
 
 quick = settings(max_examples=50, deadline=None)
 TIMES = st.integers(-(2**50), 2**50)
@@ -126,6 +128,16 @@ def test_a_page_that_would_grow_too_large_is_packed_early(
     assert rows["detail"] > 1
     assert rows["journal"] < 10
     assert len(list(sqlite_opener.archive().records("web"))) == 10
+
+
+def test_a_journal_holds_an_hour_however_long_the_period(sqlite_opener: Opener) -> None:
+    """Its pages are many times as large as blocks, and state.maxSize cuts none: four hours of them were beyond it."""
+    ledger = sqlite_opener.ledger()
+    slow = replace(scaler(), sync_period=timedelta(minutes=1))
+    for cycle in range(121):
+        keep(ledger, decision(60 * cycle), scalers=[slow])
+        assert sqlite_opener.archive().size().rows["journal"] <= 60
+    assert [row.decision.now for row in sqlite_opener.archive().records("web")] == [at(60 * n) for n in range(121)]
 
 
 def test_chunks_of_autoscalers_are_packed_in_turns(sqlite_opener: Opener, short_blocks: int) -> None:

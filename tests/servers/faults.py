@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from tests.servers import same_clock
+from tests.servers.stepped_clock import SteppedClock
 from tests.servers.web import serving
 
 _HOP_BY_HOP: Final = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive"})
@@ -82,14 +84,19 @@ class Faults:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Subclassed for each proxy with the two attributes."""
+    """Subclassed for each proxy with the three attributes."""
 
     proxy: ClassVar[Faults]
     backend: ClassVar[str | None]
+    clock: ClassVar[SteppedClock | None]
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:  # the client has died while it sent this: no server acts on it
+            self.close_connection = True
+            return
         request = f"{self.command} {self.path}"
         fault = self.proxy.take(request)
         write = Write(request, body)
@@ -103,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.backend is None:
             answer = 404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it"
         else:
-            answer = forward(self.backend, self.command, self.path, dict(self.headers), body)
+            answer = self._forwarded(self.backend, body)
         write.status = answer[0]
         if fault is not None and fault.then is not None:
             fault.then()
@@ -112,6 +119,18 @@ class _Handler(BaseHTTPRequestHandler):
             fault.last()
 
     do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
+
+    def _forwarded(self, backend: str, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        if self.clock is None:
+            return forward(backend, self.command, self.path, dict(self.headers), body)
+        path, translated = same_clock.to_server(self.clock, self.path, body)
+        passed = {name: value for name, value in self.headers.items() if name.lower() != "content-length"}
+        status, headers, content = forward(backend, self.command, path, passed, translated)
+        kept = [(name, value) for name, value in headers if name.lower() != "date"]  # `date_time_string` says it
+        return status, kept, same_clock.to_daemon(same_clock.asked_at(self.path, body), content)
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return super().date_time_string(timestamp) if self.clock is None else same_clock.date(self.clock)
 
     def _misbehave(self, fault: Fault) -> None:
         if self.proxy.ending.wait(fault.delay_seconds):
@@ -142,17 +161,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running_faults(backend: str | None = None) -> Iterator[Faults]:
+def running_faults(backend: str | None = None, clock: SteppedClock | None = None) -> Iterator[Faults]:
     """A proxy on a free port in front of `backend`; None: what no fault answers is a 404.
 
-    `backend`: an http URL, or `unix://PATH`.
+    `backend`: an http URL, or `unix://PATH`. `clock`: the daemon's, which this Prometheus has, too.
     """
     faults = Faults("")
 
     class Handler(_Handler):
         proxy = faults
 
-    Handler.backend = backend
+    Handler.backend, Handler.clock = backend, clock
     with serving(Handler) as faults.url:
         try:
             yield faults

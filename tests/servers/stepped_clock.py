@@ -1,72 +1,154 @@
-"""A daemon whose wall clock a test sets while it runs; nothing on the machine is touched.
+"""A daemon whose clocks a test sets, or lets run fast, while it runs; nothing on the machine is touched.
 
-It stands for clock_settime(2) on CLOCK_REALTIME, as `date -s`, `timedatectl set-time`, `chronyc makestep` and
+**Set**, it stands for clock_settime(2) on CLOCK_REALTIME, as `date -s`, `timedatectl set-time`, `chronyc makestep` and
 systemd-timesyncd use it. By clock_gettime(2) such a step moves neither CLOCK_MONOTONIC nor CLOCK_BOOTTIME, and by
 timer_settime(2), futex(2) no sleep that is under way: so only what reads the wall clock is replaced here, ours and
 APScheduler's own.
 
-Run as a program it is `python -m autoscaler`, with the wall clock ahead by the seconds that the file named by
-$STEPPED_CLOCK holds (a decimal number, negative: behind; an absent or empty file: none). It is read at every look.
+**Slept**, it stands for a machine that was suspended and woke again: by clock_gettime(2) the wall clock and
+CLOCK_BOOTTIME have gone on meanwhile, CLOCK_MONOTONIC has not.
+
+**Fast**, it stands for a day that takes minutes: all three clocks that the daemon reads run so many times as fast, and
+so does APScheduler's wait for the next tick. Time-outs of sockets and locks are not shortened: a server that takes as
+long as ever has not become slow.
+
+Run as a program it is `python -m autoscaler`, with its clocks as the environment and the file say that `SteppedClock`
+writes. The file is read at every look.
 
 A real Prometheus goes by the machine's own clock, and an answer from another time is an error: let a scripted one
-answer in the daemon's time.
+answer in the daemon's time, or put `running_faults` with this clock before a real one.
 """
 
+import json
 import os
 import sys
+import time
 from contextlib import suppress
-from datetime import datetime, timedelta, tzinfo
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final, Self
 
-VARIABLE: Final = "STEPPED_CLOCK"
+_VARIABLE: Final = "STEPPED_CLOCK"
 PROGRAM: Final = (str(Path(__file__).resolve()),)
 """What the interpreter runs in place of `-m autoscaler`."""
+_APART_SECONDS: Final = 0.1
+"""How far apart two looks at the clocks may be, in their own time, to count as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How a daemon's clocks differ from the machine's own. Times in seconds."""
+
+    ahead: float = 0.0
+    """The wall clock was set forward by so much; negative: back."""
+    slept: float = 0.0
+    """The machine was suspended for so long."""
+    speed: float = 1.0
+    """All clocks run so many times as fast."""
+    since: float = 0.0
+    """From when on, by the machine's CLOCK_BOOTTIME."""
+
+    def _gained(self, boot: float) -> float:
+        return (self.speed - 1) * max(0.0, boot - self.since)
+
+    def looks(self) -> tuple[float, float]:
+        """CLOCK_REALTIME and CLOCK_BOOTTIME as the daemon has them, at the same time."""
+        while True:
+            before = time.clock_gettime(time.CLOCK_BOOTTIME)
+            wall = time.time()
+            after = time.clock_gettime(time.CLOCK_BOOTTIME)
+            if (after - before) * self.speed < _APART_SECONDS:
+                gained = self._gained(before) + self.slept
+                return wall + gained + self.ahead, before + gained
+
+    def monotonic(self) -> float:
+        """CLOCK_MONOTONIC as the daemon has it."""
+        return time.monotonic() + self._gained(time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 class SteppedClock:
-    """The wall clock of one daemon, as seen from a test."""
+    """The clocks of one daemon, as seen from a test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, speed: float = 1.0) -> None:
         """`folder`: for its file; it exists."""
-        self._file = folder / "clock-offset"
-        self.env: Final = {VARIABLE: str(self._file)}
+        self._file = folder / "clock"
+        self._skew = Skew(speed=speed, since=time.clock_gettime(time.CLOCK_BOOTTIME))
+        self.env: Final = {_VARIABLE: str(self._file)}
         """What the daemon needs in its environment."""
+        self._write()
 
     def set(self, seconds: float) -> None:
-        """Be so far ahead of the machine's own clock from now on."""
+        """Have the wall clock so far ahead of the machine's own from now on."""
+        self._skew = Skew(seconds, self._skew.slept, self._skew.speed, self._skew.since)
+        self._write()
+
+    def sleep(self, seconds: float) -> None:
+        """Have been suspended for so long, in all."""
+        self._skew = Skew(self._skew.ahead, seconds, self._skew.speed, self._skew.since)
+        self._write()
+
+    def now(self) -> float:
+        """The daemon's wall clock, in seconds since 1970."""
+        return self._skew.looks()[0]
+
+    def real(self, at: float) -> float:
+        """The machine's own time when the daemon's wall clock shows or showed `at`."""
+        return time.time() + (at - self.now()) / self._skew.speed
+
+    def _write(self) -> None:
         new = self._file.with_suffix(".new")
-        new.write_text(str(seconds))
-        new.replace(self._file)  # whole: who reads it in this moment finds the old number or the new one
+        skew = self._skew
+        new.write_text(json.dumps([skew.ahead, skew.slept, skew.speed, skew.since]))
+        new.replace(self._file)  # whole: who reads it in this moment finds the old numbers or the new ones
 
 
-_last = timedelta()
+_last = Skew()
 
 
-def offset() -> timedelta:
-    """How far ahead the wall clock of this process is: as last read, where no descriptor is left to read it."""
+def current() -> Skew:
+    """How the clocks of this process differ: as last read, where no descriptor is left to read it."""
     global _last  # noqa: PLW0603 - a clock belongs to the process
     with suppress(OSError):
-        _last = timedelta(seconds=float(Path(os.environ[VARIABLE]).read_text() or 0))
+        _last = Skew(*json.loads(Path(os.environ[_VARIABLE]).read_text()))
     return _last
 
 
 def _install() -> None:
     from apscheduler.executors import base as executors
     from apscheduler.schedulers import base as schedulers
+    from apscheduler.schedulers.background import BackgroundScheduler
 
     from autoscaler.clock import SystemClock
+    from autoscaler.moment import Moment
 
     class Stepped(datetime):
         """As APScheduler reads the wall clock."""
 
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Self:
-            return super().now(tz) + offset()
+            return cls.fromtimestamp(current().looks()[0], tz)
 
-    read = SystemClock.now
-    SystemClock.now = lambda self: read(self) + offset()  # type: ignore[method-assign]  # the point of this program
+    def now(self: SystemClock) -> datetime:
+        return datetime.fromtimestamp(current().looks()[0], UTC)
+
+    def monotonic(self: SystemClock) -> float:
+        return current().monotonic()
+
+    def moment(self: SystemClock) -> Moment:
+        wall, boot = current().looks()
+        return Moment(datetime.fromtimestamp(wall, UTC), self._boot, timedelta(seconds=boot))
+
+    process = BackgroundScheduler._process_jobs
+
+    def process_jobs(scheduler: BackgroundScheduler) -> float | None:
+        seconds: float | None = process(scheduler)
+        return None if seconds is None else seconds / current().speed
+
+    # the point of this program
+    SystemClock.now, SystemClock.monotonic, SystemClock.moment = now, monotonic, moment  # type: ignore[method-assign]
     schedulers.datetime = executors.datetime = Stepped
+    BackgroundScheduler._process_jobs = process_jobs
 
 
 if __name__ == "__main__":

@@ -1,0 +1,150 @@
+"""The day, and what is promised of it."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from autoscaler.record import Archive, Record
+from tests.faults.day.config import MAX_SIZE_BYTES
+from tests.faults.day.happenings import day
+from tests.faults.day.measure import Measure, Sample, quarter
+from tests.faults.day.world import SPEED, World, world
+from tests.faults.rehearsal import Row
+from tests.faults.remembered import forgotten
+
+_LASTS: Final = 1 / 180
+"""How much of the day a fault lasts: eight minutes of 24 hours, eight seconds of 24 minutes."""
+_LASTS_SHORT: Final = 1 / 10
+_GROWS: Final = 1.05
+"""What the last quarter may take of the second's memory."""
+_GROWS_SHORT: Final = 1.5
+"""In a quarter of a minute a process still grows."""
+_MORE: Final = 3
+_MORE_SHORT: Final = 10
+"""File descriptors or threads that come and go."""
+_MINUTE_BYTES: Final = 2**20
+"""What so many autoscalers add to the state in a minute, with room to spare."""
+_LOOKED_AT: Final = 20
+"""Of so many autoscalers each recorded decision is made again."""
+_BUGS: Final = ("report_failed", "request_failed", "web_failed", "thread_failed", "crashed")
+"""Events of the log."""
+
+
+@dataclass(slots=True)
+class Lived:
+    """What was seen of a day."""
+
+    measure: Measure
+    happened: list[str] = field(default_factory=list)
+    minutes: list[float] = field(default_factory=list)
+    """Of the day, until everybody went on after each of those."""
+    broken: list[str] = field(default_factory=list)
+
+
+def rehearse(folder: Path, short: bool) -> Iterator[Row]:
+    """24 hours of 200 autoscalers in 24 minutes; in short ten minutes of 40, in ten seconds."""
+    return lived(folder, *((1 / 6, 40) if short else (24.0, 200)), short=short)
+
+
+def lived(folder: Path, hours: float, autoscalers: int, *, short: bool) -> Iterator[Row]:
+    """So many hours of a day. Raises AssertionError where the daemon does not even begin."""
+    with world(folder, autoscalers) as found:
+        seen = _live(found, hours * 3600 / SPEED, short=short)
+        assert found.stop(signal.SIGTERM) == 0
+        records = _records(found)
+    events, slowest = found.log.events, max(seen.minutes, default=0)
+    yield Row(
+        len(seen.happened),
+        "after each fault every autoscaler goes on by itself, and no line of the log is of a bug",
+        f"{len(seen.minutes)} of {len(seen.happened)}, after {slowest:.0f} minutes of the day at most",
+        [*seen.broken, *(f"{events[event]} x {event}: {found.log.errors}" for event in _BUGS if events[event])],
+    )
+    samples, more = seen.measure.samples, _MORE_SHORT if short else _MORE
+    yield _flat(samples, "memory (MiB)", lambda sample: sample.mebibytes, _GROWS_SHORT if short else _GROWS)
+    yield _flat(samples, "file descriptors", lambda sample: sample.descriptors, more=more)
+    yield _flat(samples, "threads", lambda sample: sample.threads, more=more)
+    most = max(sample.state_bytes for sample in samples)
+    yield Row(
+        len(samples),
+        "the state keeps within maxSize, but for what comes in the minute between two looks at it",
+        f"{most / 2**20:.1f} of {MAX_SIZE_BYTES / 2**20:.0f} MB at most",
+        [_course(samples, lambda sample: sample.state_bytes)] if most > MAX_SIZE_BYTES + _MINUTE_BYTES else [],
+    )
+    yield _decided_again(records)
+
+
+def _live(world: World, seconds: float, *, short: bool) -> Lived:
+    began, waited = time.monotonic(), 0.0
+    lasts = (_LASTS_SHORT if short else _LASTS) * seconds
+
+    def part() -> float:
+        return (time.monotonic() - began - waited) / seconds
+
+    seen = Lived(Measure(part, lambda: world.daemon.process.pid, world.state))
+    seen.measure.start()
+    try:
+        for happening in day(short):
+            _wait(world, part, happening.at)
+            seen.happened.append(f"{happening.name} at {part():.3f}")
+            happens = time.monotonic()
+            try:
+                with happening.happens(world):
+                    world.read_log()
+                    time.sleep(lasts)
+                seen.minutes.append(world.wait_until_all_go_on())
+            except AssertionError as failure:
+                seen.broken.append(f"{seen.happened[-1]}: {failure}")
+            waited += (
+                time.monotonic() - happens - lasts
+            )  # a busy machine is slow, and the day has its hours all the same
+        _wait(world, part, 1)
+    finally:
+        seen.measure.stop()
+    return seen
+
+
+def _wait(world: World, part: Callable[[], float], until: float) -> None:
+    while part() < until:
+        world.read_log()
+        assert world.daemon.alive, f"the daemon ended: {world.log.errors}"
+        time.sleep(0.2)
+
+
+def _flat(
+    samples: Sequence[Sample], what: str, of: Callable[[Sample], float], ratio: float = 1, more: float = 0
+) -> Row:
+    """The median of the last quarter is at most so many times that of the second, or so much more."""
+    before, after = (median(map(of, quarter(samples, number))) for number in (2, 4))
+    limit = f"{ratio - 1:.0%}" if ratio > 1 else f"{more:.0f}"
+    return Row(
+        len(samples),
+        f"{what}: the last quarter has at most {limit} more than the second",
+        f"{before:.0f}, then {after:.0f} ({after / before - 1:+.1%}); {max(map(of, samples)):.0f} at most",
+        [] if after <= ratio * before + more else [_course(samples, of)],
+    )
+
+
+def _course(samples: Sequence[Sample], of: Callable[[Sample], float]) -> str:
+    """Over the day, in some twenty looks."""
+    return ", ".join(f"{each.part:.2f}: {of(each):.0f}" for each in samples[:: max(1, len(samples) // 20)])
+
+
+def _records(world: World) -> Sequence[Sequence[Record]]:
+    """Of some autoscalers, those that are still known in full."""
+    names = world.names[:: max(1, len(world.names) // _LOOKED_AT)]
+    with Archive.open_archive(None, world.state) as archive:
+        return [[each for each in archive.records(name) if each.history is not None] for name in names]
+
+
+def _decided_again(records: Sequence[Sequence[Record]]) -> Row:
+    number = sum(map(len, records))
+    return Row(
+        number,
+        "every recorded decision comes out again, from what the one before it left",
+        f"{number:,} decisions of {len(records)} autoscalers",
+        [text for each in records for text in forgotten(each)],
+    )

@@ -1,0 +1,65 @@
+"""File systems of a rehearsal's own, and one without a byte left."""
+
+import errno
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_PIECES: Final = (2**20, 2**12)
+"""Bytes, the large ones first: somebody else writes there, too, so what is left is not known."""
+
+
+_SYS_ADMIN: Final = 21
+"""The number of the capability that mounting needs (capabilities(7), linux/capability.h)."""
+
+
+def may_mount() -> bool:
+    """Whether this process may: root mostly, but not in every container."""
+    found = re.search(r"^CapEff:\s+([0-9a-f]+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) >> _SYS_ADMIN & 1)
+
+
+def run(*words: str, may_be: frozenset[int] = frozenset({0})) -> None:
+    """A command of the system's. Raises AssertionError where its exit status is another one."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in may_be, f"{' '.join(words)}: {done.stderr}"
+
+
+@contextmanager
+def in_memory(folder: Path, size: int) -> Iterator[None]:
+    """A new file system of so many bytes at `folder`, which is made."""
+    folder.mkdir(mode=0o700)
+    run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(folder))
+    try:
+        yield
+    finally:
+        run("umount", "--lazy", str(folder))  # what drains the workers' output has files open for some seconds more
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[None]:
+    """The file system that the folder is on is full, as long as the block lasts."""
+    filler = folder / "filler"
+    with filler.open("wb") as file:
+        size = 0
+        for piece in _PIECES:
+            while _took(file.fileno(), size, piece):
+                size += piece
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+def _took(descriptor: int, size: int, piece: int) -> bool:
+    try:
+        os.posix_fallocate(descriptor, size, piece)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        return False
+    return True

@@ -1,0 +1,129 @@
+"""The disk that the state lies on is full, read-only, or hangs; each is a file system of its own."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.faults.filesystems import filled, in_memory, run
+from tests.faults.machine.scene import Scene
+
+_BYTES: Final = 48 * 2**20
+_READ_ONLY: Final = "remount,abort"
+"""What ext4 does by itself at an error, with errors=remount-ro (ext4(5))."""
+_RELEASED_SECONDS: Final = 60.0
+_MISSED: Final = 3
+_FULL: Final = "the disk is full; free some space"
+
+
+@contextmanager
+def _on_a_disk(scene: Scene) -> Iterator[Path]:
+    """An ext4 file system in a file, mounted where the state is; yields the file."""
+    image = scene.folder / "disk"
+    with image.open("wb") as file:
+        file.truncate(_BYTES)
+    run("mkfs.ext4", "-q", str(image))
+    scene.state.mkdir(mode=0o700)
+    _mount(image, scene.state)
+    try:
+        yield image
+    finally:
+        run("umount", "--lazy", str(scene.state))
+
+
+def _mount(image: Path, folder: Path) -> None:
+    run("mount", "-o", "loop,errors=remount-ro", str(image), str(folder))
+
+
+def it_fills_up(scene: Scene, _: int) -> None:
+    """While the daemon runs; then there is room again."""
+    with in_memory(scene.state, _BYTES), scene.settled() as daemon:
+        with filled(scene.state):
+            scene.nobody_is_scaled(daemon, "cycle_failed", _FULL, adapter="other")
+        scene.follows_again(daemon)
+        assert daemon.stop() == 0
+        scene.remembered()
+
+
+def it_is_full_at_the_start(scene: Scene, _: int) -> None:
+    """A daemon that cannot remember does not begin; the next start finds room, as the unit's does."""
+    with in_memory(scene.state, _BYTES):
+        with scene.settled():
+            pass
+        with filled(scene.state):
+            scene.ask_for_more()
+            scene.does_not_start(_FULL)
+        with scene.daemon() as daemon:
+            scene.follows_again(daemon)
+        scene.remembered()
+
+
+def it_is_read_only_at_the_start(scene: Scene, _: int) -> None:
+    """As after an error that the kernel has found. It is repaired, and the machine started anew."""
+    with _on_a_disk(scene) as image:
+        with scene.settled():
+            pass
+        run("mount", "-o", _READ_ONLY, str(scene.state))
+        scene.ask_for_more()
+        scene.does_not_start("Read-only file system; name a folder that this user may write to")
+        _repair(scene, image)
+        with scene.daemon() as daemon:
+            scene.follows_again(daemon)
+        scene.remembered()
+
+
+def it_becomes_read_only(scene: Scene, _: int) -> None:
+    """As the kernel makes a file system in which it finds an error."""
+    with _on_a_disk(scene) as image:
+        with scene.settled() as daemon:
+            run("mount", "-o", _READ_ONLY, str(scene.state))
+            scene.nobody_is_scaled(daemon, "cycle_failed", "", adapter="other")
+            told = {line["error"] for line in daemon.events("cycle_failed")}
+            assert all("read-only" in each or "check the system's log" in each for each in told), told
+        _repair(scene, image)
+        with scene.daemon() as daemon:
+            scene.follows_again(daemon)
+        scene.remembered()
+
+
+def it_hangs(scene: Scene, _: int) -> None:
+    """Writes wait for a frozen file system, as they do for storage that is away; then they go through."""
+    with _on_a_disk(scene), scene.settled() as daemon:
+        count = len(daemon.events("tick_missed", adapter="other"))
+        run("fsfreeze", "--freeze", str(scene.state))
+        try:
+            before = scene.sizes()
+            scene.ask_for_more()
+            daemon.wait_for("tick_missed", count + _MISSED, adapter="other")
+            assert scene.sizes() == before
+            scene.refused_cycles += _MISSED
+        finally:
+            run("fsfreeze", "--unfreeze", str(scene.state))
+        scene.follows_again(daemon)
+        assert daemon.stop() == 0
+        scene.remembered()
+
+
+def _repair(scene: Scene, image: Path) -> None:
+    """Nothing of the machine runs meanwhile, the workers and what drains their output neither."""
+    for pid in scene.workers("held") | scene.workers("web"):
+        os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + _RELEASED_SECONDS
+    while subprocess.run(["umount", str(scene.state)], capture_output=True, check=False).returncode:
+        assert time.monotonic() < end, "something still has files open on the disk"
+        time.sleep(0.2)
+    run("e2fsck", "-p", str(image), may_be=frozenset({0, 1}))
+    _mount(image, scene.state)
+
+
+CASES: Final[dict[str, Callable[[Scene, int], None]]] = {
+    "the disk fills up while it runs": it_fills_up,
+    "the disk is full at the start": it_is_full_at_the_start,
+    "the disk is read-only at the start": it_is_read_only_at_the_start,
+    "the disk becomes read-only while it runs": it_becomes_read_only,
+    "the disk hangs": it_hangs,
+}

@@ -1,0 +1,60 @@
+"""Each of them, several times, and what is promised of it."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from tests.faults.filesystems import may_mount
+from tests.faults.machine import clocks, disks, states
+from tests.faults.machine.scene import Scene, Stage, stage
+from tests.faults.rehearsal import Row
+
+RUNS: Final = 4
+"""In the long form; of a clock's steps each comes once."""
+Case: TypeAlias = Callable[[Scene, int], None]
+"""Takes the number of the run, from 0. Raises AssertionError where a promise is not kept."""
+_SHORT: Final = (
+    "the disk fills up while it runs",
+    "the machine's host stops it for an hour",
+    "the state is damaged at the start",
+)
+
+
+def cases() -> Mapping[str, Case]:
+    """By their names; those of the disk only for who may mount one."""
+    return clocks.CASES | states.CASES | (disks.CASES if may_mount() else {})
+
+
+def rehearse(folder: Path, short: bool) -> Iterator[Row]:
+    """Every case so often; in short some of them once."""
+    known = cases()
+    return rehearsed(folder, [name for name in known if not short or name in _SHORT], 1 if short else RUNS)
+
+
+def rehearsed(folder: Path, names: Collection[str], runs: int) -> Iterator[Row]:
+    """A row for each of these."""
+    (folder / "prometheus").mkdir()
+    with stage(folder / "prometheus") as found:
+        for number, name in enumerate(names):
+            yield _row(found, folder / str(number), name, cases()[name], runs)
+
+
+def _row(stage: Stage, folder: Path, name: str, case: Case, runs: int) -> Row:
+    refused, followed, broken = 0, list[float](), list[str]()
+    for run in range(runs):
+        own = folder / str(run)
+        own.mkdir(parents=True)
+        with stage.scene(own) as scene:
+            try:
+                case(scene, run)
+            except Exception as failure:  # noqa: BLE001 - it is what the row is about
+                broken.append(f"run {run}: {type(failure).__name__}: {str(failure)[-1500:]}")
+            refused += scene.refused_cycles
+            followed += scene.followed_seconds
+    held = f"{refused} times nobody scaled; " if refused else ""
+    return Row(
+        runs,
+        f"{name}: it is said, nothing is scaled that could not be remembered, then it goes on",
+        f"{held}{len(followed)} times two loads followed, within {max(followed, default=0):.1f} s",
+        broken,
+    )

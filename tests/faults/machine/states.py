@@ -1,0 +1,194 @@
+"""The state's file is damaged, locked, of another user or of a newer version."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.faults.machine.scene import Scene
+
+_PAGE: Final = 4096
+_MODES_HOLD: Final = (
+    "setpriv",
+    "--bounding-set=-dac_override,-dac_read_search",
+    "--inh-caps=-dac_override,-dac_read_search",
+)
+"""Makes file modes hold for root as well (capabilities(7)), as they do for everybody else."""
+_DAMAGED: Final = "restore a backup"
+_MODE: Final = "correct the owner or the mode"
+_NEWER: Final = 99
+
+
+@contextmanager
+def _backed_up(scene: Scene) -> Iterator[Path]:
+    """A settled daemon that has ended, with a backup of its state."""
+    backup = scene.folder / "backup.db"
+    with scene.settled():
+        scene.tool("backup", str(backup))
+    yield backup
+
+
+def _restore(scene: Scene, backup: Path) -> None:
+    """As docs/operations.md says: the damaged files moved away, the backup taken back."""
+    away = scene.folder / "away"
+    away.mkdir()
+    for file in scene.state.glob("state.db*"):
+        shutil.move(file, away)
+    scene.tool("restore", str(backup))
+
+
+def _damage(file: Path, begin: int = _PAGE) -> None:
+    """Every byte from `begin` on is 0xff: the first page, which says that it is a database, stays."""
+    size = file.stat().st_size
+    with file.open("r+b") as content:
+        content.seek(begin)
+        content.write(b"\xff" * (size - begin))
+
+
+def it_is_damaged_at_the_start(scene: Scene, _: int) -> None:
+    with _backed_up(scene) as backup:
+        _damage(scene.state / "state.db")
+        scene.ask_for_more()
+        scene.does_not_start(_DAMAGED)
+        _restore(scene, backup)
+        with scene.daemon() as daemon:
+            scene.follows_again(daemon)
+    scene.remembered()
+
+
+def it_is_no_database_at_the_start(scene: Scene, _: int) -> None:
+    with _backed_up(scene) as backup:
+        file = scene.state / "state.db"
+        _damage(file, begin=0)
+        content = file.read_bytes()
+        scene.ask_for_more()
+        scene.does_not_start("it is not an SQLite database; move it away")
+        assert file.read_bytes() == content
+        _restore(scene, backup)
+        with scene.daemon() as daemon:
+            scene.follows_again(daemon)
+    scene.remembered()
+
+
+def it_is_cut_short_at_the_start(scene: Scene, _: int) -> None:
+    """Half of the file is missing, as after a copy that was broken off."""
+    with _backed_up(scene) as backup:
+        file = scene.state / "state.db"
+        with file.open("r+b") as content:
+            content.truncate(file.stat().st_size // 2 // _PAGE * _PAGE)
+        scene.ask_for_more()
+        scene.does_not_start(_DAMAGED)
+        _restore(scene, backup)
+        with scene.daemon() as daemon:
+            scene.follows_again(daemon)
+    scene.remembered()
+
+
+def it_is_damaged_while_it_runs(scene: Scene, _: int) -> None:
+    """The daemon scales nothing more; once a backup is restored, the next one goes on."""
+    backup = scene.folder / "backup.db"
+    with scene.settled() as daemon:
+        scene.tool("backup", str(backup))
+        with closing(sqlite3.connect(scene.state / "state.db", isolation_level=None)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the log hides what is in the file
+        _damage(scene.state / "state.db")
+        scene.nobody_is_scaled(daemon, "cycle_failed", _DAMAGED, adapter="other")
+    _restore(scene, backup)
+    with scene.daemon() as daemon:
+        scene.follows_again(daemon)
+    scene.remembered()
+
+
+def one_record_is_damaged(scene: Scene, _: int) -> None:
+    """It costs its own autoscaler, in words; the others go on."""
+    with _backed_up(scene) as backup:
+        with closing(sqlite3.connect(scene.state / "state.db")) as connection, connection:
+            mine = "(SELECT id FROM autoscaler WHERE name = 'held')"
+            assert connection.execute(f"UPDATE memory SET body = x'00' WHERE autoscaler_id = {mine}").rowcount
+        with scene.daemon() as daemon:
+            held = scene.sizes()[0]
+            for count in (1, 4):
+                line = daemon.wait_for("autoscaler_failed", count, autoscaler="held")
+                assert _DAMAGED in line["error"], line
+            daemon.wait_for("decision", 3, autoscaler="web", level="info")
+            assert scene.sizes()[0] == held
+            scene.refused_cycles += 4
+        _restore(scene, backup)
+        with scene.daemon() as daemon:
+            scene.follows_again(daemon)
+
+
+def it_is_of_a_newer_version(scene: Scene, _: int) -> None:
+    """After a downgrade: not a row of it is touched, and the newer version goes on with it."""
+    with scene.settled():
+        pass
+    file = scene.state / "state.db"
+    version = _set_version(file, _NEWER)
+    content = _rows(file)
+    scene.ask_for_more()
+    scene.does_not_start("written by a newer version")
+    assert _rows(file) == content
+    _set_version(file, version)
+    with scene.daemon() as daemon:
+        scene.follows_again(daemon)
+    scene.remembered()
+
+
+def it_may_not_be_written(scene: Scene, run: int) -> None:
+    """The file, or its folder, belongs to another user than the daemon's."""
+    with scene.settled():
+        pass
+    file = (scene.state, scene.state / "state.db")[run % 2]
+    mode = file.stat().st_mode
+    file.chmod(mode & 0o555)
+    try:
+        scene.ask_for_more()
+        scene.does_not_start(_MODE, *(_MODES_HOLD if os.geteuid() == 0 else ()))
+    finally:
+        file.chmod(mode)
+    with scene.daemon() as daemon:
+        scene.follows_again(daemon)
+    scene.remembered()
+
+
+def it_is_locked(scene: Scene, _: int) -> None:
+    """Somebody looks into it with sqlite3 and leaves a transaction open."""
+    with scene.settled() as daemon:
+        with closing(sqlite3.connect(scene.state / "state.db", isolation_level=None, timeout=60)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            scene.nobody_is_scaled(daemon, "cycle_failed", "", cycles=1, adapter="other")
+            told = [line["error"] for line in daemon.events("cycle_failed")]
+            assert all(
+                "locked; end that process" in each or "another write has been under way" in each for each in told
+            )
+        scene.follows_again(daemon)
+    scene.remembered()
+
+
+def _set_version(file: Path, version: int) -> int:
+    """The one before."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        before: int = connection.execute("SELECT version FROM schema_version").fetchone()[0]
+        connection.execute("UPDATE schema_version SET version = ?", (version,))
+    return before
+
+
+def _rows(file: Path) -> list[str]:
+    """All that is in it, as SQL."""
+    with closing(sqlite3.connect(file)) as connection:
+        return list(connection.iterdump())
+
+
+CASES: Final[dict[str, Callable[[Scene, int], None]]] = {
+    "the state is damaged at the start": it_is_damaged_at_the_start,
+    "the state is not a database at the start": it_is_no_database_at_the_start,
+    "the state is cut short at the start": it_is_cut_short_at_the_start,
+    "the state is damaged while it runs": it_is_damaged_while_it_runs,
+    "one autoscaler's record is damaged": one_record_is_damaged,
+    "the state is of a newer version": it_is_of_a_newer_version,
+    "the state may not be written": it_may_not_be_written,
+    "the state is locked": it_is_locked,
+}

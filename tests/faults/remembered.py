@@ -1,0 +1,55 @@
+"""What must hold of recorded decisions where clocks were set and commits failed. Each finding is a text."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import pairwise
+
+from autoscaler.decide import remember
+from autoscaler.model import History, Written
+from autoscaler.record import Record
+from tests.record.test_decided_again import comparable, decided_again
+
+
+def forgotten(records: Sequence[Record]) -> Iterator[str]:
+    """Decisions of one autoscaler that do not come out again, or not from what the one before them left.
+
+    A clock that was set moves all that was left alike. A cycle whose outcome could not be committed adds to it.
+    """
+    for record in records:
+        if comparable(decided_again(record)) != comparable(record.decision):
+            yield f"{_named(record)}: decided otherwise"
+    for before, after in pairwise(records):
+        assert before.history is not None
+        assert after.history is not None
+        left, found = remember(before.scaler, before.history, before.decision), after.history
+        moved = timedelta(0) if left.at is None or found.at is None else found.at - left.at
+        expected = _committed(left.moved(moved), left.moved(moved))
+        if expected != _committed(found, left.moved(moved)):
+            yield f"{_named(after)}: decided from {found}, and the one before left {left}"
+
+
+def unexplained(records: Sequence[Record]) -> Iterator[str]:
+    """Sizes of one autoscaler's target that no decision wrote: nobody else sets them."""
+    for before, after in pairwise(records):
+        assert after.history is not None
+        outcome, intent = before.decision.outcome, after.history.unfinished
+        sizes = {outcome.size if isinstance(outcome, Written) else before.decision.current}
+        sizes |= set() if intent is None else {intent.size}
+        if None not in sizes and after.decision.current not in {*sizes, None}:
+            yield f"{_named(after)}: found {after.decision.current}, and {sizes} was remembered"
+
+
+def _committed(history: History, until: History) -> tuple[object, ...]:
+    """What the records tell of: a write whose outcome could not be committed is in none."""
+    last = until.at
+    return (
+        history.recommendations,
+        [each for each in history.scale_ups if last is None or each.at <= last],
+        [each for each in history.scale_downs if last is None or each.at <= last],
+        history.failing,
+        history.at,
+    )
+
+
+def _named(record: Record) -> str:
+    return f"{record.scaler.name} at {record.decision.now.isoformat()}"

@@ -1,0 +1,61 @@
+"""A daemon's clocks as a test sets them, and a Prometheus that goes by them."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.servers import same_clock
+from tests.servers.stepped_clock import Skew, SteppedClock
+
+HOUR = 3600.0
+
+
+def test_a_clock_that_is_set_moves_no_other_clock() -> None:
+    """clock_gettime(2): only CLOCK_REALTIME can be set."""
+    wall, boot = Skew(ahead=HOUR).looks()
+    assert wall - time.time() == pytest.approx(HOUR, abs=5)
+    assert boot == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=5)
+
+
+def test_a_machine_that_slept_knows_how_long_by_two_of_its_clocks() -> None:
+    skew = Skew(slept=HOUR)
+    wall, boot = skew.looks()
+    assert wall - time.time() == pytest.approx(HOUR, abs=5)
+    assert boot - time.clock_gettime(time.CLOCK_BOOTTIME) == pytest.approx(HOUR, abs=5)
+    assert skew.monotonic() == pytest.approx(time.monotonic(), abs=5)
+
+
+def test_fast_clocks_run_alike() -> None:
+    """An hour of the machine's own ago, a day began that is over by now; all three clocks say so."""
+    now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    skew = Skew(speed=24, since=now - HOUR)
+    wall, boot = skew.looks()
+    for gained in (wall - time.time(), boot - now, skew.monotonic() - time.monotonic()):
+        assert gained == pytest.approx(23 * HOUR, abs=24 * 5)
+
+
+def test_a_query_reaches_the_server_at_its_own_time_and_the_answer_is_of_the_daemons(tmp_path: Path) -> None:
+    clock = SteppedClock(tmp_path)
+    clock.set(HOUR)
+    at = round(clock.now(), 3)
+    path, body = same_clock.to_server(clock, f"/api/v1/query?query=up%7Bjob%3D%22a%22%7D&time={at}", b"")
+    assert body == b""
+    assert "query=up%7Bjob%3D%22a%22%7D" in path
+    sent = same_clock.asked_at(path, b"")
+    assert sent == pytest.approx(at - HOUR, abs=5)
+    result = [{"metric": {}, "value": [sent, "7"]}]
+    answer = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+    translated = json.loads(same_clock.to_daemon(at, answer))
+    assert translated["data"]["result"] == [{"metric": {}, "value": [at, "7"]}]
+
+
+def test_a_posted_query_is_translated_too(tmp_path: Path) -> None:
+    """Long ones are posted."""
+    clock = SteppedClock(tmp_path)
+    clock.set(-HOUR)
+    at = round(clock.now(), 3)
+    path, body = same_clock.to_server(clock, "/api/v1/query", f"time={at}&query=up".encode())
+    assert path == "/api/v1/query"
+    assert same_clock.asked_at(path, body) == pytest.approx(at + HOUR, abs=5)
