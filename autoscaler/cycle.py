@@ -4,11 +4,12 @@ A stage that fails for one autoscaler leaves that one out of what follows; the o
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import conclude, decide, share
 from autoscaler.isolation import each, without
-from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome
+from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, Standing
 
 
 class Ports(Protocol):
@@ -22,6 +23,9 @@ class Ports(Protocol):
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers. Raises StateError; looking up one whose record is damaged raises its own."""
+
+    def standing(self, now: datetime) -> Standing:
+        """How far the limits that the connection's autoscalers share are used. Raises StateError."""
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing is written.
@@ -53,6 +57,10 @@ class Reconciled(NamedTuple):
     """Autoscaler's name -> what was raised for it: it has no decision."""
     unrecorded: Mapping[str, Outcome]
     """Of those, what a write came to that is not recorded."""
+    removals_left: int | None
+    """What may still leave under the connection's removal budget; None: it has none."""
+    total: int | None
+    """What the sizes of the lane's autoscalers sum to; None: the connection has no limit of it."""
 
 
 def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Reconciled:
@@ -62,11 +70,13 @@ def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Reconc
     history = ports.recall(scalers)
     seen = observed.observations
     decisions = each(scalers, lambda one: decide(one, seen[one.name], history[one.name], call.now), broken)
-    broken |= ports.intend(decisions)  # committed before the first write
-    intended = without(decisions, broken)
+    shared = share(decisions, history, ports.standing(call.now), call.now)  # what all of them together may do
+    broken |= ports.intend(shared.decisions)  # committed before the first write
+    intended = without(shared.decisions, broken)
     outcomes = ports.act(intended, call)
     concluded = each(intended, lambda made: conclude(made, outcomes.get(made.name)), broken)
     broken |= ports.record(scalers, observed, concluded)
     recorded = without(concluded, broken)
     ports.announce(recorded, call)
-    return Reconciled(recorded, broken, {name: outcomes[name] for name in broken if name in outcomes})
+    unrecorded = {name: outcomes[name] for name in broken if name in outcomes}
+    return Reconciled(recorded, broken, unrecorded, shared.removals_left, shared.total)

@@ -313,7 +313,8 @@ class Daemon:
 
     def _count(self, settings: Settings) -> None:
         self._served = self._runtime.changes
-        self._metrics.configured(self._runtime.served(settings), self._runtime.adapters, settings.prometheus)
+        served = self._runtime.served(settings)
+        self._metrics.configured(served, self._runtime.adapters, settings.prometheus, settings.limits)
 
     def _count_served(self) -> None:
         """Where other slots are held than before, metrics and log are of the autoscalers that are served now."""

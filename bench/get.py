@@ -24,6 +24,7 @@ from autoscaler.config.settings import Settings
 from autoscaler.decide import decide
 from autoscaler.log import Format, Level, configure
 from autoscaler.metrics import Health
+from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State
 from autoscaler.web import Sources, serve
@@ -70,6 +71,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
         observations = {each.name: observed for each in scalers}
         ledger.record({each.name: each for each in scalers}, Observed(observations), decisions)
         settings = Settings(Path("autoscaler.yaml"), {}, {}, scalers)
+        health = Health(SystemClock(), LimitsInUse(CollectorRegistry()))
         yield (
             Path(folder),
             Sources(
@@ -79,7 +81,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
                 registry=CollectorRegistry(),
                 ready=lambda: True,
                 reload=lambda: (),
-                status=partial(Health(SystemClock()).status, settings, SoundLanes(), "0", now),
+                status=partial(health.status, settings, SoundLanes(), "0", now),
                 started=now,
             ),
         )

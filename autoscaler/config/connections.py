@@ -2,27 +2,59 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field, Strict, ValidationError
 
+from autoscaler import model
+from autoscaler.config.behavior import Seconds
 from autoscaler.config.document import Loc
-from autoscaler.config.fields import Section, Text, suggest
+from autoscaler.config.fields import Count, Section, Text, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
+from autoscaler.model import ConnectionLimits
 from autoscaler.target import AdapterType, installed, load, one_host, one_lane
 
 MOST_LANES: Final = 64
 """Of one connection: each has a thread and an adapter of its own."""
 
 
-class Lanes(Section):
-    """What a connection's section has beside its adapter's own keys, unless it has one lane only."""
+class RemovalBudget(Section):
+    """At most so many instances leave in a period, all of the connection's autoscalers together."""
+
+    instances: Count
+    """In each period; at least one for each of the connection's lanes. Where instances have weights, units of them."""
+    period_seconds: Seconds
+    """1 to 1800."""
+
+    def spec(self) -> model.RemovalBudget:
+        """The frozen budget."""
+        return model.RemovalBudget(self.instances, timedelta(seconds=self.period_seconds))
+
+
+class Common(Section):
+    """What a connection's section has beside its adapter's own keys."""
 
     lanes: Annotated[int, Strict(), Field(ge=1, le=MOST_LANES)] = 1
     """How many groups its targets are divided into; a call that hangs holds up its own group alone."""
+    removal_budget: RemovalBudget | None = None
+    """How much may leave at a time. Default: as much as each autoscaler decides."""
+    max_total: Count | None = None
+    """What the sizes of its autoscalers may sum to; at least one for each of its lanes. Default: what each decides."""
+
+    def limits(self) -> ConnectionLimits | None:
+        """What its autoscalers share; None: nothing."""
+        if self.removal_budget is None and self.max_total is None:
+            return None
+        budget = None if self.removal_budget is None else self.removal_budget.spec()
+        return ConnectionLimits(budget, self.max_total)
+
+
+OF_LANES: Final = frozenset({"lanes"})
+"""Keys of `Common` that a type which has one lane refuses."""
 
 
 class Host(Section):
@@ -32,7 +64,7 @@ class Host(Section):
     """The name of that machine, as `hostname` shows it; only its daemon serves them. Needed with a PostgreSQL state."""
 
 
-_OWN_KEYS: Final = frozenset({"type", "lanes"})
+_OWN_KEYS: Final = frozenset({"type", *(field.alias or name for name, field in Common.model_fields.items())})
 """Of a section, that its adapter does not see."""
 
 
@@ -49,18 +81,21 @@ class Connections:
     """Every connection's name; None where its type is wrong."""
     sections: Mapping[str, AdapterSection]
     """Those without a problem."""
+    limits: Mapping[str, ConnectionLimits]
+    """Of those that have any."""
 
 
 def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -> Connections:
     """The connections in `raw`, the plain value of the file's `adapters`. Adds what is wrong to `problems`."""
     kinds: dict[str, AdapterType | None] = {}
     sections: dict[str, AdapterSection] = {}
+    limits: dict[str, ConnectionLimits] = {}
     for name, section in raw.items():
         kinds[name] = kind = type_of(name, section, problems)
         if kind is None:
             continue
         loc = ("adapters", name)
-        lanes, host = _lanes_of(loc, section, kind, problems), _host_of(loc, section, kind, problems)
+        common, host = _common_of(loc, section, kind, problems), _host_of(loc, section, kind, problems)
         given = {key: value for key, value in section.items() if key not in own_keys(kind)}
         try:
             settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
@@ -69,19 +104,31 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(section["type"], settings, lanes, host)
-    return Connections(kinds, sections)
+            sections[name] = AdapterSection(section["type"], settings, common.lanes, host)
+            if (shared := common.limits()) is not None:
+                limits[name] = shared
+    return Connections(kinds, sections, limits)
 
 
-def _lanes_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> int:
-    if "lanes" in section and one_lane(kind):
-        problems.add((*loc, "lanes"), f"a connection of type {section['type']!r} has one lane; remove it", of_key=True)
-    else:
-        try:
-            return Lanes.model_validate({key: section[key] for key in ("lanes",) if key in section}).lanes
-        except ValidationError as error:
-            problems.add_validation(error, Lanes, loc)
-    return 1
+def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> Common:
+    given = {key: section[key] for key in _OWN_KEYS - {"type"} if key in section}
+    for key in OF_LANES & given.keys() if one_lane(kind) else ():
+        problems.add((*loc, key), f"a connection of type {section['type']!r} has one lane; remove it", of_key=True)
+        del given[key]
+    try:
+        common = Common.model_validate(given, by_alias=True, by_name=False)
+    except ValidationError as error:
+        problems.add_validation(error, Common, loc)
+        return Common()
+    wholes: list[tuple[Loc, int | None]] = [(("maxTotal",), common.max_total)]
+    if common.removal_budget is not None:
+        wholes.append((("removalBudget", "instances"), common.removal_budget.instances))
+    for place, whole in wholes:
+        if whole is not None and whole < common.lanes:
+            least = f"write at least {common.lanes}, or fewer lanes"
+            message = f"{whole} is less than one for each of {common.lanes} lanes; {least}"
+            problems.add((*loc, *place), message)
+    return common
 
 
 def _host_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> str | None:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -94,6 +95,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         path=path,
         prometheus={name: source.source() for name, source in file.prometheus.items()},
         adapters=connections.sections,
+        limits=connections.limits,
         autoscalers=tuple(body.spec(file.controller, options, file.queries) for body in file.autoscalers),
         sync_period=file.controller.sync_period,
         state=file.state.settings(),
@@ -104,7 +106,11 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
-        hints=(*_unshared_files(document, connections), *_aggregated(document, file)),
+        hints=(
+            *_unshared_files(document, connections),
+            *_aggregated(document, file),
+            *_beyond_total(document, file, connections),
+        ),
         digest=digest,
         unknown_expressions=_unknown_expressions(document, file) if scope["expressions"].has_unknown else (),
     )
@@ -151,6 +157,20 @@ def _aggregated(document: YamlDocument, file: File) -> tuple[Problem, ...]:
                         ("autoscalers", index, "metrics", at, *loc, "expr" if query.ref is None else "ref"), problem
                     )
     return tuple(sorted(hints))
+
+
+def _beyond_total(document: YamlDocument, file: File, connections: Connections) -> tuple[Problem, ...]:
+    """A hint for every connection whose autoscalers' minimums alone sum to more than its maxTotal."""
+    hints, minimums = Problems(document), Counter[str]()
+    for body in file.autoscalers:
+        minimums[body.scale_target_ref.adapter] += body.min_replicas
+    for name, limits in connections.limits.items():
+        if limits.max_total is not None and minimums[name] > limits.max_total:
+            message = (
+                f"the minReplicas of its autoscalers sum to {minimums[name]}, and nobody is kept from these; raise it"
+            )
+            hints.add(("adapters", name, "maxTotal"), message)
+    return tuple(hints)
 
 
 def _unknown_expressions(document: YamlDocument, file: File) -> tuple[UnknownExpression, ...]:

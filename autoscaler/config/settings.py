@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from autoscaler.errors import Problem
-from autoscaler.model import Autoscaler
+from autoscaler.model import Autoscaler, ConnectionLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,8 @@ class Settings:
     prometheus: Mapping[str, PrometheusSource]
     adapters: Mapping[str, AdapterSection]
     autoscalers: tuple[Autoscaler, ...]
+    limits: Mapping[str, ConnectionLimits] = field(default_factory=dict)
+    """By the connection's name; of those that have any. Apart from its section: another limit needs no new adapter."""
     sync_period: timedelta = timedelta(seconds=15)
     """The controller's; each autoscaler has its own already."""
     state: StateSettings = StateSettings()

@@ -15,6 +15,8 @@ MESSAGES: Final[Mapping[str, str]] = {
     Reason.TOO_MANY_REPLICAS: "the desired size is above the maximum",
     Reason.SCALE_UP_LIMIT: "the desired size rises faster than one step allows",
     Reason.SCALE_DOWN_LIMIT: "the desired size falls faster than one step allows",
+    Reason.REMOVAL_BUDGET_LIMIT: "more would leave than the connection's removal budget allows",
+    Reason.MAX_TOTAL_LIMIT: "the sizes of the connection's autoscalers would sum to more than they may",
 }
 
 

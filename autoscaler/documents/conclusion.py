@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from autoscaler.documents.headline import headline
 from autoscaler.foresee.outlook import down_window, stabilizing_recommendation, up_window
-from autoscaler.model import ConditionType, Decision, Reason, Step
+from autoscaler.model import CONNECTION_LIMITS, ConditionType, Decision, Reason, Step
 from autoscaler.quantity import format_duration
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
@@ -13,7 +13,8 @@ if TYPE_CHECKING:  # the command line reads documents that a daemon made, and ne
 
 _STABILIZED: Final = (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED)
 _BOUNDED: Final = (Reason.TOO_MANY_REPLICAS, Reason.TOO_FEW_REPLICAS)
-_LIMITED: Final = (*_STABILIZED, *_BOUNDED, Reason.SCALE_UP_LIMIT, Reason.SCALE_DOWN_LIMIT)
+_RATES: Final = (Reason.SCALE_UP_LIMIT, Reason.SCALE_DOWN_LIMIT)
+_LIMITED: Final = (*_STABILIZED, *_BOUNDED, *_RATES, *CONNECTION_LIMITS)
 
 
 def conclusion(record: "Record") -> str:

@@ -31,6 +31,7 @@ from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
+    CONNECTION_LIMITS,
     Autoscaler,
     Decision,
     Direction,
@@ -125,9 +126,12 @@ class _Case:
         return tuple(found)
 
     def if_unchanged(self) -> MoveDocument | None:
-        """The first change if every cycle read the same. None after a write: the new size will have other metrics."""
-        if self.decision.change is not None:
-            return None
+        """The first change if every cycle read the same.
+
+        None after a write, as the new size will have other metrics, and while the connection's limits are in the way.
+        """
+        if self.decision.change is not None or self._shared_limits():
+            return None  # when a connection's limits let go depends on all of its autoscalers
         return self._document(self._forecast(self.observed).move)
 
     def ways(self) -> tuple[Way, ...]:
@@ -153,13 +157,18 @@ class _Case:
             return Way(direction=direction, when=(), met=met, hurdles=(), earliest=None)
         readings = [reading if need else None for need, reading in zip(needed, tried, strict=True)]
         ahead = self._forecast(self._observing(readings))
+        shared = [step for step in self._shared_limits() if (step.after < step.before) is out]
         return Way(
             direction=direction,
             when=tuple([self._condition(place, direction) for place, need in enumerate(needed) if need]),
             met=met,
-            hurdles=_steps(ahead.hurdles),
-            earliest=self._document(ahead.move),
+            hurdles=_steps([*ahead.hurdles, *shared]),
+            earliest=None if shared else self._document(ahead.move),
         )
+
+    def _shared_limits(self) -> Sequence[Step]:
+        """What the connection's limits did to the number."""
+        return [step for step in self.decision.trace if step.reason in CONNECTION_LIMITS]
 
     def _condition(self, place: int, direction: Direction) -> str:
         """What one metric has to be in order to ask for another size, or already is: `average queue above 22`."""

@@ -30,11 +30,11 @@ _WHEN_FALSE: Final[Mapping[ConditionType, Level]] = {
 def level_of_condition(condition: Condition, decision: Decision) -> Level:
     """Of one of the conditions of `decision`.
 
-    ScalingLimited is a warning only where a metric asks for more than the maximum: a service at its minimum is idle,
-    and policies let go by themselves.
+    ScalingLimited is a warning only where a metric asks for more than there may be: a service at its minimum is idle,
+    and policies and a removal budget let go by themselves.
     """
     if condition.type is ConditionType.SCALING_LIMITED:
-        return Level.WARNING if condition.status and wants_more_than_maximum(decision) else Level.NORMAL
+        return Level.WARNING if condition.status and wants_more_than_allowed(decision) else Level.NORMAL
     if condition.type is ConditionType.METRIC_FALLBACK_ACTIVE and condition.status:
         return Level.WARNING
     if condition.status:
@@ -48,10 +48,12 @@ def level_of_condition(condition: Condition, decision: Decision) -> Level:
     return _WHEN_FALSE.get(condition.type, Level.NORMAL)
 
 
-def wants_more_than_maximum(decision: Decision) -> bool:
-    """Whether a metric asks for more than the maximum in force.
+def wants_more_than_allowed(decision: Decision) -> bool:
+    """Whether a metric asks for more than the maximum in force, or than the connection's `maxTotal` leaves it.
 
     An earlier recommendation that is above it does not count, nor does a metric that asks for just the maximum.
     """
+    if any(step.reason == Reason.MAX_TOTAL_LIMIT for step in decision.trace):
+        return True
     asked = next((step.after for step in decision.trace if step.reason == Reason.VALID_METRIC_FOUND), None)
     return asked is not None and decision.maximum is not None and asked > decision.maximum

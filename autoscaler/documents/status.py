@@ -47,6 +47,14 @@ class ConnectionStatus(Document):
     """How often a lane hung so long that another took its place, since the start."""
     missed_ticks: int
     """Cycles that were due while the one before still ran, since the start."""
+    removal_budget: int | None
+    """How many instances may leave in each period of its removalBudget; null: it has none."""
+    removals_left: int | None
+    """How many still may now; null also before the first cycle."""
+    max_total: int | None
+    """What the sizes of its autoscalers may sum to; null: it has no such limit."""
+    total_size: int | None
+    """What they sum to; null where there is no such limit, or before the first cycle."""
     last_cycle: datetime | None
     """When a cycle last ended, of the lane whose is oldest; null: not since the configuration was read."""
     last_success: datetime | None

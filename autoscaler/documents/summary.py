@@ -12,11 +12,12 @@ from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.documents.brakes import ActiveBrakeDocument, active
 from autoscaler.documents.headline import failed, headline
-from autoscaler.documents.level import Level, level_of_condition, wants_more_than_maximum
+from autoscaler.documents.level import Level, level_of_condition, wants_more_than_allowed
 from autoscaler.documents.metric import MetricDocument, metrics, unread
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.errors import bug
 from autoscaler.model import (
+    CONNECTION_LIMITS,
     Autoscaler,
     ConditionType,
     Decision,
@@ -306,13 +307,14 @@ _LEVELS: Final[Mapping[AutoscalerState, Level]] = {
 def level(state: AutoscalerState, decision: Decision | None) -> Level:
     """How much attention the state of `decision` deserves.
 
-    `limited` is a warning only where a metric asks for more than the maximum. What the target itself warns of, such
-    as workers that cannot start, is one in any state, and so is a brake that is on.
+    `limited` is a warning only where a metric asks for more than the maximum, or the connection has no room for it.
+    What the target itself warns of, such as workers that cannot start, is one in any state, and so is a brake that is
+    on.
     """
     found = _LEVELS.get(state, Level.NORMAL)
     if found is Level.ERROR or decision is None:
         return found
-    capped = state is AutoscalerState.LIMITED and wants_more_than_maximum(decision)
+    capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
     return Level.WARNING if capped or decision.warnings or decision.brakes else found
 
 
@@ -334,6 +336,7 @@ _LIMITS = frozenset(
         Reason.SCALE_DOWN_LIMIT,
         Reason.TOO_FEW_REPLICAS,
         Reason.TOO_MANY_REPLICAS,
+        *CONNECTION_LIMITS,
     }
 )
 

@@ -19,7 +19,9 @@ from autoscaler.errors import (
     TargetUnavailable,
     bug,
 )
+from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import LaneCounts
+from autoscaler.model import ConnectionLimits
 from autoscaler.observe.failure import QueryError
 from autoscaler.target.answers import checked_error
 
@@ -61,8 +63,9 @@ _NOTHING: Final = Answers()
 class Health:
     """What is known of the servers that the daemon talks to. Any thread may call it."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, limits: LimitsInUse) -> None:
         self._clock = clock
+        self._limits = limits
         self._lock = threading.Lock()
         self._sources: dict[str, Answers] = {}
         self._connections: dict[str, Answers] = {}
@@ -157,6 +160,7 @@ class Health:
         with self._lock:
             known = self._connections.get(name, _NOTHING)
         section = settings.adapters[name]
+        limits, used = settings.limits.get(name, ConnectionLimits()), self._limits.used(name)
         failing = hung >= section.lanes or self._is_failing(known, settings)
         return ConnectionStatus(
             name=name,
@@ -166,6 +170,10 @@ class Health:
             hung=hung,
             superseded=superseded,
             missed_ticks=missed_ticks,
+            removal_budget=None if limits.removal_budget is None else limits.removal_budget.instances,
+            removals_left=used.removals_left,
+            max_total=limits.max_total,
+            total_size=used.total,
             last_cycle=self._cycles.get(name),
             last_success=known.last_success,
             last_failure=known.last_failure,

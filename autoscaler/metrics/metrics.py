@@ -3,6 +3,7 @@
 from collections import Counter as Tally
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
@@ -13,6 +14,7 @@ from autoscaler.errors import MetricError
 from autoscaler.isolation import each, without
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.latest import Latest
+from autoscaler.metrics.limits import LimitsInUse, Used
 from autoscaler.metrics.words import (
     FAILURES,
     Action,
@@ -23,7 +25,7 @@ from autoscaler.metrics.words import (
     outcome_of,
     towards,
 )
-from autoscaler.model import Autoscaler, Decision, LaneName, MetricType
+from autoscaler.model import Autoscaler, ConnectionLimits, Decision, LaneName, MetricType
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
@@ -56,6 +58,14 @@ class Cycle(Protocol):
     def seconds(self) -> float:
         """From its beginning to its end."""
 
+    @property
+    def removals_left(self) -> int | None:
+        """What may still leave under the connection's removal budget; None: it has none."""
+
+    @property
+    def total(self) -> int | None:
+        """What the sizes of the lane's autoscalers sum to; None: the connection has no limit of it."""
+
 
 class Metrics:
     """Everything that is counted where it happens. Any thread may call it.
@@ -70,7 +80,9 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client left its types out here
         self._clock = clock
         self._latest = Latest()
-        self.health = Health(clock)
+        self._limits = LimitsInUse(registry)
+        self._connection_limits: Mapping[str, ConnectionLimits] = {}
+        self.health = Health(clock, self._limits)
         """The same for people: what the page and the API say of the daemon."""
         self._adapters: frozenset[str] = frozenset()
         self._last_ticks: dict[str, dict[LaneName, float]] = {}
@@ -134,11 +146,21 @@ class Metrics:
         gauge("build_info", "The program that runs.", "version").labels(version).set(1)
         registry.register(self._latest)
 
-    def configured(self, scalers: Sequence[Autoscaler], adapters: Collection[str], sources: Collection[str]) -> None:
-        """This configuration runs now: these are its sources; of it, `serves`."""
+    def configured(
+        self,
+        scalers: Sequence[Autoscaler],
+        adapters: Collection[str],
+        sources: Collection[str],
+        limits: Mapping[str, ConnectionLimits] = MappingProxyType({}),
+    ) -> None:
+        """This configuration runs now: these are its sources; of it, `serves`.
+
+        `limits`: of the connections that have any, by name.
+        """
         for name in self._sources.difference(sources):
             _forget("prometheus", name, self._query_seconds, self._query_failures)
         self._sources = frozenset(sources)
+        self._connection_limits = limits
         self.health.configured(adapters, sources)
         for name in sources:  # start at 0: rate() does not see a first failure that creates its series
             self._query_failures.labels(name)
@@ -152,6 +174,7 @@ class Metrics:
             _forget("adapter", name, self._tick_seconds, self._tick_late, self._last_tick)
             _forget("adapter", name, self._call_seconds, self._call_failures)
         self._last_ticks = {}  # a lane that has no autoscalers any more ends no cycle
+        self._limits.configured({name: known for name, known in self._connection_limits.items() if name in adapters})
         self._adapters = frozenset(adapters)
         for name in adapters:  # start at 0, as above
             self._last_tick.labels(name)
@@ -178,6 +201,7 @@ class Metrics:
             ticked = self._ticked(cycle.lane)
             self._last_tick.labels(adapter).set(ticked)
             self.health.cycle_ended(adapter, ticked)
+            self._limits.cycle_ended(cycle.lane, Used(cycle.removals_left, cycle.total))
         odd = dict[str, Exception]()
         counts = each(cycle.decisions, _counts, odd)
         results = Tally(one.result for one in counts)

@@ -25,7 +25,8 @@ from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent
 from autoscaler.model.lane import LaneName
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
-from autoscaler.model.reason import Reason
+from autoscaler.model.reason import CONNECTION_LIMITS, Reason
+from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Share, Standing
 from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
@@ -68,12 +69,14 @@ from autoscaler.model.target import (
 )
 
 __all__ = [
+    "CONNECTION_LIMITS",
     "DEFAULT_SCALE_DOWN",
     "DEFAULT_SCALE_UP",
     "LONGEST_PERIOD",
     "LONGEST_WINDOW",
     "MAX_SIZE",
     "NO_BRAKES",
+    "WITHOUT_LIMITS",
     "ActiveBrake",
     "Autoscaler",
     "Behavior",
@@ -84,6 +87,7 @@ __all__ = [
     "Condition",
     "ConditionType",
     "Conflict",
+    "ConnectionLimits",
     "ControllerOptions",
     "Decision",
     "Direction",
@@ -122,6 +126,8 @@ __all__ = [
     "Reading",
     "Reason",
     "Recommendation",
+    "Removal",
+    "RemovalBudget",
     "Sample",
     "ScaleChange",
     "ScaleEvent",
@@ -129,9 +135,11 @@ __all__ = [
     "ScalingPolicy",
     "ScalingRules",
     "SelectPolicy",
+    "Share",
     "Shortfall",
     "Sighting",
     "Sightings",
+    "Standing",
     "Status",
     "Steering",
     "Step",

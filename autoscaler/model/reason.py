@@ -1,6 +1,7 @@
 """The words for why: of conditions, events and a decision's steps."""
 
 from enum import StrEnum
+from typing import Final
 
 
 class Reason(StrEnum):
@@ -30,6 +31,10 @@ class Reason(StrEnum):
     TOO_MANY_REPLICAS = "TooManyReplicas"
     SCALE_UP_LIMIT = "ScaleUpLimit"
     SCALE_DOWN_LIMIT = "ScaleDownLimit"
+    REMOVAL_BUDGET_LIMIT = "RemovalBudgetLimit"
+    """Ours: more would leave at a time than the connection's removalBudget allows all of its autoscalers."""
+    MAX_TOTAL_LIMIT = "MaxTotalLimit"
+    """Ours: the sizes of all of the connection's autoscalers would sum to more than its maxTotal."""
 
     # of the condition ScaledToZero
     SCALED_TO_ZERO = "ScaledToZero"
@@ -74,3 +79,7 @@ class Reason(StrEnum):
     """Step: the target had the size already."""
     SETTLED = "Settled"
     """Step: an unfinished write turned out to have arrived."""
+
+
+CONNECTION_LIMITS: Final = frozenset({Reason.REMOVAL_BUDGET_LIMIT, Reason.MAX_TOTAL_LIMIT})
+"""Of the limits that the autoscalers of one connection share."""

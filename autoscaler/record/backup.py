@@ -227,9 +227,13 @@ def _write(target: Connection, source: URL, tables: Collection[Table]) -> None:
 
 
 def _rows(url: URL, tables: Collection[Table]) -> Generator[tuple[Table, list[dict[str, Any]]]]:
-    """Every row as it is at one moment, some at a time, without columns that its version has not. Raises StateError."""
+    """Every row as it is at one moment, some at a time, without tables and columns that its version has not.
+
+    Raises StateError.
+    """
     with opened(url, read_only=True) as connection:
-        for table in tables:
+        names = frozenset(inspect(connection).get_table_names())
+        for table in [each for each in tables if each.name in names]:
             there = {column["name"] for column in inspect(connection).get_columns(table.name)}
             columns = [column for column in table.columns if column.name in there]
             found = connection.execute(select(*columns).execution_options(stream_results=True, yield_per=_ROWS))

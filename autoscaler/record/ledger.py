@@ -12,9 +12,9 @@ comes back as an unfinished intent, as it does after a kill -9.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, delete, insert, select, update
@@ -22,7 +22,19 @@ from sqlalchemy import Connection, Engine, delete, insert, select, update
 from autoscaler.decide import intent_of, settled
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.isolation import each, without
-from autoscaler.model import Autoscaler, Decision, History, Observed, Sightings, Steering, TargetRef
+from autoscaler.model import (
+    WITHOUT_LIMITS,
+    Autoscaler,
+    ConnectionLimits,
+    Decision,
+    History,
+    Observed,
+    Share,
+    Sightings,
+    Standing,
+    Steering,
+    TargetRef,
+)
 from autoscaler.moment import Moment
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
@@ -43,11 +55,13 @@ from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Journal
 from autoscaler.record.leases import Leases, Renewal
 from autoscaler.record.recording import Recording, write
+from autoscaler.record.removals import Removals
 from autoscaler.record.sighted import Sighted, by_target
 from autoscaler.record.slots import fence, slot_of
 from autoscaler.record.steering import SteeringCache
 from autoscaler.record.timeline import Timeline
 from autoscaler.record.times import to_micros
+from autoscaler.record.totals import KnownSizes
 from autoscaler.target import AdapterValues
 
 _NOTHING_ASKED: Final = Steering()
@@ -87,6 +101,13 @@ def _keep_settled(connection: Connection, entry: Entry, made: Decision) -> Histo
     return history
 
 
+class OfConnection(NamedTuple):
+    """What all ledgers of an adapter connection share."""
+
+    journal: Journal
+    sizes: KnownSizes
+
+
 class _Histories(dict[str, History]):
     """By the autoscaler's name."""
 
@@ -104,12 +125,12 @@ class _Histories(dict[str, History]):
 class Ledger:
     """Used by one lane's thread; `is_current` by any."""
 
-    def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int], journal: Journal) -> None:
+    def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int], of_connection: OfConnection) -> None:
         """Of the adapter `connection`; `epochs`: slot -> epoch, as `slots.next_epochs` gave them."""
         self.connection: Final = connection
         self._shared = shared
         self._epochs = epochs
-        self._journal = journal
+        self._journal, self._sizes = of_connection
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet, or in doubt since a transaction failed."""
         self._damaged: Mapping[Key, str] = {}
@@ -125,6 +146,11 @@ class Ledger:
         """Of those, the ones that came since the others were read."""
         self._fresh: Mapping[Key, History] = {}
         """What the cycle under way decides from, of autoscalers that the state does not know yet."""
+        self._limits = ConnectionLimits()
+        self._share = Share()
+        self._minimums: Mapping[Key, int] = {}
+        """Of this lane's autoscalers."""
+        self._removals = Removals()
 
     def is_current(self, target: TargetRef) -> bool:
         """Whether the target's slot is this ledger's still, as far as this process knows.
@@ -137,16 +163,26 @@ class Ledger:
             return self._shared.leases.holds(self.connection, slot, epoch)
         return self._shared.newest.get((self.connection, slot)) == epoch
 
-    def follow(self, scalers: Collection[Autoscaler], epochs: Mapping[int, int] | None = None) -> None:
+    def follow(
+        self,
+        scalers: Collection[Autoscaler],
+        epochs: Mapping[int, int] | None = None,
+        limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
+        share: Share = Share(),  # noqa: B008 - it is frozen
+    ) -> None:
         """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it).
 
-        `epochs`: of the slots that are its own from now on, as `Leases.held` has them; None: as before.
+        `epochs`: of the slots that are its own from now on, as `Leases.held` has them; None: as before. `limits`: the
+        whole connection's, of which this lane has this share; without `max_total` and `removal_budget` nothing is
+        counted.
 
         What comes back is read again: the state may have forgotten it meanwhile. So is what is in a slot of another
         epoch than before: another host served it. What stays is not: a reload that adds a few of ten thousand costs the
         next cycle a few.
         """
-        before, keys = self._followed, frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
+        self._limits, self._share, self._removals.budget = limits, share, limits.removal_budget
+        self._minimums = {key_of(scaler.name, scaler.target): scaler.min_replicas for scaler in scalers}
+        before, keys = self._followed, frozenset(self._minimums)
         if before is not None and epochs is not None and epochs != self._epochs:
             other = {slot for slot, epoch in epochs.items() if self._epochs.get(slot) != epoch}
             before -= {key_of(scaler.name, scaler.target) for scaler in scalers if slot_of(scaler.target) in other}
@@ -202,6 +238,22 @@ class Ledger:
         """What is known of the instances of these; one never seen is left out. Raises StateError."""
         return self._sighted.of(targets, self._lead, self._reading)
 
+    def standing(self, now: datetime) -> Standing:
+        """How the connection's limits stand for this lane. Raises StateError."""
+        limits, share = self._limits, self._share
+        if limits == WITHOUT_LIMITS.limits:
+            return WITHOUT_LIMITS
+        standing = Standing(self.connection, limits, share)
+        if limits.removal_budget is not None:
+            with self._reading() as connection:
+                removals = self._removals.read(connection, self.connection, share, now, self._lead)
+            standing = replace(standing, removals=tuple(removals))
+        if limits.max_total is not None:
+            self._sizes.load(self._reading)
+            totals = self._sizes.totals(share, self._shared.housekeeper.configured)
+            standing = replace(standing, sizes=self._sizes.of(self._minimums), totals=totals)
+        return standing
+
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written.
 
@@ -219,6 +271,7 @@ class Ledger:
             schema.upsert(connection, schema.intent, rows)
             announced = without(live, broken)
             known = {made.name: _keep_settled(connection, owners[made.name], made) for made in announced}
+            self._removals.intend(connection, [(owners[made.name], made) for made in announced], self._lead)
         for made in announced:
             entry = owners[made.name]
             entry.intent = intents[made.name]
@@ -254,6 +307,8 @@ class Ledger:
                 owners = self._owners(connection, [one.decision for one in prepared])
                 pairs = list(zip(owners, prepared, strict=True))
                 recorded = write(connection, self.connection, pages, pairs, self._lead)
+                written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
+                self._removals.record(connection, written, self._lead)
                 schema.upsert(connection, schema.sighting, sighted)
                 if decisions:
                     gone = self._shared.housekeeper.tidy(connection, decisions[0].now, self._lead)
@@ -262,9 +317,12 @@ class Ledger:
             placed.apply()
             made = placed.recording.decision
             newest = Newest(to_micros(made.now) - self._lead, placed.row.number, made)
-            self._shared.latest[key_of(made.name, made.target)] = newest
+            key = key_of(made.name, made.target)
+            self._shared.latest[key] = newest
+            self._sizes.follow(key, placed.entry.slot, made, placed.history.unfinished)
         for key in gone:
             self._shared.latest.pop(key, None)
+        self._sizes.forget(gone)
         self._sighted.committed(seen, self._lead)
         return {**broken, **recorded.broken}
 

@@ -100,6 +100,16 @@ intent = Table(
     Column("lead", BigInteger, nullable=False),
 )
 
+removal = Table(
+    "removal",  # what scale-ins were intended to remove, as a connection's removal budget counts it
+    metadata,
+    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
+    Column("recorded", BigInteger, primary_key=True, autoincrement=False),  # when it was intended
+    Column("instances", BigInteger, nullable=False),  # units of size
+    Index("removal_recorded", "recorded"),
+    sqlite_with_rowid=False,
+)
+
 sighting = Table(
     "sighting",  # when instances were first seen, and seen ready, where a target's back end does not say
     metadata,
@@ -281,7 +291,7 @@ def convert_version_2(connection: Connection) -> None:
     """Make a state of version 2 one of version 3, in place."""
     for table, column in ((slot, slot.c.holder), (schema_version, schema_version.c.works_for)):
         connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {column.type}"))
-    metadata.create_all(connection, tables=[member, follows])
+    metadata.create_all(connection, tables=[member, follows, removal])
     connection.execute(update(schema_version).values(version=3, works_for=3))
 
 

@@ -19,13 +19,14 @@ from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.journal import Journal
 from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_members
-from autoscaler.record.ledger import Ledger, Shared
+from autoscaler.record.ledger import Ledger, OfConnection, Shared
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
 from autoscaler.record.takeover import take_over, take_over_tables
 from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
 from autoscaler.record.times import from_micros
+from autoscaler.record.totals import KnownSizes
 from autoscaler.record.values import Takeover
 
 
@@ -48,7 +49,7 @@ class State:
         closing.callback(readers.dispose)
         self._database = database
         self._closing = closing
-        self._journals: dict[str, Journal] = {}
+        self._connections: dict[str, OfConnection] = {}
         self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), timeline, {}, leases, latest)
         self.archive: Final = Archive(database.url, readers, latest, leases)
         """For readers."""
@@ -122,7 +123,8 @@ class State:
             with self._database.writing() as transaction:
                 epochs = next_epochs(transaction, connection, slots)
             self._shared.newest.update({(connection, slot): epoch for slot, epoch in epochs.items()})
-        return Ledger(self._shared, connection, epochs, self._journals.setdefault(connection, Journal(connection)))
+        known = self._connections.setdefault(connection, OfConnection(Journal(connection), KnownSizes(connection)))
+        return Ledger(self._shared, connection, epochs, known)
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""

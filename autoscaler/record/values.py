@@ -11,7 +11,8 @@ from autoscaler.model import Autoscaler, Decision, EventType, History, Observati
 class Record:
     """One recorded cycle of an autoscaler: what was asked for, what was seen and remembered, what was decided.
 
-    Within `state.detail` `decide(scaler, observation, history, decision.now)` gives the decision again.
+    Within `state.detail` `decide(scaler, observation, history, decision.now)` gives the decision again, up to where its
+    connection's limits cut it: a step of its trace says how.
     """
 
     scaler: Autoscaler

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -10,7 +11,18 @@ from autoscaler.clock import Clock
 from autoscaler.errors import named
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
-from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome
+from autoscaler.model import (
+    Autoscaler,
+    Call,
+    ConnectionLimits,
+    Decision,
+    History,
+    LaneName,
+    Observed,
+    Outcome,
+    Share,
+    Standing,
+)
 from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.record import Ledger, slot_of, slots_of
 from autoscaler.runtime.building import Built
@@ -43,6 +55,10 @@ class Ports:
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """From the ledger."""
         return self.ledger.recall(scalers)
+
+    def standing(self, now: datetime) -> Standing:
+        """From the ledger."""
+        return self.ledger.standing(now)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Into the ledger."""
@@ -136,7 +152,7 @@ class Connected:
         sources are the same, the connections to them. `epochs`: of the slots that it serves from then on.
         """
         before = self.wanted
-        if (wanted.scalers, wanted.sources, epochs) == (before.scalers, before.sources, self.epochs):
+        if replace(wanted, adapter=before.adapter) == before and epochs == self.epochs:
             return False
         moved, self.wanted, self.epochs = wanted.sources != before.sources, wanted, epochs
         if moved:
@@ -179,12 +195,12 @@ class Connected:
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
         ports = Ports(observer, self._ledger, self._actuator, self._limited)
-        begin = partial(self._begin, tuple(scalers), self.epochs)
+        begin = partial(self._begin, tuple(scalers), self.epochs, self.wanted.limits)
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
-    def _begin(self, scalers: Sequence[Autoscaler], epochs: Mapping[int, int] | None) -> None:
+    def _begin(self, scalers: Sequence[Autoscaler], epochs: Mapping[int, int] | None, limits: ConnectionLimits) -> None:
         """These are the lane's from now on. On its own thread."""
-        self._ledger.follow(scalers, epochs)
+        self._ledger.follow(scalers, epochs, limits, Share(self.name.number - 1, self.name.of))
         self._connection.follow({scaler.target for scaler in scalers})
         if epochs is not None and isinstance(self.adapter, ReloadsMemory):
             try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.model import Autoscaler, LaneName, TargetRef
+from autoscaler.model import Autoscaler, ConnectionLimits, LaneName, TargetRef
 from autoscaler.record import lane_of, slot_of
 
 
@@ -28,6 +28,8 @@ class Wanted:
     scalers: Sequence[Autoscaler]
     """At least one."""
     sources: Mapping[str, PrometheusSource]
+    limits: ConnectionLimits
+    """The whole connection's."""
 
     def within(self, slots: Container[int]) -> "Wanted":
         """The same lane with those of its autoscalers alone whose target falls into one of these slots."""
@@ -55,6 +57,7 @@ def wanted_lanes(settings: Settings, host: str | None = None) -> Mapping[LaneNam
             ),
             used,
             settings.prometheus,
+            settings.limits.get(name.adapter, ConnectionLimits()),
         )
         for name, used in scalers.items()
     }

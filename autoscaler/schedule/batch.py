@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports, reconcile
 from autoscaler.errors import AutoscalerError
-from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome
+from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome, Standing
 
 _NO_LANE: Final = LaneName("")
 _LATE_SECONDS: Final = 5.0
@@ -28,6 +29,10 @@ class Batch:
     """Autoscaler's name -> what was raised for it: it has no decision."""
     unrecorded: Mapping[str, Outcome] = field(default_factory=dict)
     """Of those, what a write came to that is not recorded."""
+    removals_left: int | None = None
+    """What may still leave under the connection's removal budget; None: it has none."""
+    total: int | None = None
+    """What the sizes of the lane's autoscalers sum to; None: the connection has no limit of it."""
     lane: LaneName = _NO_LANE
     """Whose cycle it was."""
     late_seconds: float = 0.0
@@ -64,6 +69,9 @@ class _Punctual:
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         return self._ports.recall(scalers)
+
+    def standing(self, now: datetime) -> Standing:
+        return self._ports.standing(now)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         return self._ports.intend(decisions)

@@ -15,6 +15,7 @@ from autoscaler.config.settings import AdapterSection, PrometheusSource, Setting
 from autoscaler.cycle import reconcile
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.metrics import Health
+from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -42,6 +43,7 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
+    Standing,
     Steering,
     TargetRef,
     TargetState,
@@ -184,6 +186,9 @@ class Lane:
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         return self.ledger.recall(scalers)
 
+    def standing(self, now: datetime) -> Standing:
+        return self.ledger.standing(now)
+
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         return self.ledger.intend(decisions)
 
@@ -281,7 +286,7 @@ def settings_of(world: World) -> Settings:
 
 def health_of(world: World) -> Health:
     """Prometheus has answered, and so has each back end but Nomad."""
-    health = Health(SystemClock())
+    health = Health(SystemClock(), LimitsInUse(CollectorRegistry()))
     health.configured([lane.name for lane in world.lanes], ["default"])
     health.queried("default", None)
     for lane in world.lanes:

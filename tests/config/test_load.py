@@ -93,6 +93,30 @@ def test_lanes_are_the_houses_own_key(load_text: Load, written: str, lanes: int)
     assert section.lanes == lanes
 
 
+def test_limits_of_a_connection_are_the_houses_own_keys(load_text: Load) -> None:
+    """Its adapter never sees them, whatever its type; a key without a value counts as left out."""
+    settings = load_text(
+        "autoscalers: []\nadapters:\n"
+        "  a: {type: groups, lanes: 2, removalBudget: {instances: 5, periodSeconds: 60}, maxTotal: 40}\n"
+        "  b: {type: process, pools: {p: {command: x}}, maxTotal: 1}\n"
+        "  c: {type: groups, removalBudget: , maxTotal: }\n"
+    )
+    assert settings.limits == {
+        "a": model.ConnectionLimits(model.RemovalBudget(5, timedelta(seconds=60)), 40),
+        "b": model.ConnectionLimits(max_total=1),
+    }
+
+
+@pytest.mark.parametrize(("total", "hints"), [(4, ()), (3, ("adapters.a.maxTotal",))])
+def test_minimums_beyond_a_total_are_a_hint(load_text: Load, total: int, hints: tuple[str, ...]) -> None:
+    """Nobody is kept from a minimum, so such a total prevents all growth and is exceeded all the same."""
+    metric = "{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"
+    each = "{{name: {0}, scaleTargetRef: {{adapter: a, name: {0}/g}}, minReplicas: 2, maxReplicas: 9, metrics: [{1}]}}"
+    scalers = ", ".join(each.format(name, metric) for name in ("x", "y"))
+    text = f"prometheus: {{default: {{url: 'http://h'}}}}\nadapters: {{a: {{type: groups, maxTotal: {total}}}}}\n"
+    assert tuple(hint.path for hint in load_text(f"{text}autoscalers: [{scalers}]\n").hints) == hints
+
+
 @pytest.mark.parametrize(
     ("controller", "own", "both"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -12,12 +13,14 @@ from autoscaler.model import (
     Autoscaler,
     Brakes,
     ConditionType,
+    ConnectionLimits,
     Decision,
     Direction,
     LaneName,
     LossBrake,
     Override,
     Pause,
+    RemovalBudget,
     Steering,
     TargetRef,
     Written,
@@ -28,6 +31,7 @@ from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 FLEET: Final = LaneName("fleet")
+LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class FakeCycle:
     late_seconds: float = 0.5
     observing_seconds: float = 0.1
     seconds: float = 0.2
+    removals_left: int | None = None
+    total: int | None = None
 
 
 class FakeLanes:
@@ -82,8 +88,8 @@ class Shown:
         self.metrics = Metrics(self.registry, self.clock, "1.2.3")
         self.configure(*map(scaler, names or ("web",)))
 
-    def configure(self, *scalers: Autoscaler) -> None:
-        self.metrics.configured(scalers, ["fleet"], ["default"])
+    def configure(self, *scalers: Autoscaler, limits: ConnectionLimits | None = None) -> None:
+        self.metrics.configured(scalers, ["fleet"], ["default"], {} if limits is None else {"fleet": limits})
 
     def ended(self, *decisions: Decision, **keys: Any) -> None:
         self.metrics.cycle_ended(FakeCycle(decisions, **keys))
@@ -102,7 +108,7 @@ def everything() -> Shown:
     """Every metric there is has a series, and each that counts has counted."""
     shown = Shown("web", "api", "batch")
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
-    shown.configure(web, scaler("api"), scaler("batch", dry_run=True))
+    shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_lanes(shown.registry, FakeLanes())
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
@@ -121,6 +127,8 @@ def happen(shown: Shown) -> None:
         decision("api", error="no answer", metrics=(cpu(), replace(cpu(None), proposal=4)), minimum=1, maximum=9),
         decision("batch", minimum=0, maximum=3, steering=steering),
         broken={"gone": KeyError("a bug")},
+        removals_left=3,
+        total=12,
     )
     shown.metrics.queried("default", 0.2, None)
     shown.metrics.queried("default", 1.2, MetricError("no answer"))

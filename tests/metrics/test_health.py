@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
@@ -12,6 +13,7 @@ from autoscaler.documents.level import Level
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
 from autoscaler.errors import MetricError, TargetDeferred, TargetNotFound, TargetUnavailable
 from autoscaler.metrics import Health
+from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import LaneName
 from autoscaler.observe.failure import QueryError
 from autoscaler.observe.planner import Outcome
@@ -55,7 +57,7 @@ class Known:
     health: Health = field(init=False)
 
     def __post_init__(self) -> None:
-        self.health = Health(self.clock)
+        self.health = Health(self.clock, LimitsInUse(CollectorRegistry()))
 
     @property
     def status(self) -> DaemonStatus:

@@ -141,6 +141,7 @@ def as_of_version_2(state: State) -> None:
         "ALTER TABLE schema_version DROP COLUMN works_for",
         "DROP TABLE member",
         "DROP TABLE follows",
+        "DROP TABLE removal",
         "DELETE FROM owner",
         "UPDATE schema_version SET version = 2",
     )

@@ -1,10 +1,11 @@
 """Ports of a cycle that a test can break."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from autoscaler.model import (
+    WITHOUT_LIMITS,
     Autoscaler,
     Call,
     Decision,
@@ -16,6 +17,7 @@ from autoscaler.model import (
     Observed,
     Outcome,
     Query,
+    Standing,
     TargetRef,
     TargetState,
     TargetType,
@@ -61,6 +63,7 @@ class FakePorts:
         self.recorded: list[str] = []
         self.announced: list[str] = []
         self.before_observe = before_observe
+        self.limits = WITHOUT_LIMITS
         self.begun = 0
         self.ended = 0
         self.broken: set[str] = set()
@@ -87,6 +90,10 @@ class FakePorts:
             {one.name: History() for one in scalers if one.name not in self._failing("recall")},
             self._failing("recall"),
         )
+
+    def standing(self, now: datetime) -> Standing:
+        self._called("standing")
+        return self.limits
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         self._called("intend")

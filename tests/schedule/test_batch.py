@@ -24,7 +24,7 @@ def test_a_sound_batch_is_one_cycle() -> None:
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "b", "c"]
     assert result.broken == {}
-    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
+    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
 
 
 def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
@@ -34,7 +34,7 @@ def test_an_autoscaler_whose_decision_raises_costs_the_others_nothing() -> None:
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert result.broken.keys() == {"b"}
-    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
+    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
     assert ports.written == ["a", "c"]
     assert ports.recorded == ["a", "c"]
 
@@ -52,7 +52,7 @@ def test_one_that_breaks_after_the_write_is_not_written_again(monkeypatch: pytes
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert isinstance(result.broken["b"], ArithmeticError)
-    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
+    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
     assert ports.recorded == ["a", "c"]
     assert result.unrecorded == {"b": Written(3)}
 
@@ -65,13 +65,13 @@ def test_one_that_a_stage_fails_for_is_left_out_of_what_follows(verb: str) -> No
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert str(result.broken["b"]) == "its row is damaged"
-    assert ports.calls == ["observe", "recall", "intend", "act", "record", "announce"]
+    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
     assert ports.written == (["a", "b", "c"] if verb == "record" else ["a", "c"])
     assert ports.recorded == ports.announced == ["a", "c"]
     assert result.unrecorded == ({"b": Written(3)} if verb == "record" else {})
 
 
-@pytest.mark.parametrize("verb", ["recall", "intend", "record"])
+@pytest.mark.parametrize("verb", ["recall", "standing", "intend", "record"])
 def test_without_its_state_the_batch_fails_as_one(verb: str) -> None:
     """Nothing may be scaled without it; after `intend` failed nothing was."""
     ports = FakePorts()
@@ -81,7 +81,7 @@ def test_without_its_state_the_batch_fails_as_one(verb: str) -> None:
     assert ports.written == ([] if verb != "record" else ["a", "b", "c"])
 
 
-@pytest.mark.parametrize("verb", ["observe", "recall", "act", "record"])
+@pytest.mark.parametrize("verb", ["observe", "recall", "standing", "act", "record"])
 def test_a_port_that_breaks_is_nobodys_fault_among_the_autoscalers(verb: str) -> None:
     """The bug comes out as itself, and no port is asked twice."""
     ports = FakePorts()

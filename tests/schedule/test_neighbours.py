@@ -40,6 +40,7 @@ from autoscaler.model import (
     Sample,
     ScaleChange,
     ScaleEvent,
+    Standing,
     Status,
     TargetRef,
     TargetState,
@@ -217,6 +218,9 @@ class Lane:
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         self.recalled = dict(self.ledger.recall(scalers)) | self.histories
         return self.recalled
+
+    def standing(self, now: datetime) -> Standing:
+        return self.ledger.standing(now)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         return self.ledger.intend(decisions)

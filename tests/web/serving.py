@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from autoscaler.config.settings import PrometheusSource, Settings
 from autoscaler.metrics import Health
+from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.web import Sources, WebServer, load_web_config, serve
@@ -53,7 +54,7 @@ class Daemon:
     health: Health = field(init=False)
 
     def __post_init__(self) -> None:
-        self.health = Health(self.clock)
+        self.health = Health(self.clock, LimitsInUse(CollectorRegistry()))
 
     @property
     def settings(self) -> Settings:

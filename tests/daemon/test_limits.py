@@ -1,0 +1,108 @@
+"""Limits that a connection's autoscalers share, in a real daemon: through a kill, a restart and reloads."""
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from signal import SIGHUP, SIGKILL
+from typing import Any
+
+import pytest
+import requests
+
+from tests.daemon.running import RunningDaemon, autoscaler, finished, mark, running_daemon, workers, write_config
+from tests.daemon.state import records, rows
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("a", "b", "c", "d")
+
+
+def configured(folder: Path, prometheus: str, query: str, **limits: Any) -> Path:
+    """Four groups of five on a connection with these keys."""
+    fleet = {"type": "memory", "groups": {name: {"initialReplicas": 5} for name in NAMES}} | limits
+    scalers = [autoscaler(name, query, adapter="fleet", maxReplicas=9) for name in NAMES]
+    return write_config(folder, prometheus, scalers, {"fleet": fleet}, controller={"downscaleStabilization": 0})
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """As they were last read or written."""
+    last = {name: records(folder, name)[-1].decision for name in NAMES}
+    return {name: (made.current or 0) if made.written is None else made.written for name, made in last.items()}
+
+
+def removed(folder: Path) -> list[tuple[Any, int]]:
+    """When how many left, in order."""
+    made = [record.decision for name in NAMES for record in records(folder, name)]
+    falls = [(one.now, (one.current or 0) - one.written) for one in made if one.written is not None]
+    return sorted((at, count) for at, count in falls if count > 0)
+
+
+def held(daemon: RunningDaemon, reason: str) -> None:
+    """Until this limit has kept each of the four at its size twice."""
+    for name in NAMES:
+        daemon.wait_for("decision", count=2, autoscaler=name, reason=reason, written=None)
+
+
+def test_a_daemon_that_is_killed_gets_no_fresh_budget(folder: Path, prometheus: str) -> None:
+    """Three of sixteen may leave; after that none, in this process and the next, until a reload shortens the period."""
+    budget = {"instances": 3, "periodSeconds": 1800}
+    config = configured(folder, prometheus, "vector(1)", removalBudget=budget)
+    with running_daemon(config) as daemon:
+        held(daemon, "RemovalBudgetLimit")
+        daemon.send(SIGKILL)
+        daemon.process.wait()
+    assert sum(sizes(folder).values()) == 17
+    with running_daemon(config) as daemon:
+        url = daemon.wait_for("listening")["url"]
+        held(daemon, "RemovalBudgetLimit")
+        shown = requests.get(f"{url}/metrics", timeout=10).text
+        said = finished([sys.executable, "-m", "autoscaler", "explain", "a", f"--server={url}"], folder).stdout
+        status = requests.get(f"{url}/status", timeout=10).text
+        assert sum(sizes(folder).values()) == 17
+        configured(folder, prometheus, "vector(1)", removalBudget=budget | {"periodSeconds": 1})
+        daemon.send(SIGHUP)
+        daemon.wait_for("reloaded")
+        for name in NAMES:
+            daemon.wait_for("decision", autoscaler=name, current=1)
+        assert daemon.stop() == 0
+    assert 'autoscaler_removal_budget_left{adapter="fleet"} 0.0' in shown
+    assert "fleet's removalBudget is 3 instances in 30m, of which 0 were left" in said
+    assert "0 of 3 may leave" in status
+    times = removed(folder)
+    for until, _ in times:
+        assert sum(count for at, count in times if until - timedelta(seconds=1) < at <= until) <= 3
+    assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot")} == {2}  # the reload needed no new lane
+
+
+def test_two_lanes_stay_within_what_their_sizes_may_sum_to(folder: Path, prometheus: str) -> None:
+    """And say so, until a reload makes room."""
+    config = configured(folder, prometheus, "vector(9)", lanes=2, maxTotal=26)
+    with running_daemon(config) as daemon:
+        url = daemon.wait_for("listening")["url"]
+        held(daemon, "MaxTotalLimit")
+        shown = requests.get(f"{url}/metrics", timeout=10).text
+        found = sizes(folder)
+        configured(folder, prometheus, "vector(9)", lanes=2, maxTotal=36)
+        daemon.send(SIGHUP)
+        daemon.wait_for("reloaded")
+        for name in NAMES:
+            daemon.wait_for("decision", autoscaler=name, current=9)
+        assert daemon.stop() == 0
+    assert sum(found.values()) <= 26
+    assert f'autoscaler_total_size{{adapter="fleet"}} {sum(found.values())}.0' in shown
+    assert 'autoscaler_max_total{adapter="fleet"} 26.0' in shown
+
+
+def test_no_more_processes_run_than_a_connection_may_have(folder: Path, prometheus: str) -> None:
+    """Two pools that want six have four workers between them, and the busier pool has more of them."""
+    names = ("web", "api")
+    pools = {name: {"command": ["sleep", "3600"], "env": mark(folder)} for name in names}
+    scalers = [autoscaler("web", "vector(4)"), autoscaler("api", "vector(2)")]
+    config = write_config(folder, prometheus, scalers, {"local": {"type": "process", "pools": pools, "maxTotal": 4}})
+    with running_daemon(config) as daemon:
+        for name in names:
+            daemon.wait_for("decision", count=3, autoscaler=name, reason="MaxTotalLimit", written=None)
+        daemon.until(lambda: len(workers(folder)) == 4, "four workers")
+        current = {name: daemon.events("decision", autoscaler=name)[-1]["current"] for name in names}
+        assert daemon.stop() == 0
+    assert current == {"web": 3, "api": 1}

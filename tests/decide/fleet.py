@@ -1,0 +1,142 @@
+"""Autoscalers of one connection on a virtual clock, and what its limits count: as the ledger of each lane does it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from autoscaler.decide import Shared, conclude, decide, remember, share
+from autoscaler.decide.removals import Counted, count, settle
+from autoscaler.decide.sharing import size_of
+from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    ConnectionLimits,
+    Decision,
+    History,
+    MetricType,
+    Observation,
+    Outcome,
+    PolicyType,
+    Removal,
+    RemovalBudget,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    Share,
+    Standing,
+    TargetRef,
+    TargetType,
+    Written,
+)
+from tests.decide.build import NOW, metric, state, value
+
+LOAD = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 1000, "load")
+_AT_ONCE = ScalingRules(
+    timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 1000, timedelta(seconds=1)),), tolerance=0
+)
+AT_ONCE = Behavior(_AT_ONCE, _AT_ONCE)
+"""Follows its metric in one step."""
+
+
+def limits(instances: int | None = None, seconds: int = 60, total: int | None = None) -> ConnectionLimits:
+    budget = None if instances is None else RemovalBudget(instances, timedelta(seconds=seconds))
+    return ConnectionLimits(budget, total)
+
+
+class Fleet:
+    """Each wants as many instances as its load; what it writes is so at once, unless its outcome says otherwise."""
+
+    def __init__(self, limited: ConnectionLimits, sizes: Mapping[str, int], lanes: int = 1, minimum: int = 1) -> None:
+        self.limits, self.lanes, self.now = limited, lanes, NOW
+        self.sizes = dict(sizes)
+        self.scalers = {
+            name: Autoscaler(name, TargetRef("fleet", name), minimum, 100, (LOAD,), AT_ONCE) for name in sizes
+        }
+        self.lane_of = {name: place % lanes for place, name in enumerate(sizes)}
+        self.known = dict(sizes)
+        self.histories = {name: History() for name in sizes}
+        self.counted: dict[tuple[str, datetime], int] = {}
+        self.left: list[tuple[datetime, int]] = []
+        """When how many instances left."""
+        self.shared: Shared
+
+    def standing(self, lane: int) -> Standing:
+        """As one lane finds it."""
+        share = Share(lane, self.lanes)
+        totals = {
+            other: sum(size for name, size in self.known.items() if self.lane_of[name] == other)
+            for other in range(self.lanes)
+            if other != lane
+        }
+        removals = tuple(
+            Removal(name, at, units, self.lane_of[name])
+            for (name, at), units in sorted(self.counted.items(), key=lambda row: row[0][1])
+        )
+        mine = {name: size for name, size in self.known.items() if self.lane_of[name] == lane}
+        return Standing("fleet", self.limits, share, removals, mine, totals)
+
+    def cycle(
+        self,
+        loads: Mapping[str, int | TargetError],
+        outcomes: Mapping[str, Outcome] | None = None,
+        arrives: bool = True,
+        lane: int = 0,
+        after: float = 0,
+    ) -> dict[str, Decision]:
+        """One of these, `after` seconds later; an error as a load: the target cannot be read.
+
+        `outcomes`: where a write does not succeed. `arrives`: whether one without an answer has been done all the same.
+        """
+        self.now += timedelta(seconds=after)
+        made = [self._decide(name, load) for name, load in loads.items()]
+        self.shared = share(made, self.histories, self.standing(lane), self.now)
+        counted = {one.name: known for one in self.shared.decisions if (known := self._count(one)) is not None}
+        done = {}
+        for one in self.shared.decisions:
+            outcome = self._act(one, (outcomes or {}).get(one.name), arrives=arrives)
+            concluded = conclude(one, outcome)
+            before = self.histories[one.name].unfinished
+            if one.name in counted:
+                settled = settle(concluded, counted[one.name])
+                self.counted[one.name, one.now] = settled.instances
+                if before is not None and settled.before:
+                    self.counted[one.name, before.at] = settled.before
+            history = remember(self.scalers[one.name], self.histories[one.name], concluded)
+            self.histories[one.name] = history
+            size = size_of(concluded, history.unfinished)
+            self.known[one.name] = self.known[one.name] if size is None else size
+            done[one.name] = concluded
+        return done
+
+    def within(self, period: timedelta, counts: Sequence[tuple[datetime, int]]) -> int:
+        """The most that counts in any period."""
+        return max((sum(n for at, n in counts if until - period < at <= until) for until, _ in counts), default=0)
+
+    def _decide(self, name: str, load: int | TargetError) -> Decision:
+        target = load if isinstance(load, TargetError) else state(self.sizes[name])
+        readings = (value(0 if isinstance(load, TargetError) else 1000 * load),)
+        return decide(self.scalers[name], Observation(target, readings), self.histories[name], self.now)
+
+    def _count(self, made: Decision) -> Counted | None:
+        known = self.histories[made.name].unfinished
+        period = self.limits.removal_budget.period if self.limits.removal_budget else timedelta(0)
+        recent = known is not None and made.now - known.at < period
+        found = self.counted.get((made.name, known.at), 0) if known is not None and recent else 0
+        counted = count(made, known, found)
+        if counted is not None:
+            self.counted[made.name, made.now] = counted.instances
+            if counted.before and known is not None:
+                del self.counted[made.name, known.at]
+        return counted
+
+    def _act(self, made: Decision, outcome: Outcome | None, *, arrives: bool) -> Outcome | None:
+        if made.change is None:
+            return None
+        outcome = outcome or Written(made.change.size)
+        unanswered = isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred)
+        if isinstance(outcome, Written) or (unanswered and arrives):
+            gone = self.sizes[made.name] - made.change.size
+            if gone > 0:
+                self.left.append((made.now, gone))
+            self.sizes[made.name] = made.change.size
+        return outcome

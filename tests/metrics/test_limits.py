@@ -1,0 +1,40 @@
+"""How far a connection's limits are used, for graphs and alerts."""
+
+from autoscaler.model import ConnectionLimits, LaneName
+from tests.metrics.exposed import LIMITS, Shown, scaler
+
+
+def test_lanes_add_up_to_their_connection() -> None:
+    """Each has a part of the limits, and says what is used of that."""
+    shown = Shown()
+    shown.configure(scaler(), limits=LIMITS)
+    assert shown.value("max_total", adapter="fleet") == 40
+    assert shown.value("total_size", adapter="fleet") is None
+    shown.ended(lane=LaneName("fleet", 1, 2), removals_left=1, total=7)
+    shown.ended(lane=LaneName("fleet", 2, 2), removals_left=2, total=8)
+    shown.ended(lane=LaneName("fleet", 1, 2), removals_left=0, total=9)
+    assert shown.value("removal_budget_left", adapter="fleet") == 2
+    assert shown.value("total_size", adapter="fleet") == 17
+
+
+def test_a_connection_without_limits_has_no_series_of_them() -> None:
+    """And one that had some has none any more: an alert on them would stay."""
+    shown = Shown()
+    names = ("removal_budget_left", "total_size", "max_total")
+    shown.configure(scaler(), limits=LIMITS)
+    shown.ended(removals_left=1, total=7)
+    assert all(shown.series(name) for name in names)
+    shown.configure(scaler(), limits=ConnectionLimits(max_total=3))
+    assert [name for name in names if shown.series(name)] == ["max_total"]
+    shown.configure(scaler())
+    shown.ended()
+    assert not any(shown.series(name) for name in names)
+
+
+def test_lanes_that_a_reload_divided_anew_are_not_added_to_those_of_before() -> None:
+    """Everything would count twice."""
+    shown = Shown()
+    shown.configure(scaler(), limits=LIMITS)
+    shown.ended(removals_left=5, total=7)  # its cycle was still running
+    shown.ended(lane=LaneName("fleet", 1, 2), removals_left=3, total=4)
+    assert shown.value("total_size", adapter="fleet") == 4
