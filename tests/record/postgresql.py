@@ -7,15 +7,45 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
 
 
+@dataclass(frozen=True, slots=True)
+class PostgreSQL:
+    """One that runs."""
+
+    port: int
+    _data: Path
+    _control: str
+    _user: str | None
+
+    @property
+    def url(self) -> str:
+        """`postgresql://…` without a database."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}"
+
+    def restart(self, mode: str = "fast") -> None:
+        """`mode`: "fast" ends connections in order; "immediate" is as a crash."""
+        self._run("-m", mode, "restart")
+
+    def _run(self, *arguments: str | Path) -> None:
+        _run([self._control, "-D", self._data, "-w", *arguments], self._data.parent, self._user)
+
+
 @contextmanager
 def running_postgresql() -> Iterator[str]:
     """The address of a fresh server, `postgresql://…` without a database; it is stopped and removed at the end."""
+    with postgresql_server() as server:
+        yield server.url
+
+
+@contextmanager
+def postgresql_server() -> Iterator[PostgreSQL]:
+    """A fresh server; it is stopped and removed at the end."""
     user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
     initdb, control = _program("initdb"), _program("pg_ctl")
     # not pytest's own folder: that one is closed to the user postgres
@@ -23,15 +53,15 @@ def running_postgresql() -> Iterator[str]:
     try:
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
-        data, port = folder / "data", free_port()
-        _run([initdb, "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"], folder, user)
+        server = PostgreSQL(free_port(), folder / "data", control, user)
+        _run([initdb, "-D", folder / "data", "-A", "trust", "-U", "postgres", "--no-sync"], folder, user)
         # what is written outlives the server's own end, and no test cuts the power
-        options = f"-c fsync=off -c full_page_writes=off -c listen_addresses=127.0.0.1 -p {port} -k {folder}"
-        _run([control, "-D", data, "-o", options, "-l", folder / "log", "-w", "start"], folder, user)
+        options = f"-c fsync=off -c full_page_writes=off -c listen_addresses=127.0.0.1 -p {server.port} -k {folder}"
+        server._run("-o", options, "-l", folder / "log", "start")
         try:
-            yield f"postgresql://postgres@127.0.0.1:{port}"
+            yield server
         finally:
-            _run([control, "-D", data, "-m", "immediate", "-w", "stop"], folder, user)
+            server._run("-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)
 

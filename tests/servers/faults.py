@@ -78,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.backend is None:
             self._answer(404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it")
         else:
-            self._answer(*_forward(self.backend, self.command, self.path, dict(self.headers), body))
+            self._answer(*forward(self.backend, self.command, self.path, dict(self.headers), body))
 
     do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
 
@@ -129,7 +129,7 @@ def running_faults(backend: str | None = None) -> Iterator[Faults]:
             faults.ending.set()
 
 
-def _forward(
+def forward(
     backend: str, method: str, path: str, headers: dict[str, str], body: bytes
 ) -> tuple[int, list[tuple[str, str]], bytes]:
     """The back end's own answer, byte for byte."""
