@@ -37,8 +37,7 @@ _RELOAD_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
 _UPKEEP_SECONDS: Final = 5.0
-"""How often the state is held against other daemons: several times before they count it as left behind. And how often
-memory is returned."""
+"""How often memory is returned, and looked whether the state was cut short."""
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
@@ -122,7 +121,7 @@ class Daemon:
         self._report_settings(settings)
         state_dir = make_folder(state_folder(os.environ))
         self._state = self._stop.unless(
-            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock.moment())
+            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock)
         )
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
@@ -304,16 +303,12 @@ class Daemon:
         self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
 
     def _keep_up(self) -> None:
-        """Every few seconds: return memory, hold the state against other daemons, say whether it was cut short.
-
-        Raises Stopping.
-        """
+        """Every few seconds: return memory, say whether the state was cut short."""
         if self._clock.monotonic() < self._upkeep_at:
             return
         self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
         memory.trim()
         try:
-            self._stop.unless(self._state.renew)
             self._reporter.state_cut(self._state.archive.cuts())
         except (StateError, NoThread) as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
@@ -326,8 +321,6 @@ class Daemon:
         try:
             if ended:
                 self._state.close()
-            else:
-                self._state.release()
         except StateError as failure:  # a database that is gone must not turn SIGTERM into a failure
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
         self._service.close()

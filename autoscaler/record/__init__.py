@@ -3,8 +3,9 @@
 from autoscaler.record.archive import Archive
 from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
+from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
-from autoscaler.record.slots import lane_of, slots_of
+from autoscaler.record.slots import lane_of, slot_of, slots_of
 from autoscaler.record.state import State
 from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize, Takeover
 
@@ -12,6 +13,8 @@ __all__ = [
     "Archive",
     "Cut",
     "EventRow",
+    "LeaseOptions",
+    "Leases",
     "Ledger",
     "MetricPoint",
     "Record",
@@ -23,6 +26,7 @@ __all__ = [
     "Takeover",
     "lane_of",
     "make_folder",
+    "slot_of",
     "slots_of",
     "state_folder",
 ]

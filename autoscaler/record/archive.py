@@ -15,8 +15,9 @@ from autoscaler.model import Decision, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
-from autoscaler.record.entries import Key, Newest, key_of, newest_decisions
+from autoscaler.record.entries import Key, Newest, key_of, newest_decisions, newest_numbers
 from autoscaler.record.events import EventPage, event_page
+from autoscaler.record.leases import Leases
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
@@ -36,13 +37,25 @@ class Archive:
     Any number of threads at once. Every method raises StateError.
     """
 
-    def __init__(self, url: URL, engine: Engine, published: MutableMapping[Key, Newest] | None = None) -> None:
-        """`published`: each autoscaler's newest decision, as the lanes of this process commit it; None: no lanes."""
+    def __init__(
+        self,
+        url: URL,
+        engine: Engine,
+        published: MutableMapping[Key, Newest] | None = None,
+        leases: Leases | None = None,
+    ) -> None:
+        """`published`: each autoscaler's newest decision, as the lanes of this process commit it; None: no lanes.
+
+        `leases`: PostgreSQL, by which other daemons commit, too.
+        """
         self._url = url
         self._engine = engine
         self._published = published
+        self._leases = leases
         self._complete = False
         """Whether `published` holds also what was decided before this process."""
+        self._of_others: Mapping[Key, Newest] = {}
+        """What other daemons committed, as it was read last; replaced as a whole."""
 
     @classmethod
     def open_archive(cls, url: str | None, state_dir: Path) -> "Archive":
@@ -72,12 +85,17 @@ class Archive:
 
         One whose record is damaged is left out: `record_at` says what is wrong with it.
         """
-        found: MutableMapping[Key, Newest] = {} if self._published is None else self._published
-        if not self._complete:
-            with self._reading() as connection:
-                for newest in _newest_readable(connection, frozenset(found)):
-                    found.setdefault(key_of(newest.decision.name, newest.decision.target), newest)
-            self._complete = self._published is not None
+        found: Mapping[Key, Newest]
+        if self._published is None:
+            found = self._read_newest({})
+        elif self._leases is None:
+            found = self._published
+            if not self._complete:
+                for key, newest in self._read_newest(frozenset(found)).items():
+                    self._published.setdefault(key, newest)
+                self._complete = True
+        else:
+            found = self._newest_of_all(self._published)
         in_order = sorted(found.values(), key=lambda each: each.recorded)
         return {newest.decision.name: newest.decision for newest in in_order}
 
@@ -183,16 +201,29 @@ class Archive:
         files = [Path(f"{database}{suffix}") for suffix in ("", "-wal")]
         return StateSize(sum(file.stat().st_size for file in files if file.exists()), rows, cuts)
 
+    def _newest_of_all(self, published: MutableMapping[Key, Newest]) -> Mapping[Key, Newest]:
+        """Whoever committed it. What is known is read again only where the state has a newer one."""
+        with self._reading() as connection:
+            numbers = newest_numbers(connection)
+        others = {key: newest for key, newest in self._of_others.items() if numbers.get(key) == newest.number}
+        for key, newest in list(published.items()):
+            if newest.number < numbers.get(key, 0):  # another daemon has its slot since
+                published.pop(key, None)
+        others |= self._read_newest({**others, **published})
+        self._of_others = others
+        return {**others, **published}
+
+    def _read_newest(self, known: Container[Key]) -> Mapping[Key, Newest]:
+        """The newest decision about each autoscaler and target, without those that are known or cannot be read."""
+        with self._reading() as connection:
+            found = newest_decisions(connection, without=known)
+        readable_ones = [newest for newest in found.values() if not isinstance(newest, StateError)]
+        return {key_of(newest.decision.name, newest.decision.target): newest for newest in readable_ones}
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with databases.state_errors(self._url), self._engine.begin() as connection:
             yield connection
-
-
-def _newest_readable(connection: Connection, known: Container[Key]) -> list[Newest]:
-    """The newest decision about each autoscaler and target, without those that are known or cannot be read."""
-    newest = newest_decisions(connection, without=known)
-    return [found for found in newest.values() if not isinstance(found, StateError)]
 
 
 def _cuts(connection: Connection) -> Sequence[Cut]:

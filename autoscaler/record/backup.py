@@ -3,7 +3,7 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,14 +11,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Table, delete, func, insert, select
+from sqlalchemy import URL, Connection, Table, delete, func, insert, inspect, select
 
+from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
 from autoscaler.record import database as databases
 from autoscaler.record import schema
-from autoscaler.record.claim import Claim
+from autoscaler.record.claim import supersede_claim
 from autoscaler.record.database import Database, FileLock, driver_of, opened
 from autoscaler.record.folder import remove_database, sync
+from autoscaler.record.leases import database_time
+from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.slots import begin_incarnation, incarnation_of
 from autoscaler.record.times import from_micros
 
 _PARTIAL: Final = ".partial"
@@ -27,6 +31,8 @@ _NEW: Final = ".new"
 """Of a restored state's name until it is whole."""
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 """What link(2) answers where a file has one name alone: on memory sticks and many network shares."""
+_RESTORED: Final = tuple(table for table in schema.KEPT if table is not schema.schema_version)
+"""Into tables that are there already."""
 _ROWS: Final = 100
 """Copied at a time; a row can have some hundred kilobytes."""
 
@@ -54,6 +60,8 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
     partial = file.with_name(file.name + _PARTIAL)
     with opened(where, read_only=True) as connection:
         schema.require_current(connection, databases.place(where))
+        if where.get_backend_name() != "sqlite" and (found := schema.version(connection)) != schema.VERSION:
+            raise schema.newer(found or 0, databases.place(where))
     with ExitStack() as leaving, _os_errors(f"{file} cannot be written"):
         if file.exists():
             raise StateError(f"{file} is there already; name another file")
@@ -64,7 +72,7 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
         else:
             with opened(_file_url(partial), named=target) as copy, copy.begin():
                 schema.metadata.create_all(copy)
-                _write(copy, where)
+                _write(copy, where, schema.KEPT)
                 schema.number_after_rows(copy)
         contents = _verified(partial, named=target)
         sync(partial)
@@ -86,10 +94,11 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
         found = schema.version(connection)
     if found is None:
         raise StateError(f"{file} does not hold a state; name a file that `autoscaler backup` wrote")
-    schema.refuse_newer(found, str(file))
+    if found > schema.VERSION:
+        raise schema.newer(found, str(file))
     if where.get_backend_name() == "sqlite":
         return _restore_file(where, source, replacing=replacing)
-    if found < schema.VERSION:
+    if found < 2:
         raise StateError(
             f"{file} was written by an older version; restore it to SQLite (leave state.url out), start the daemon "
             "once, which converts it, and back that up"
@@ -112,12 +121,20 @@ def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
         remove_database(new)
         leaving.callback(remove_database, new)
         _copy_file(source, new, named=where)
+        _begin_incarnation(new, named=source)
         contents = _verified(new, named=source)
         sync(new)
         kept = _put_aside(where, path)
         new.replace(path)
         sync(path.parent)
     return replace(contents, kept=kept)
+
+
+def _begin_incarnation(file: Path, *, named: URL) -> None:
+    with opened(_file_url(file), named=named) as connection, connection.begin():
+        if schema.version(connection) == schema.VERSION:
+            seconds = int(SystemClock().now().timestamp())
+            begin_incarnation(connection, max(seconds, incarnation_of(connection) + 1))
 
 
 def _put_aside(where: URL, path: Path) -> Path | None:
@@ -147,23 +164,41 @@ def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
         database = Database(where)
         leaving.callback(database.close)
         with database.writing() as connection:
+            wait_for(connection, Lock.OPENING)
+            wait_for(connection, Lock.SHARING)  # no daemon joins meanwhile
+            now, place = database_time(connection), databases.place(where)
             found = schema.version(connection)
             if found is None:
                 schema.create(connection)
             elif found < schema.VERSION:
-                raise StateError(f"{databases.place(where)} holds an older version's state; name an empty database")
-            else:
-                schema.refuse_newer(found, databases.place(where))
-        claim = Claim(database)
-        leaving.callback(claim.release)
-        with database.writing() as connection:
+                raise StateError(f"{place} holds an older version's state; name an empty database")
+            elif found > schema.VERSION:
+                raise schema.newer(found, place)
+            supersede_claim(connection, now, place)
+            _refuse_members(connection, now, place)
             if not replacing and _is_used(connection):
                 raise _occupied(where)
-            for table in schema.KEPT:
+            replaced = incarnation_of(connection)
+            for table in _RESTORED:
                 connection.execute(delete(table))
-            _write(connection, source, claim)
+            _write(connection, source, _RESTORED)
             schema.number_after_rows(connection)
+            begin_incarnation(connection, max(now // 1_000_000, replaced + 1))
     return contents
+
+
+def _refuse_members(connection: Connection, now: int, place: str) -> None:
+    table = schema.member
+    places = (
+        connection.execute(select(table.c.place).where(table.c.until > now).order_by(table.c.place)).scalars().all()
+    )
+    if places:
+        raise StateError(
+            f"{place} is in use by {len(places)} daemon(s) ({'; '.join(places)}); stop them first. One that was killed "
+            "lets go when its lease ends"
+        )
+    connection.execute(delete(schema.follows))
+    connection.execute(delete(table))
 
 
 def _occupied(where: URL) -> StateError:
@@ -176,20 +211,20 @@ def _is_used(connection: Connection) -> bool:
     )
 
 
-def _write(target: Connection, source: URL, claim: Claim | None = None) -> None:
-    """Copy every row of every table; `claim` is renewed all the while. Raises StateError."""
-    with closing(_rows(source)) as parts:
-        for number, (table, rows) in enumerate(parts):
+def _write(target: Connection, source: URL, tables: Collection[Table]) -> None:
+    """Copy every row of these tables. Raises StateError."""
+    with closing(_rows(source, tables)) as parts:
+        for table, rows in parts:
             target.execute(insert(table), rows)
-            if claim is not None and number % _ROWS == 0:
-                claim.renew()
 
 
-def _rows(url: URL) -> Generator[tuple[Table, list[dict[str, Any]]]]:
-    """Every row as it is at one moment, some at a time. Raises StateError."""
+def _rows(url: URL, tables: Collection[Table]) -> Generator[tuple[Table, list[dict[str, Any]]]]:
+    """Every row as it is at one moment, some at a time, without columns that its version has not. Raises StateError."""
     with opened(url, read_only=True) as connection:
-        for table in schema.KEPT:
-            found = connection.execute(select(table).execution_options(stream_results=True, yield_per=_ROWS))
+        for table in tables:
+            there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+            columns = [column for column in table.columns if column.name in there]
+            found = connection.execute(select(*columns).execution_options(stream_results=True, yield_per=_ROWS))
             for part in found.mappings().partitions():
                 yield table, [dict(row) for row in part]
 

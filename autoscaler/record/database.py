@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -25,13 +26,12 @@ _BUSY_SECONDS: Final = 5.0
 """How long another process may hold SQLite's write lock before a cycle gives up."""
 _TURN_SECONDS: Final = 10.0
 """How long a thread waits for its turn to write to SQLite before its cycle gives up."""
-_POSTGRESQL_LIMITS: Final = {
-    "connect_timeout": 5,
-    "tcp_user_timeout": 10_000,
-    "options": "-c lock_timeout=5s -c idle_in_transaction_session_timeout=30s",
-}
-"""Seconds to connect, milliseconds until a silent server counts as gone, and how long a transaction waits for another's
-rows, or may leave the server waiting while it holds rows itself: the defaults are for ever."""
+_POSTGRESQL_LIMITS: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
+"""Seconds to connect, and milliseconds until a silent server counts as gone."""
+_LOCK_SECONDS: Final = 5
+"""How long a transaction waits for another's rows: PostgreSQL's default is for ever."""
+_IDLE: Final = timedelta(seconds=30)
+"""How long a transaction may leave the server waiting while it holds rows itself, by default."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
 """What SQLite's write-ahead log is cut back to once it has been written into the database."""
 
@@ -74,11 +74,17 @@ def place(url: URL) -> str:
     return f"state {url.set(drivername='postgresql', query={}).render_as_string(hide_password=True)}"
 
 
-def connect(url: URL, *, read_only: bool = False) -> Engine:
-    """A pool of connections; connects at first use. Raises StateError."""
+def connect(url: URL, *, read_only: bool = False, idle: timedelta = _IDLE) -> Engine:
+    """A pool of connections; connects at first use. Raises StateError.
+
+    `idle`: how long a transaction may leave PostgreSQL waiting while it holds rows that others wait for.
+    """
     try:
         if url.get_backend_name() != "sqlite":
-            limits = {name: value for name, value in _POSTGRESQL_LIMITS.items() if name not in url.query}
+            milliseconds = max(1, idle // timedelta(milliseconds=1))
+            options = f"-c lock_timeout={_LOCK_SECONDS}s -c idle_in_transaction_session_timeout={milliseconds}"
+            known = {**_POSTGRESQL_LIMITS, "options": options}
+            limits = {name: value for name, value in known.items() if name not in url.query}
             # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
             level = "REPEATABLE READ" if read_only else "READ COMMITTED"
             return create_engine(url, pool_pre_ping=True, connect_args=limits, isolation_level=level)
@@ -120,11 +126,11 @@ def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
 class Database:
     """Where the state is, for those who write it: any number of threads, on SQLite one after another."""
 
-    def __init__(self, url: URL) -> None:
-        """Connects at first use. Raises StateError."""
+    def __init__(self, url: URL, *, idle: timedelta = _IDLE) -> None:
+        """Connects at first use; `idle` as of `connect`. Raises StateError."""
         self.url: Final = url
         self.sqlite: Final = url.get_backend_name() == "sqlite"
-        self._engine = connect(url)
+        self._engine = connect(url, idle=idle)
         self._turn = FairLock()
 
     @contextmanager
@@ -195,7 +201,7 @@ def _first_line(error: object) -> str:
 class FileLock:
     """Keeps a second daemon off one SQLite file: two would each scale the same targets.
 
-    The kernel lets go of it however the process ends. On PostgreSQL a row keeps it off (`claim`).
+    The kernel lets go of it however the process ends. On PostgreSQL daemons share the state (`leases`).
     """
 
     def __init__(self, url: URL) -> None:

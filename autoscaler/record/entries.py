@@ -203,6 +203,13 @@ def newest_decisions(
     return decisions
 
 
+def newest_numbers(connection: Connection) -> Mapping[Key, int]:
+    """How many decisions were committed about each autoscaler and target."""
+    owner, memory = schema.autoscaler, schema.memory
+    query = select(owner.c.name, owner.c.target, memory.c.number).join(memory, memory.c.autoscaler_id == owner.c.id)
+    return {(row.name, row.target): row.number for row in connection.execute(query)}
+
+
 class Loaded(NamedTuple):
     """What the state holds of a lane's autoscalers."""
 

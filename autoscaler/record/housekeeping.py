@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from autoscaler.record import schema
 from autoscaler.record.entries import Key
+from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
@@ -63,6 +64,8 @@ class Housekeeper:
         if not self._busy.acquire(blocking=False):
             return ()  # another lane is at it
         try:
+            if not is_free(connection, Lock.HOUSEKEEPING):
+                return ()  # another daemon is
             kept = self.retention
             more = _delete_old(connection, at - micros_of(kept.detail), at - micros_of(kept.retention))
             gone = _forget(connection, at - micros_of(kept.retention), self.configured)
@@ -117,13 +120,14 @@ def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
 
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> Sequence[Key]:
-    """Delete some autoscalers that left the configuration and were last decided about before this time."""
-    owner, memory = schema.autoscaler, schema.memory
+    """Delete some autoscalers that were last decided about before this time, and that no daemon's configuration has."""
+    owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
     latest = func.coalesce(memory.c.at - memory.c.lead, owner.c.first_at)
     query = (
         select(owner.c.id, owner.c.name, owner.c.target)
         .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
         .where(latest < before)
+        .where(~select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists())
         .limit(_ROWS_AT_ONCE + len(configured))
     )
     gone = [row for row in connection.execute(query) if (row.name, row.target) not in configured][:_ROWS_AT_ONCE]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, text
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
@@ -167,6 +167,8 @@ class Journal:
         self._turn = FairLock()
         self._pages: dict[tuple[int, int], Pages] | None = None
         """What is committed; None: not read yet, or in doubt since a transaction failed."""
+        self._commits = 0
+        """PostgreSQL: how many commits wrote pages, that of `_pages` among them."""
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -185,13 +187,26 @@ class Journal:
             self._turn.release()
 
     def pages(self, connection: Connection) -> dict[tuple[int, int], Pages]:
-        """By period and chunk; a copy, for what is written counts only once it is committed."""
+        """By period and chunk; a copy, for what is written counts only once it is committed.
+
+        On PostgreSQL other daemons write pages, too: from here to the end of the transaction this one alone does.
+        """
+        if connection.dialect.name == "postgresql":
+            before, self._commits = self._commits, _count_commit(connection, self._connection)
+            if self._commits != before + 1:
+                self._pages = None
         return read_pages(connection, self._connection) if self._pages is None else dict(self._pages)
 
     def follow(self, pages: dict[tuple[int, int], Pages]) -> None:
         """These are committed."""
         self._pages = pages
 
-    def forget(self) -> None:
-        """Have them read again."""
-        self._pages = None
+
+def _count_commit(connection: Connection, name: str) -> int:
+    """How many commits wrote pages of this connection, this one among them. It locks the count: others wait."""
+    statement = text(
+        "INSERT INTO counter (name, value) VALUES (:name, 1) "
+        "ON CONFLICT (name) DO UPDATE SET value = counter.value + 1 RETURNING value"
+    )
+    count: int = connection.execute(statement, {"name": f"journal {name}"}).scalar_one()
+    return count

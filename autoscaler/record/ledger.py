@@ -39,6 +39,7 @@ from autoscaler.record.entries import (
 )
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Journal
+from autoscaler.record.leases import Leases, Renewal
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.sighted import Sighted, by_target
 from autoscaler.record.slots import fence, slot_of
@@ -61,7 +62,9 @@ class Shared:
     housekeeper: Housekeeper
     timeline: Timeline
     newest: dict[tuple[str, int], int]
-    """Adapter connection and slot -> the newest epoch that this process began."""
+    """SQLite: adapter connection and slot -> the newest epoch that this process began."""
+    leases: Leases | None
+    """PostgreSQL: which slots this process holds, in which epochs."""
     latest: dict[Key, Newest]
     """What was committed last about each autoscaler, for readers: they never wait for a lane."""
 
@@ -106,17 +109,31 @@ class Ledger:
         """What the cycle under way decides from, of autoscalers that the state does not know yet."""
 
     def is_current(self, target: TargetRef) -> bool:
-        """Whether no later epoch of the target's slot has begun in this process."""
-        slot = slot_of(target)
-        return self._shared.newest.get((self.connection, slot)) == self._epochs.get(slot)
+        """Whether the target's slot is this ledger's still, as far as this process knows.
 
-    def follow(self, scalers: Collection[Autoscaler]) -> None:
+        No later epoch of it has begun here; on PostgreSQL this process holds it, and its lease is not over.
+        """
+        slot = slot_of(target)
+        epoch = self._epochs.get(slot)
+        if self._shared.leases is not None:
+            return self._shared.leases.holds(self.connection, slot, epoch)
+        return self._shared.newest.get((self.connection, slot)) == epoch
+
+    def follow(self, scalers: Collection[Autoscaler], epochs: Mapping[int, int] | None = None) -> None:
         """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it).
 
-        What comes back is read again: the state may have forgotten it meanwhile. What stays is not: a reload that adds
-        a few of ten thousand costs the next cycle a few.
+        `epochs`: of the slots that are its own from now on, as `Leases.held` has them; None: as before.
+
+        What comes back is read again: the state may have forgotten it meanwhile. So is what is in a slot of another
+        epoch than before: another host served it. What stays is not: a reload that adds a few of ten thousand costs the
+        next cycle a few.
         """
         before, keys = self._followed, frozenset(key_of(scaler.name, scaler.target) for scaler in scalers)
+        if before is not None and epochs is not None and epochs != self._epochs:
+            other = {slot for slot, epoch in epochs.items() if self._epochs.get(slot) != epoch}
+            before -= {key_of(scaler.name, scaler.target) for scaler in scalers if slot_of(scaler.target) in other}
+        if epochs is not None:
+            self._epochs = epochs
         self._followed = keys
         if before is None:
             self._entries, new = None, frozenset[Key]()
@@ -124,7 +141,8 @@ class Ledger:
             new = keys - before
         self._unread = (self._unread & keys) | new
         if self._entries is not None:
-            self._entries = {key: entry for key, entry in self._entries.items() if key in keys}
+            stay = keys - new
+            self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
         self._sighted.follow(frozenset(target for _, target in keys), frozenset(target for _, target in new))
 
     def follow_clock(self, moment: Moment) -> None:
@@ -169,6 +187,7 @@ class Ledger:
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written.
 
+        On PostgreSQL the lease is renewed with it: the database confirms that nobody else serves these.
         Returns whose intent cannot be kept, and why: those may not be written.
         """
         broken = dict[str, Exception]()
@@ -176,7 +195,7 @@ class Ledger:
         live = [made for made in decisions if made.name in intents]
         if not live:
             return broken
-        with self._commit({slot_of(made.target) for made in live}) as connection:
+        with self._commit({slot_of(made.target) for made in live}, confirming=True) as connection:
             owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
             rows = each(live, lambda made: intent_row(owners[made.name], intents[made.name], self._lead), broken)
             schema.upsert(connection, schema.intent, rows)
@@ -211,8 +230,9 @@ class Ledger:
         gone: Sequence[Key] = ()
         with self._journal.turn():
             with self._commit(slots) as connection:
+                pages = self._journal.pages(connection)
                 owners = self._owners(connection, [one.decision for one in prepared])
-                pages, pairs = self._journal.pages(connection), list(zip(owners, prepared, strict=True))
+                pairs = list(zip(owners, prepared, strict=True))
                 recorded = write(connection, self.connection, pages, pairs, self._lead)
                 schema.upsert(connection, schema.sighting, sighted)
                 if decisions:
@@ -242,7 +262,7 @@ class Ledger:
         table, text = schema.adapter_memory, target_text(target)
         slot = slot_of(target)
         with self._shared.database.writing() as connection:
-            fence(connection, self.connection, {slot: self._epochs.get(slot, -1)})
+            self._fence(connection, (slot,))
             if values is None:
                 mine = (table.c.connection == self.connection) & (table.c.target == text)
                 connection.execute(delete(table).where(mine))
@@ -251,15 +271,31 @@ class Ledger:
                 schema.upsert(connection, table, [row])
 
     @contextmanager
-    def _commit(self, slots: Collection[int]) -> Iterator[Connection]:
+    def _commit(self, slots: Collection[int], *, confirming: bool = False) -> Iterator[Connection]:
+        leases = self._shared.leases
+        renewal: Renewal | None = None
         try:
             with self._shared.database.writing() as connection:
-                fence(connection, self.connection, {slot: self._epochs.get(slot, -1) for slot in slots})
+                if confirming and leases is not None:
+                    renewal = leases.confirm(connection)
+                self._fence(connection, slots)
                 yield connection
         except BaseException:
             self._entries = None
             self._sighted.forget()
             raise
+        if renewal is not None and leases is not None:
+            leases.confirmed(renewal)
+
+    def _fence(self, connection: Connection, slots: Collection[int]) -> None:
+        """Make sure that these slots are this ledger's still. Raises StaleLedger."""
+        leases = self._shared.leases
+        if leases is not None and leases.member is None:
+            raise StaleLedger(
+                f"this daemon has lost its lease; what the cycle of {self.connection!r} came to is not kept"
+            )
+        epochs = {slot: self._epochs.get(slot, -1) for slot in slots}
+        fence(connection, self.connection, epochs, None if leases is None else leases.member)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -28,6 +28,7 @@ from sqlalchemy import (
     inspect,
     select,
     text,
+    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import psycopg
@@ -35,11 +36,20 @@ from sqlalchemy.dialects.sqlite import pysqlite
 
 from autoscaler.errors import StateError
 
-VERSION: Final = 2
+VERSION: Final = 3
+"""Daemons of version N and of the next share a state while they are upgraded one after another. So what a later version
+adds are tables, and columns that may be NULL; then WORKS_FOR stays as it is."""
+WORKS_FOR: Final = 3
+"""The oldest version whose daemon may use this schema."""
 
 metadata = MetaData()
 
-schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+schema_version = Table(
+    "schema_version",
+    metadata,
+    Column("version", Integer, nullable=False),
+    Column("works_for", Integer),  # the oldest version whose daemon may use it; there since version 3
+)
 
 slot = Table(
     "slot",  # which epoch may write what the autoscalers of a connection's slot remember
@@ -47,7 +57,8 @@ slot = Table(
     Column("connection", Text, primary_key=True),
     Column("slot", SmallInteger, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False),
-    Column("commits", BigInteger, nullable=False),  # counted up by each commit: the write that fences off older epochs
+    Column("commits", BigInteger, nullable=False),  # SQLite: counted up by each commit, which fences off older epochs
+    Column("holder", Text),  # PostgreSQL: the member that may write it; NULL, or one that is gone: nobody
     sqlite_with_rowid=False,
 )
 
@@ -201,7 +212,7 @@ timeline = Table(
 )
 
 counter = Table(
-    "counter",  # `steering`: counted up by each change of it, so that reading it again is rarely needed
+    "counter",  # counted up by each change of what it is called after, so that reading that again is rarely needed
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
@@ -216,7 +227,7 @@ cut = Table(
 )
 
 owner = Table(
-    "owner",  # PostgreSQL only: the daemon whose state this is, for as long as it renews its row
+    "owner",  # PostgreSQL only: the daemon of version 2 whose state it is (`claim`)
     metadata,
     Column("id", SmallInteger, primary_key=True, autoincrement=False),
     Column("holder", Text, nullable=False),
@@ -224,17 +235,54 @@ owner = Table(
     Column("until", BigInteger, nullable=False),  # by the database's clock
 )
 
-KEPT: Final = tuple(table for table in metadata.sorted_tables if table is not owner)
-"""The tables of a backup: whose the state is, is not part of it."""
+member = Table(
+    "member",  # PostgreSQL only: the daemons that share the state, each for as long as it renews its row
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("place", Text, nullable=False),  # host and pid, for messages
+    Column("host", Text, nullable=False),
+    Column("version", Text, nullable=False),  # of the package
+    Column("until", BigInteger, nullable=False),  # the end of its lease; this and what follows by the database's clock
+    Column("joined", BigInteger, nullable=False),
+    Column("loaded", BigInteger),  # when its configuration was loaded
+    Column("digest", Text),  # of that configuration
+    Column("needs", Text),  # the slots that it wants to be served (`sharing`); NULL: it has not said yet
+)
+
+follows = Table(
+    "follows",  # PostgreSQL only: what each member's configuration asks for, a row for each autoscaler
+    metadata,
+    Column("member", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("target", Text, nullable=False),
+    Column("connection", Text, nullable=False),
+    Column("slot", SmallInteger, nullable=False),
+    Column("digest", Text, nullable=False),  # of its specification
+    sqlite_with_rowid=False,
+)
+
+KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (owner, member, follows))
+"""The tables of a backup: who uses the state is not part of it."""
 STEERING: Final = "steering"
+"""Counter of changes of the table of that name."""
+INCARNATION: Final = "incarnation"
+"""Counter: when the state was restored last, in seconds since 1970; absent: never. Epochs begin with it (`slots`)."""
 _FEW: Final = 500
 
 
 def create(connection: Connection) -> None:
     """A new state of this version."""
     metadata.create_all(connection)
-    connection.execute(insert(schema_version).values(version=VERSION))
+    connection.execute(insert(schema_version).values(version=VERSION, works_for=WORKS_FOR))
     connection.execute(insert(counter).values(name=STEERING, value=0))
+
+
+def convert_version_2(connection: Connection) -> None:
+    """Make a state of version 2 one of version 3, in place."""
+    for table, column in ((slot, slot.c.holder), (schema_version, schema_version.c.works_for)):
+        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {column.type}"))
+    metadata.create_all(connection, tables=[member, follows])
+    connection.execute(update(schema_version).values(version=3, works_for=3))
 
 
 def number_after_rows(connection: Connection) -> None:
@@ -269,18 +317,24 @@ def require_current(connection: Connection, place: str) -> None:
     found = version(connection)
     if found is None:
         raise StateError(f"{place} does not hold a state yet; start the daemon once with it")
-    refuse_newer(found, place)
+    refuse_newer(connection, found, place)
     if found < VERSION:
         raise StateError(f"{place} was written by an older version; start this version's daemon once, it converts it")
 
 
-def refuse_newer(found: int, place: str) -> None:
-    """Raise StateError for a state that a newer version wrote."""
-    if found > VERSION:
-        raise StateError(
-            f"{place} was written by a newer version (its schema is {found}, this version knows {VERSION}); "
-            "install the newer version again, or give this one a state of its own (state.url)"
-        )
+def refuse_newer(connection: Connection, found: int, place: str) -> None:
+    """Raise StateError for a state of a newer version that does not work for this one."""
+    if found <= VERSION or connection.execute(select(schema_version.c.works_for)).scalar_one() <= VERSION:
+        return
+    raise newer(found, place)
+
+
+def newer(found: int, place: str) -> StateError:
+    """What to say of a state that this version cannot use."""
+    return StateError(
+        f"{place} was written by a newer version (its schema is {found}, this version knows {VERSION}); "
+        "install the newer version again, or give this one a state of its own (state.url)"
+    )
 
 
 def few(values: Collection[str]) -> Sequence[str] | None:

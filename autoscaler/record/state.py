@@ -1,99 +1,127 @@
-"""The durable state of one daemon: opened once, one ledger for each lane, an archive for readers."""
+"""The durable state, as one daemon has it: opened once, one ledger for each lane, an archive for readers."""
 
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from sqlalchemy import URL, Connection
+
+from autoscaler.clock import Clock, SystemClock
 from autoscaler.model import Autoscaler, Steering
-from autoscaler.moment import Moment
 from autoscaler.record import database as databases
 from autoscaler.record import schema
 from autoscaler.record.archive import Archive
-from autoscaler.record.claim import Claim
+from autoscaler.record.claim import supersede_claim
 from autoscaler.record.database import Database, FileLock
+from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.journal import Journal
+from autoscaler.record.leases import LeaseOptions, Leases, database_time
 from autoscaler.record.ledger import Ledger, Shared
+from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
 from autoscaler.record.takeover import take_over, take_over_tables
-from autoscaler.record.timeline import Timeline, read_anchor
+from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
+from autoscaler.record.times import from_micros
 from autoscaler.record.values import Takeover
 
 
 class State:
-    """Made and closed by the daemon's main thread; `steer` and `archive` serve any."""
+    """Made and closed by the daemon's main thread; `steer`, `archive` and `leases` serve any."""
 
     def __init__(
         self,
         database: Database,
-        hold: FileLock | Claim,
         retention: Retention,
+        clock: Clock,
         timeline: Timeline,
+        leases: Leases | None,
         closing: ExitStack,
-        taken_over: Takeover | None = None,
+        taken_over: Takeover | None,
     ) -> None:
         """As `open` makes it."""
         latest = dict[Key, Newest]()
         readers = databases.connect(database.url, read_only=True)
         closing.callback(readers.dispose)
         self._database = database
-        self._hold = hold
         self._closing = closing
         self._journals: dict[str, Journal] = {}
-        self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), timeline, {}, latest)
-        self.archive: Final = Archive(database.url, readers, latest)
+        self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), timeline, {}, leases, latest)
+        self.archive: Final = Archive(database.url, readers, latest, leases)
         """For readers."""
         self.timeline: Final = timeline
+        self.clock: Final = clock
+        """What the daemon goes by: on PostgreSQL the database's time."""
+        self.leases: Final = leases
+        """What this daemon holds of a state that several share; None: it is SQLite's, and one daemon has it all."""
         self.taken_over: Final = taken_over
         """What opening it took over from an older version; None: nothing."""
 
     @classmethod
-    def open(cls, url: str | None, state_dir: Path, retention: Retention, moment: Moment | None = None) -> "State":
+    def open(
+        cls,
+        url: str | None,
+        state_dir: Path,
+        retention: Retention,
+        clock: Clock | None = None,
+        leases: LeaseOptions | None = None,
+    ) -> "State":
         """The state at `url`, or as SQLite in `state_dir`; created, or taken over from an older version.
 
-        `moment`: now; None: by a clock that was never set since the state was used last.
-        Raises StateError, also where another daemon uses it.
+        `clock`: the machine's; None: one that was never set since the state was used last. `leases`: how several
+        daemons share it, on PostgreSQL; None: by default. This one joins them with `leases.renew`.
+        Raises StateError; on SQLite also where another daemon uses it.
         """
         where = databases.locate(url, state_dir)
-        taken: Takeover | None = None
         with ExitStack() as closing:
-            hold: FileLock | Claim
-            if where.get_backend_name() == "sqlite":
-                hold = FileLock(where)
-                closing.callback(hold.release)
-                taken = take_over(where)
+            if where.get_backend_name() != "sqlite":
+                return cls._open_shared(where, retention, clock or SystemClock(), leases or LeaseOptions(), closing)
+            closing.callback(FileLock(where).release)
+            taken = take_over(where)
             database = Database(where)
             closing.callback(database.close)
             with database.writing() as connection:
-                found = schema.version(connection)
-                if found is None:
-                    schema.create(connection)
-                elif found == 1:  # on PostgreSQL: SQLite's was taken over into another file
-                    taken = take_over_tables(connection)
-                else:
-                    schema.refuse_newer(found, databases.place(where))
+                _prepare(connection, where)
                 timeline = Timeline(read_anchor(connection))
-            if not database.sqlite:
-                hold = Claim(database)
-                closing.callback(hold.release)
-            if moment is not None:
-                timeline.follow(moment, database.writing)
-            return cls(database, hold, retention, timeline, closing.pop_all(), taken)
+            if clock is not None:
+                timeline.follow(clock.moment(), database.writing)
+            return cls(database, retention, clock or SystemClock(), timeline, None, closing.pop_all(), taken)
+
+    @classmethod
+    def _open_shared(
+        cls, where: URL, retention: Retention, machine: Clock, options: LeaseOptions, closing: ExitStack
+    ) -> "State":
+        clock = DatabaseClock(machine)
+        database = Database(where, idle=options.duration)
+        closing.callback(database.close)
+        with database.writing() as connection:
+            wait_for(connection, Lock.OPENING)
+            sent = clock.elapsed()
+            now = database_time(connection)
+            clock.set(clock.seen(from_micros(now), sent, clock.elapsed()))
+            taken = _prepare(connection, where)
+            supersede_claim(connection, now, databases.place(where))
+            timeline = SharedTimeline(read_anchor(connection), clock)
+            timeline.begin(connection)
+        leases = Leases(database, clock, timeline, options)
+        return cls(database, retention, clock, timeline, leases, closing.pop_all(), taken)
 
     def ledger(self, connection: str, slots: Collection[int] = range(SLOTS)) -> Ledger:
         """What the autoscalers of these slots of an adapter connection remember, in a new epoch of them.
 
-        Older ledgers are stale now for what falls into these slots. Raises StateError.
+        Older ledgers are stale now for what falls into these slots. Raises StateError, on PostgreSQL also where this
+        daemon does not hold them.
         """
-        with self._database.writing() as transaction:
-            epochs = next_epochs(transaction, connection, slots)
-        self._shared.newest.update({(connection, slot): epoch for slot, epoch in epochs.items()})
-        journal = self._journals.setdefault(connection, Journal(connection))
-        journal.forget()  # another daemon may have written pages since
-        return Ledger(self._shared, connection, epochs, journal)
+        if self.leases is not None:
+            epochs = self.leases.begin(connection, slots)
+        else:
+            with self._database.writing() as transaction:
+                epochs = next_epochs(transaction, connection, slots)
+            self._shared.newest.update({(connection, slot): epoch for slot, epoch in epochs.items()})
+        return Ledger(self._shared, connection, epochs, self._journals.setdefault(connection, Journal(connection)))
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""
@@ -111,19 +139,25 @@ class State:
         """The same of several, by name, in one transaction: all of it is kept or nothing. Raises StateError."""
         steer(self._database, asked)
 
-    def renew(self) -> None:
-        """To be called every few seconds: keep other daemons off. Raises StateError, StaleLedger."""
-        if isinstance(self._hold, Claim):
-            self._hold.renew()
-
-    def release(self) -> None:
-        """For a process that ends now though a cycle hangs, which must not meet a closed state. Raises StateError.
-
-        Another daemon may have the state at once: its epochs keep off what still comes back.
-        """
-        if isinstance(self._hold, Claim):  # the kernel lets go of a file's lock
-            self._hold.release()
-
     def close(self) -> None:
-        """Close every connection and let another daemon have the state. Raises StateError where that cannot be said."""
-        self._closing.close()
+        """Leave those that share it, and close every connection. Raises StateError where it cannot be said.
+
+        For a process whose cycles have all ended. Where one hangs it is left open, and its lease runs out.
+        """
+        with self._closing:
+            if self.leases is not None:
+                self.leases.leave()
+
+
+def _prepare(connection: Connection, where: URL) -> Takeover | None:
+    """Make the tables of this version, or convert those of an older one. Returns what was taken over of version 1."""
+    found = schema.version(connection)
+    if found is None:
+        schema.create(connection)
+    elif found == 1:  # on PostgreSQL: SQLite's was taken over into another file
+        return take_over_tables(connection)
+    elif found == 2:
+        schema.convert_version_2(connection)
+    else:
+        schema.refuse_newer(connection, found, databases.place(where))
+    return None

@@ -20,14 +20,15 @@ def steer(database: Database, asked: Mapping[str, Steering]) -> None:
     kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != Steering()]
     taken_back = [{"gone": name} for name, one in asked.items() if one == Steering()]
     with database.writing() as connection:
-        schema.upsert(connection, table, kept)
-        if taken_back:
-            connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
+        # first: who steers beside us waits here, and not for our rows with some of his own that we would wait for
         connection.execute(
             update(schema.counter)
             .where(schema.counter.c.name == schema.STEERING)
             .values(value=schema.counter.c.value + 1)
         )
+        schema.upsert(connection, table, kept)
+        if taken_back:
+            connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
 
 
 def read_steering(connection: Connection) -> Mapping[str, Steering | StateError]:

@@ -9,16 +9,19 @@ restart, a commit that failed or a lane that takes over.
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, update
 
 from autoscaler.moment import STEP, Moment
 from autoscaler.record import schema
+from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.times import micros_of, to_micros
 
 _ROW: Final = 1
+_SLEW: Final = 0.0005
+"""How much faster or slower than another a clock goes while nobody sets it: what NTP slews at most (adjtime(3))."""
 
 
 class Anchor(NamedTuple):
@@ -86,6 +89,81 @@ class Timeline:
                 schema.upsert(connection, schema.timeline, [row])
             self._anchor, self._followed_at = followed, moment.elapsed
             return followed.lead
+
+
+class SharedTimeline(Timeline):
+    """PostgreSQL: the wall clock is the database's, and all members share the row. So one step of it counts once.
+
+    Who sees the step first moves the row from the lead that it knows; whom another was quicker than, takes that lead.
+    """
+
+    def __init__(self, anchor: Anchor, clock: DatabaseClock) -> None:
+        """`anchor`: as `read_anchor` found it; `clock`: shows the database's time already."""
+        super().__init__(anchor)
+        self._clock: Final = clock
+        self._booted = clock.booted
+        """By the database's clock that `lead` is of, and as that clock is slewed."""
+        self._looked_at = clock.elapsed()
+        self._before = anchor.lead
+        """The lead until `_followed_at`."""
+
+    def begin(self, connection: Connection) -> None:
+        """Before the first cycle: count what the database's clock was set by while no member saw it.
+
+        This machine alone can tell, and only if it counted last and was not started again since.
+        """
+        moment, anchor = self._clock.moment(), self._anchor
+        followed = anchor.followed(moment, _newest(connection))
+        tolerance = STEP if anchor.boot != moment.boot else STEP + moment.elapsed * _SLEW
+        if abs(followed.lead - anchor.lead) <= micros_of(tolerance):
+            followed = followed._replace(lead=anchor.lead)
+        self._lead_is(self._count(connection, followed))
+
+    def follow(self, moment: Moment, writing: Callable[[], AbstractContextManager[Connection]]) -> int:  # noqa: ARG002 - `look` commits
+        """The lead at this moment, which the database's clock showed. Commits nothing."""
+        with self._lock:
+            return self._before if moment.elapsed < self._followed_at else self._anchor.lead
+
+    def look(
+        self,
+        lead: int,
+        booted: datetime,
+        writing: Callable[[], AbstractContextManager[Connection]],
+    ) -> None:
+        """Follow what a look at the database showed: the row's lead, and after that `DatabaseClock.seen`.
+
+        In this order: a lead that another member has moved is then of a clock that we see set, too. A step is
+        committed before the clock shows it. Raises StateError; then the clock is as before. From one thread.
+        """
+        now = self._clock.elapsed()
+        most, self._looked_at = (now - self._looked_at) * _SLEW, now
+        # as far as a clock may be slewed since the last look, that is time gone by; the rest adds up to a step
+        self._booted += min(max(booted - self._booted, -most), most)
+        known, step = self._anchor.lead, booted - self._booted
+        if lead == known and abs(step) > STEP:
+            followed = Anchor(self._clock.moment().boot, to_micros(booted), known + micros_of(step))
+            with writing() as connection:
+                lead = self._count(connection, followed)
+        with self._lock:  # whoever asks for the lead of a moment that the clock shows from now on waits for it
+            self._clock.set(booted)
+            if lead != known:
+                self._followed_at = self._clock.elapsed()
+                self._before, self._booted = known, booted
+                self._anchor = self._anchor._replace(lead=lead)
+
+    def _count(self, connection: Connection, followed: Anchor) -> int:
+        """Move the row there, unless another member has moved it. Returns its lead."""
+        table, known = schema.timeline, self._anchor
+        row = {"id": _ROW, "boot": known.boot, "booted": known.booted, "lead": known.lead}
+        schema.insert_absent(connection, table, [row])
+        values = {"boot": followed.boot, "booted": followed.booted, "lead": followed.lead}
+        connection.execute(update(table).where(table.c.lead == known.lead).values(values))
+        lead: int = connection.execute(select(table.c.lead)).scalar_one()
+        return lead
+
+    def _lead_is(self, lead: int) -> None:
+        self._anchor = self._anchor._replace(lead=lead)
+        self._before = lead
 
 
 def read_anchor(connection: Connection) -> Anchor:

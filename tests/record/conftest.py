@@ -8,11 +8,15 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, text
 
-from autoscaler.moment import Moment
+from autoscaler.clock import Clock
 from autoscaler.record import Archive, Ledger, Retention, State
+from autoscaler.record.slots import SLOTS
 from tests.record.old_state import plant, plant_tables
 from tests.record.postgresql import running_postgresql
 from tests.record.samples import FLEET
+
+CONNECTIONS = (FLEET, "swarm")
+"""Adapters of the tests here."""
 
 
 @pytest.fixture(scope="session")
@@ -45,10 +49,13 @@ class Opener:
         self.url, self.folder = url, folder
         self._open: list[State | Archive] = []
 
-    def state(self, retention: Retention = Retention(), moment: Moment | None = None) -> State:  # noqa: B008 - it is frozen
-        """As the daemon opens it."""
-        state = State.open(self.url, self.folder, retention, moment)
+    def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
+        """As the daemon opens it; on PostgreSQL it serves all that no other one does."""
+        state = State.open(self.url, self.folder, retention, clock)
         self._open.append(state)
+        if state.leases is not None:
+            state.leases.renew()
+            state.leases.share(dict.fromkeys(CONNECTIONS, range(SLOTS)), {})
         return state
 
     def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen

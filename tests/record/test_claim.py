@@ -1,112 +1,36 @@
-"""PostgreSQL: a row says whose state it is."""
+"""PostgreSQL: a daemon of an older version has a state for itself."""
 
 import pytest
 from sqlalchemy import select, update
 
-from autoscaler.errors import StaleLedger, StateError
+from autoscaler.errors import StateError
 from autoscaler.record import State, schema
-from tests.record.conftest import Opener, in_threads
-from tests.record.samples import FLEET, decision, keep
+from tests.record.conftest import Opener
 
 pytestmark = pytest.mark.slow
 
 
-def held_until(state: State) -> int:
-    with state._shared.readers.begin() as connection:
-        return int(connection.execute(select(schema.owner.c.until)).scalar_one())
-
-
-def expire(state: State) -> None:
-    """As if its owner had been stopped for longer than the row holds."""
+def claim(state: State, until: int) -> None:
+    """As a daemon of version 2 does it."""
     with state._database.writing() as connection:
-        connection.execute(update(schema.owner).values(until=0))
+        connection.execute(update(schema.owner).values(holder="abc", place="host-1, pid 7", until=until))
 
 
-def test_a_second_daemon_is_refused(postgresql_opener: Opener) -> None:
-    """Both would scale the same targets; the message says where the first one is."""
-    postgresql_opener.state()
-    with pytest.raises(StateError, match=r"in use by another daemon \(.+, pid \d+\); stop that one"):
+def test_an_older_daemon_that_still_runs_keeps_us_off(postgresql_opener: Opener) -> None:
+    """It knows nothing of leases, and would go on scaling what we take. The message says where it is."""
+    claim(postgresql_opener.state(), 2**62)
+    with pytest.raises(StateError, match=r"in use by a daemon of an older version \(host-1, pid 7\).*stop that"):
         postgresql_opener.state()
 
 
-def test_a_claim_that_is_renewed_stays(postgresql_opener: Opener) -> None:
+def test_an_older_daemon_that_was_killed_lets_go(postgresql_opener: Opener) -> None:
+    claim(postgresql_opener.state(), 0)
+    postgresql_opener.state()
+
+
+def test_an_older_daemon_finds_the_state_in_use(postgresql_opener: Opener) -> None:
+    """Whenever it looks: what it goes by is a row that is renewed, and this one needs no renewal."""
     state = postgresql_opener.state()
     with state._database.writing() as connection:
-        connection.execute(update(schema.owner).values(until=schema.owner.c.until - 20_000_000))
-    before = held_until(state)
-    state.renew()
-    assert held_until(state) > before
-    with pytest.raises(StateError, match="in use"):
-        postgresql_opener.state()
-
-
-def test_a_claim_that_ran_out_is_taken_over(postgresql_opener: Opener) -> None:
-    """One that was killed with its machine must not keep others off for ever."""
-    first = postgresql_opener.state()
-    expire(first)
-    second = postgresql_opener.state()
-    keep(second.ledger(FLEET), decision())
-    second.renew()
-
-
-def test_who_was_taken_over_renews_nothing_and_commits_nothing(postgresql_opener: Opener) -> None:
-    """It was stopped, another came, and it runs again: only one of the two may scale."""
-    first = postgresql_opener.state()
-    ledger = first.ledger(FLEET)
-    keep(ledger, decision(0))
-    expire(first)
-    second = postgresql_opener.state()
-    second.ledger(FLEET)
-    with pytest.raises(StaleLedger, match="was taken over by another daemon"):
-        first.renew()
-    with pytest.raises(StaleLedger, match="superseded"):
-        keep(ledger, decision(15))
-    second.renew()
-
-
-def test_who_was_taken_over_does_not_give_away_what_is_anothers(postgresql_opener: Opener) -> None:
-    """Its end is no reason to let in a third."""
-    first = postgresql_opener.state()
-    expire(first)
-    second = postgresql_opener.state()
-    first.close()
-    second.renew()
-    with pytest.raises(StateError, match="in use"):
-        postgresql_opener.state()
-
-
-def test_a_daemon_that_ends_lets_the_next_one_in_at_once(postgresql_opener: Opener) -> None:
-    postgresql_opener.state()
-    postgresql_opener.close()
-    postgresql_opener.state()
-
-
-def test_a_daemon_that_ends_with_a_cycle_that_hangs_lets_the_next_one_in_at_once(postgresql_opener: Opener) -> None:
-    """A service manager starts it again at once. The old cycle, should it come back in time, records nothing more."""
-    ending = postgresql_opener.state()
-    stale = ending.ledger(FLEET)
-    ending.release()
-    postgresql_opener.ledger()
-    with pytest.raises(StaleLedger):
-        keep(stale, decision())
-
-
-def test_of_two_that_begin_at_once_one_is_refused(postgresql_opener: Opener) -> None:
-    """Neither finds a row then."""
-    postgresql_opener.state()
-    postgresql_opener.close()
-    opened: list[State] = []
-
-    def begin() -> None:
-        opened.append(postgresql_opener.state())
-
-    with in_threads([begin] * 4) as raised:
-        pass
-    assert len(opened) == 1
-    assert [type(error) for error in raised] == [StateError] * 3
-
-
-def test_readers_need_no_claim(postgresql_opener: Opener) -> None:
-    """The command line works beside a daemon."""
-    keep(postgresql_opener.ledger(), decision())
-    assert postgresql_opener.archive().latest() == {"web": decision()}
+        until = connection.execute(select(schema.owner.c.until)).scalar_one()
+    assert until == 2**62

@@ -56,18 +56,18 @@ DOWN = MetricError("down")
 
 
 @pytest.mark.parametrize("step", [0, 3600, -86400])
-def test_the_time_survives_restarts_and_a_clock_that_is_set(opener: Opener, step: float) -> None:
+def test_the_time_survives_restarts_and_a_clock_that_is_set(sqlite_opener: Opener, step: float) -> None:
     """An outage of Prometheus is when daemons are restarted, and after each the three minutes would begin anew."""
     clock = FakeClock(START)
     web = one()
-    ledger = opener.state(moment=clock.moment()).ledger(FLEET)
+    ledger = sqlite_opener.state(clock=clock).ledger(FLEET)
     assert states(cycle(ledger, clock, DOWN, web)) == [FallbackState.WAITING]
-    opener.close()
-    ledger = opener.state(moment=clock.moment()).ledger(FLEET)
+    sqlite_opener.close()
+    ledger = sqlite_opener.state(clock=clock).ledger(FLEET)
     assert states(cycle(ledger, clock, DOWN, web)) == [FallbackState.WAITING]
     clock.step(step)
-    opener.close()
-    ledger = opener.state(moment=clock.moment()).ledger(FLEET)
+    sqlite_opener.close()
+    ledger = sqlite_opener.state(clock=clock).ledger(FLEET)
     assert states(cycle(ledger, clock, DOWN, web)) == [FallbackState.WAITING]
     made = cycle(ledger, clock, DOWN, web)
     assert states(made) == [FallbackState.ACTIVE]

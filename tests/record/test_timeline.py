@@ -1,4 +1,7 @@
-"""The state's own scale of time: what a setting of the wall clock moves, and what it does not."""
+"""The state's own scale of time: what a setting of the wall clock moves, and what it does not.
+
+On SQLite, where it is the machine's; `test_shared_timeline` has the database's.
+"""
 
 from datetime import timedelta
 
@@ -98,9 +101,9 @@ def test_after_another_start_with_an_earlier_clock_no_time_has_gone_by(clock: Fa
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_is_remembered_keeps_its_age(opener: Opener, clock: FakeClock, step: float) -> None:
+def test_what_is_remembered_keeps_its_age(sqlite_opener: Opener, clock: FakeClock, step: float) -> None:
     """Recommendations, scale events, conditions, the unfinished write: at the next cycle all are 15 s older."""
-    ledger = opener.ledger()
+    ledger = sqlite_opener.ledger()
     ledger.follow_clock(clock.moment())
     keep(ledger, written(rising(0)))
     ledger.recall([scaler()])
@@ -114,9 +117,9 @@ def test_what_is_remembered_keeps_its_age(opener: Opener, clock: FakeClock, step
 
 
 @pytest.mark.parametrize("restart", [True, False])
-def test_a_step_moves_once_however_often_it_is_read(opener: Opener, clock: FakeClock, *, restart: bool) -> None:
+def test_a_step_moves_once_however_often_it_is_read(sqlite_opener: Opener, clock: FakeClock, *, restart: bool) -> None:
     """Before it is recorded, after, and by a daemon that is started anew between."""
-    ledger = opener.ledger()
+    ledger = sqlite_opener.ledger()
     cycle(ledger, clock)
     clock.advance(15)
     clock.step(HOUR)
@@ -124,37 +127,37 @@ def test_a_step_moves_once_however_often_it_is_read(opener: Opener, clock: FakeC
         ledger.follow_clock(clock.moment())
         assert ages(ledger.recall([scaler()])["web"], clock) == [expected]
         if restart:
-            ledger = opener.restart()
+            ledger = sqlite_opener.restart()
     assert ages(cycle(ledger, clock), clock) == [15]
     if restart:
-        ledger = opener.restart()
+        ledger = sqlite_opener.restart()
     clock.advance(15)
     assert ages(cycle(ledger, clock), clock) == [15]
 
 
-def test_a_step_while_no_daemon_ran_is_followed(opener: Opener, clock: FakeClock) -> None:
+def test_a_step_while_no_daemon_ran_is_followed(sqlite_opener: Opener, clock: FakeClock) -> None:
     """The machine was not started anew meanwhile, so its other clock tells how long it was."""
-    cycle(opener.ledger(), clock)
-    opener.close()
+    cycle(sqlite_opener.ledger(), clock)
+    sqlite_opener.close()
     clock.advance(60)
     clock.step(HOUR)
-    state = opener.state(moment=clock.moment())
+    state = sqlite_opener.state(clock=clock)
     assert state.timeline.moved == timedelta(hours=1)
     assert ages(cycle(state.ledger(FLEET), clock), clock) == [60]
 
 
-def test_time_that_went_by_while_no_daemon_ran_counts(opener: Opener, clock: FakeClock) -> None:
-    cycle(opener.ledger(), clock)
-    opener.close()
+def test_time_that_went_by_while_no_daemon_ran_counts(sqlite_opener: Opener, clock: FakeClock) -> None:
+    cycle(sqlite_opener.ledger(), clock)
+    sqlite_opener.close()
     clock.advance(2 * HOUR)
-    state = opener.state(moment=clock.moment())
+    state = sqlite_opener.state(clock=clock)
     assert not state.timeline.moved
     assert ages(cycle(state.ledger(FLEET), clock), clock) == [2 * HOUR]
 
 
-def test_a_step_during_a_cycle_is_the_next_ones(opener: Opener, clock: FakeClock) -> None:
+def test_a_step_during_a_cycle_is_the_next_ones(sqlite_opener: Opener, clock: FakeClock) -> None:
     """A cycle goes by one look at the clock, from its beginning to its record."""
-    ledger = opener.ledger()
+    ledger = sqlite_opener.ledger()
     ledger.follow_clock(clock.moment())
     ledger.recall([scaler()])
     made = decision((clock.now() - START).total_seconds())
@@ -164,9 +167,9 @@ def test_a_step_during_a_cycle_is_the_next_ones(opener: Opener, clock: FakeClock
     assert ages(cycle(ledger, clock), clock) == [15]
 
 
-def test_every_lane_follows_a_step_once(opener: Opener, clock: FakeClock) -> None:
+def test_every_lane_follows_a_step_once(sqlite_opener: Opener, clock: FakeClock) -> None:
     """Also one that has not run since before the step, and one that looked before it and comes to it later."""
-    state = opener.state()
+    state = sqlite_opener.state()
     ledgers = {name: state.ledger(name) for name in ("one", "two")}
     for name, ledger in ledgers.items():
         cycle(ledger, clock, name)
@@ -183,9 +186,9 @@ def test_every_lane_follows_a_step_once(opener: Opener, clock: FakeClock) -> Non
         assert ages(cycle(ledger, clock, name), clock) == [45 if name == "two" else 15]
 
 
-def test_one_that_was_away_for_several_steps_follows_them_all(opener: Opener, clock: FakeClock) -> None:
+def test_one_that_was_away_for_several_steps_follows_them_all(sqlite_opener: Opener, clock: FakeClock) -> None:
     """It left the configuration, and came back."""
-    ledger = opener.ledger()
+    ledger = sqlite_opener.ledger()
     cycle(ledger, clock)
     for step in (HOUR, -2 * HOUR, 30):
         clock.advance(15)
@@ -194,10 +197,10 @@ def test_one_that_was_away_for_several_steps_follows_them_all(opener: Opener, cl
     assert ages(cycle(ledger, clock), clock) == [45]
 
 
-def test_sightings_keep_their_age(opener: Opener, clock: FakeClock) -> None:
+def test_sightings_keep_their_age(sqlite_opener: Opener, clock: FakeClock) -> None:
     """Else a step back makes every instance young, and HPA passes over the cpu of young ones."""
     target = scaler().target
-    ledger = opener.ledger()
+    ledger = sqlite_opener.ledger()
     ledger.follow_clock(clock.moment())
     ledger.recall([scaler()])
     save(ledger, decision(), sightings={"task-1": Sighting(at(0), True, at(-7))})
@@ -207,15 +210,15 @@ def test_sightings_keep_their_age(opener: Opener, clock: FakeClock) -> None:
     ledger.follow_clock(clock.moment())
     assert ledger.sightings([target]) == expected
     assert ledger.sightings([target]) == expected
-    ledger = opener.restart()
+    ledger = sqlite_opener.restart()
     ledger.follow_clock(clock.moment())
     assert ledger.sightings([target]) == expected
 
 
-def test_a_state_that_never_saw_a_clock_begins_with_the_first(opener: Opener, clock: FakeClock) -> None:
+def test_a_state_that_never_saw_a_clock_begins_with_the_first(sqlite_opener: Opener, clock: FakeClock) -> None:
     """One that was taken over from an older version."""
-    keep(opener.ledger(), decision(60))
-    state = opener.restart()
+    keep(sqlite_opener.ledger(), decision(60))
+    state = sqlite_opener.restart()
     state.follow_clock(clock.moment())  # a minute before the newest decision
     history = state.recall([scaler()])["web"]
     assert history.recommendations == (Recommendation(5, clock.now()),)

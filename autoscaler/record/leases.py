@@ -1,0 +1,392 @@
+"""PostgreSQL: which of the daemons that share a state serves which slots.
+
+Each is a member for as long as it renews its lease; all times of leases are the database's. A member holds slots, and
+whatever it commits makes sure that it still does (`slots.fence`). What is here only says who may begin: a member whose
+lease ends stops by itself, and another takes its slots after that end.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+import msgspec
+from sqlalchemy import Connection, delete, select, text, update
+
+from autoscaler.errors import StaleLedger, StateError
+from autoscaler.model import Autoscaler
+from autoscaler.record import schema
+from autoscaler.record.database import Database, place
+from autoscaler.record.database_clock import DatabaseClock
+from autoscaler.record.entries import target_text
+from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.sharing import Place, Slots, dump_needs, load_needs, plan
+from autoscaler.record.slots import give_back, next_epochs, read_slots, slot_of, take_slots
+from autoscaler.record.timeline import SharedTimeline
+from autoscaler.record.times import from_micros, micros_of, to_micros
+
+_NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+"""SQL: the database's time in microseconds, also within a transaction."""
+_VERSION: Final = version("prometheus-autoscaler")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOptions:
+    """Names, defaults and meaning of Kubernetes' leader election (client-go's LeaderElectionConfig)."""
+
+    duration: timedelta = timedelta(seconds=15)
+    """How long others leave a member's slots alone that it does not renew."""
+    renew_deadline: timedelta = timedelta(seconds=10)
+    """How long a member tries to renew before it gives up what it holds."""
+    retry_period: timedelta = timedelta(seconds=2)
+    """How often it renews."""
+
+
+class Renewal(NamedTuple):
+    """A lease that was renewed in a transaction, and counts once that is committed."""
+
+    member: str
+    sent: timedelta
+    """When it was asked for, on `DatabaseClock.elapsed`: the lease lasts so long from then on at least."""
+
+
+class _Configuration(NamedTuple):
+    """What this process has loaded."""
+
+    rows: Mapping[str, Mapping[str, Any]]
+    """Of the table `follows`, by the autoscaler's name, without the member."""
+    digest: str
+    loaded: int
+
+
+class Leases:
+    """One a process, without a thread of its own. Any thread reads it.
+
+    `renew`, `share` and `follow` are for one thread each; `begin`, `confirm` and `give_up` for any.
+    """
+
+    def __init__(
+        self, database: Database, clock: DatabaseClock, timeline: SharedTimeline, options: LeaseOptions
+    ) -> None:
+        """Not a member yet."""
+        self.options: Final = options
+        self._database: Final = database
+        self._clock: Final = clock
+        self._timeline: Final = timeline
+        self._lock = threading.Lock()
+        """For the attributes below, never held while the database is asked."""
+        self._member: str | None = None
+        self._held: Mapping[str, Mapping[int, int]] = {}
+        self._excess: Slots = {}
+        self._ends = timedelta(0)
+        """When the lease ends, on `DatabaseClock.elapsed`."""
+        self._members = 0
+        self._configuration: _Configuration | None = None
+        self._following: tuple[str, _Configuration] | None = None
+        """Which member the rows of `follows` are of, and what they say."""
+
+    @property
+    def member(self) -> str | None:
+        """Its id; None: it is not a member now (it lost its lease, or has never joined)."""
+        return self._member
+
+    @property
+    def members(self) -> int:
+        """How many members shared the slots at the last `share`, this one among them; 0: not known."""
+        return self._members
+
+    @property
+    def held(self) -> Mapping[str, Mapping[int, int]]:
+        """The slots that it holds: adapter connection -> slot -> epoch. Replaced as a whole."""
+        return self._held
+
+    @property
+    def excess(self) -> Slots:
+        """Those among them that it is to give back, by connection: others hold fewer, or it no longer needs them."""
+        return self._excess
+
+    def seconds_left(self) -> float:
+        """Until its lease ends; at most 0: it is over.
+
+        Counted from before the renewal was sent, on the clock that goes on while the machine sleeps: so it is over
+        here before it is over in the database.
+        """
+        if self._member is None:
+            return 0.0
+        return (self._ends - self._clock.elapsed()).total_seconds()
+
+    def holds(self, connection: str, slot: int, epoch: int | None) -> bool:
+        """Whether it holds this slot in this epoch, and its lease is not over."""
+        return self._held.get(connection, {}).get(slot) == epoch is not None and self.seconds_left() > 0
+
+    def renew(self) -> None:
+        """Renew the lease, or join as a new member. Raises StateError.
+
+        A lease that is over, or that another member ended, is lost: it holds nothing then, and the next call joins. So
+        it is after failures for as long as `renew_deadline`.
+        """
+        member, sent, duration = self._member, self._clock.elapsed(), self.options.duration
+        try:
+            with self._database.writing() as connection:
+                found = self._join(connection) if member is None else _prolong(connection, member, duration)
+        except StateError:
+            if self._ends - self._clock.elapsed() <= duration - self.options.renew_deadline:
+                self.give_up()
+            raise
+        if found is None:
+            self.give_up()
+            return
+        received = self._clock.elapsed()
+        if member is None:
+            with self._lock:
+                self._member, self._ends = found.member, sent + duration
+        else:
+            self.confirmed(Renewal(member, sent))
+        now = from_micros(found.now)
+        self._timeline.look(found.lead, self._clock.seen(now, sent, received), self._database.writing)
+
+    def share(self, needs: Slots, done: Slots) -> None:
+        """Take and give back slots, one step towards as many for each member. Raises StateError.
+
+        `needs`: those that an autoscaler of this process' configuration falls into and that this host can serve, by
+        connection; `done`: those to give back, which no cycle uses any more. Members whose lease is over are removed.
+        """
+        member = self._member
+        if member is None:
+            return
+        self._save_configuration(member)
+        with self._database.writing() as connection:
+            wait_for(connection, Lock.SHARING)
+            if not _is_alive(connection, member):
+                self.give_up(member)
+                return
+            _evict(connection)
+            _save_needs(connection, member, needs)
+            give_back(connection, member, done)
+            wanted = _needs_of_members(connection)
+            found = read_slots(connection, {*wanted[member], *self._held})
+            live = set(connection.execute(select(schema.member.c.id)).scalars())
+            holders = {where: row.holder for where, row in found.items() if row.holder in live}
+            step = plan(member, wanted, holders)
+            mine = {where: found[where].epoch for where, holder in holders.items() if holder == member}
+            forgotten = [where for where in mine if _epoch(self._held, where) is None]  # a commit without an answer
+            mine |= take_slots(connection, member, live, [*step.take, *forgotten])
+        with self._lock:
+            if self._member == member:
+                # what another thread has begun meanwhile is newer
+                epochs = {where: max(epoch, _epoch(self._held, where) or epoch) for where, epoch in mine.items()}
+                self._held = _by_connection(epochs)
+                self._excess = {
+                    name: frozenset(slots) for name, slots in _by_connection(dict.fromkeys(step.excess, 0)).items()
+                }
+                self._members = len(wanted)
+
+    def follow(self, scalers: Collection[Autoscaler], digest: str) -> None:
+        """This process has loaded a configuration of these autoscalers. Raises StateError: `share` tries again.
+
+        `digest`: of the whole configuration.
+        """
+        rows = {scaler.name: _follows_row(scaler) for scaler in scalers}
+        self._configuration = _Configuration(rows, digest, to_micros(self._clock.now()))
+        if (member := self._member) is not None:
+            self._save_configuration(member)
+
+    def begin(self, connection: str, slots: Collection[int]) -> Mapping[int, int]:
+        """A new epoch of these slots, which it holds: slot -> epoch. What has the older ones commits no more.
+
+        Raises StateError.
+        """
+        member = self._member
+        missing = sorted(set(slots) - self._held.get(connection, {}).keys())
+        if member is None or missing:
+            raise StateError(
+                f"this daemon does not hold slots {_few(missing or slots)} of adapter {connection!r} now: another one "
+                "serves them, or none does until its lease is over"
+            )
+        with self._database.writing() as transaction:
+            epochs = next_epochs(transaction, connection, slots, member)
+            if len(epochs) < len(slots):
+                raise StateError(f"slots of adapter {connection!r} were taken over by another daemon")
+        with self._lock:
+            if self._member == member:
+                self._held = {**self._held, connection: {**self._held.get(connection, {}), **epochs}}
+        return epochs
+
+    def confirm(self, connection: Connection) -> Renewal:
+        """Renew the lease within a transaction, before it locks anything else. Raises StaleLedger when it is over."""
+        member, sent = self._member, self._clock.elapsed()
+        if member is None or _prolong(connection, member, self.options.duration) is None:
+            self.give_up(member)
+            raise StaleLedger(
+                f"{place(self._database.url)}: the lease of this daemon is over; it writes nothing until it has joined "
+                "again"
+            )
+        return Renewal(member, sent)
+
+    def confirmed(self, renewal: Renewal) -> None:
+        """Its transaction is committed."""
+        with self._lock:
+            if self._member == renewal.member:
+                self._ends = max(self._ends, renewal.sent + self.options.duration)
+
+    def give_up(self, member: str | None = None) -> None:
+        """It holds nothing from now on, and is no member: the next `renew` joins anew.
+
+        The database is not told: others wait for the lease's end, as a write of ours may be on its way until then.
+        `member`: only while it is this one.
+        """
+        with self._lock:
+            if member is None or self._member == member:
+                self._member, self._members = None, 0
+                self._held, self._excess = {}, {}
+
+    def leave(self) -> None:
+        """Give everything back, and be no member any more: others may serve it at once. Raises StateError.
+
+        For a process whose cycles have all ended.
+        """
+        member = self._member
+        self.give_up()
+        if member is None:
+            return
+        with self._database.writing() as connection:
+            wait_for(connection, Lock.SHARING)
+            _remove(connection, [member])
+
+    def _join(self, connection: Connection) -> "_Found":
+        """A new row, which no other member sees before the commit."""
+        wait_for(connection, Lock.SHARING)  # nobody joins while a backup is restored
+        member, host = uuid4().hex, socket.gethostname()
+        configuration = self._configuration
+        columns = "id, place, host, version, joined, until, loaded, digest"
+        values = f":id, :place, :host, :version, {_NOW}, {_NOW} + :duration, :loaded, :digest"
+        row = connection.execute(
+            text(f"INSERT INTO member ({columns}) VALUES ({values}) RETURNING {_NOW} AS now, ({_LEAD}) AS lead"),  # noqa: S608 - constants
+            {
+                "id": member,
+                "place": f"{host}, pid {os.getpid()}",
+                "host": host,
+                "version": _VERSION,
+                "duration": micros_of(self.options.duration),
+                "loaded": configuration and configuration.loaded,
+                "digest": configuration and configuration.digest,
+            },
+        ).one()
+        return _Found(member, row.now, row.lead)
+
+    def _save_configuration(self, member: str) -> None:
+        """Bring the member's rows of `follows` to what the configuration says; only what differs is written."""
+        wanted = self._configuration
+        known = self._following
+        before: Mapping[str, Mapping[str, Any]] = {} if known is None or known[0] != member else known[1].rows
+        if wanted is None or (known is not None and known == (member, wanted)):
+            return
+        table = schema.follows
+        new = [{"member": member, **row} for name, row in wanted.rows.items() if before.get(name) != row]
+        gone = sorted(before.keys() - wanted.rows.keys())
+        with self._database.writing() as connection:
+            mine = update(schema.member).where(schema.member.c.id == member)
+            if connection.execute(mine.values(loaded=wanted.loaded, digest=wanted.digest)).rowcount == 0:
+                return  # the next renewal finds it out
+            schema.upsert(connection, table, new)
+            if gone:
+                connection.execute(delete(table).where(table.c.member == member, table.c.name.in_(gone)))
+        self._following = member, wanted
+
+
+def database_time(connection: Connection) -> int:
+    """In microseconds since 1970."""
+    now: int = connection.execute(text(f"SELECT {_NOW}")).scalar_one()
+    return now
+
+
+class _Found(NamedTuple):
+    """What a renewal found."""
+
+    member: str
+    now: int
+    lead: int
+
+
+_LEAD: Final = "SELECT coalesce(max(lead), 0) FROM timeline"
+
+
+def _prolong(connection: Connection, member: str, duration: timedelta) -> _Found | None:
+    """Renew a lease; None: it is over. Locks the row: an eviction that is under way is waited for, or waits."""
+    row = connection.execute(
+        text(
+            f"UPDATE member SET until = {_NOW} + :duration WHERE id = :id AND until > {_NOW} "  # noqa: S608 - constants
+            f"RETURNING {_NOW} AS now, ({_LEAD}) AS lead"
+        ),
+        {"id": member, "duration": micros_of(duration)},
+    ).one_or_none()
+    return None if row is None else _Found(member, row.now, row.lead)
+
+
+def _is_alive(connection: Connection, member: str) -> bool:
+    """Locks its row, so that it stays so."""
+    query = text(f"SELECT id FROM member WHERE id = :id AND until > {_NOW} FOR UPDATE")  # noqa: S608 - constants
+    return connection.execute(query, {"id": member}).one_or_none() is not None
+
+
+def _evict(connection: Connection) -> None:
+    """Remove the members whose lease is over.
+
+    One that is being renewed is left alone: whether it is over then is seen at the next time.
+    """
+    query = text(f"SELECT id FROM member WHERE until <= {_NOW} ORDER BY id FOR UPDATE SKIP LOCKED")  # noqa: S608 - constants
+    _remove(connection, [row.id for row in connection.execute(query)])
+
+
+def _remove(connection: Connection, members: Collection[str]) -> None:
+    """Their slots are free by that: no member holds them any more."""
+    if members:
+        connection.execute(delete(schema.member).where(schema.member.c.id.in_(members)))
+        connection.execute(delete(schema.follows).where(schema.follows.c.member.in_(members)))
+
+
+def _save_needs(connection: Connection, member: str, needs: Slots) -> None:
+    table, dumped = schema.member, dump_needs(needs)
+    others = table.c.needs.is_distinct_from(dumped)
+    connection.execute(update(table).where(table.c.id == member, others).values(needs=dumped))
+
+
+def _needs_of_members(connection: Connection) -> dict[str, Slots]:
+    table = schema.member
+    rows = connection.execute(select(table.c.id, table.c.needs).where(table.c.needs.is_not(None)))
+    return {row.id: load_needs(row.needs) for row in rows}
+
+
+def _epoch(held: Mapping[str, Mapping[int, int]], where: Place) -> int | None:
+    connection, slot = where
+    return held.get(connection, {}).get(slot)
+
+
+def _by_connection(epochs: Mapping[Place, int]) -> Mapping[str, Mapping[int, int]]:
+    found = dict[str, dict[int, int]]()
+    for (connection, slot), epoch in sorted(epochs.items()):
+        found.setdefault(connection, {})[slot] = epoch
+    return found
+
+
+def _follows_row(scaler: Autoscaler) -> Mapping[str, Any]:
+    body = msgspec.json.encode(msgspec.to_builtins(scaler), order="deterministic")
+    return {
+        "name": scaler.name,
+        "target": target_text(scaler.target),
+        "connection": scaler.target.adapter,
+        "slot": slot_of(scaler.target),
+        "digest": sha256(body).hexdigest()[:16],
+    }
+
+
+def _few(slots: Collection[int]) -> str:
+    in_order = sorted(slots)
+    shown = ", ".join(map(str, in_order[:5]))
+    return shown if len(in_order) <= 5 else f"{shown} and {len(in_order) - 5} more"

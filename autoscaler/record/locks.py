@@ -1,0 +1,33 @@
+"""PostgreSQL: locks that members wait for, each held until its transaction ends."""
+
+from enum import Enum
+
+from sqlalchemy import Connection, text
+
+
+class Lock(Enum):
+    """What one transaction at a time does, in all members of a state."""
+
+    OPENING = "opening"
+    """To make or convert the tables."""
+    SHARING = "sharing"
+    """To join, to leave, to take slots and to give them back; and to restore a backup."""
+    HOUSEKEEPING = "housekeeping"
+
+
+def wait_for(connection: Connection, lock: Lock) -> None:
+    """Have the lock. On SQLite every transaction that writes is the only one."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"), {"lock": lock.value})
+
+
+def is_free(connection: Connection, lock: Lock) -> bool:
+    """Have the lock, unless another transaction has it. Returns whether."""
+    if connection.dialect.name != "postgresql":
+        return True
+    query = text(f"SELECT pg_try_advisory_xact_lock({_KEY})")
+    return bool(connection.execute(query, {"lock": lock.value}).scalar_one())
+
+
+_KEY = "hashtextextended(current_schema() || ' autoscaler ' || :lock, 0)"
+"""Such locks are of the whole database, a state is of a schema."""
