@@ -16,7 +16,7 @@ class GoFailed(Exception):
 
 
 def build_once(built: Path, module: Path, package: str, oldest: tuple[int, int, int]) -> Path:
-    """`built`, which is made of `package` as the module in folder `module` sees it, unless it is there. Raises GoFailed.
+    """`built`, made of `package` as the module in folder `module` sees it, unless it is there. Raises GoFailed.
 
     `oldest`: the Go that is needed. Any number of processes may ask at once: one builds, the others wait for it.
     """

@@ -14,7 +14,8 @@ CREATE SCHEMA audit;
 CREATE TABLE audit.member (id text, place text, at bigint);
 CREATE TABLE audit.hold (connection text, slot int, epoch bigint, holder text, at bigint);
 CREATE TABLE audit.intent
-    (name text, connection text, size bigint, start bigint, decided bigint, epoch bigint, holder text, at bigint);
+    (name text, connection text, slot int, size bigint, start bigint, decided bigint, epoch bigint, holder text,
+     at bigint);
 
 CREATE FUNCTION audit.note_member() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -35,7 +36,8 @@ CREATE TRIGGER audit_change AFTER UPDATE ON slot FOR EACH ROW
 CREATE FUNCTION audit.note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO audit.intent
-        SELECT autoscaler.name, slot.connection, NEW.size, NEW.decided_from, NEW.at, slot.epoch, slot.holder, {_NOW}
+        SELECT autoscaler.name, slot.connection, slot.slot, NEW.size, NEW.decided_from, NEW.at, slot.epoch, slot.holder,
+            {_NOW}
         FROM autoscaler JOIN slot USING (connection, slot) WHERE autoscaler.id = NEW.autoscaler_id;
     RETURN NULL;
 END $$;
@@ -58,6 +60,7 @@ class Intended(NamedTuple):
 
     name: str
     connection: str
+    slot: int
     size: int
     start: int
     """The size that it was decided from."""

@@ -21,17 +21,25 @@ OUTCOME: Final = "outcome"
 """A commit of what came of a cycle."""
 
 
+_WITHOUT_TYPE: Final = {(80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big")}
+"""SSLRequest and GSSENCRequest: answered by a single byte, after which another message without a type follows."""
+
+
 class _Messages:
     """A stream of messages, cut into them as they become whole."""
 
     def __init__(self, *, typed: bool) -> None:
-        """`typed`: each begins with a byte that says what it is; a client's first one does not."""
+        """`typed`: each begins with a byte that says what it is; a client's first ones do not."""
         self._typed = typed
         self._rest = b""
+        self.to_skip = 0
+        """So many bytes that come next belong to no message."""
 
     def feed(self, piece: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Type and content of those that are whole now."""
-        self._rest += piece
+        skipped = min(self.to_skip, len(piece))
+        self.to_skip -= skipped
+        self._rest += piece[skipped:]
         while True:
             head = 5 if self._typed else 4
             if len(self._rest) < head:
@@ -39,8 +47,9 @@ class _Messages:
             end = head - 4 + int.from_bytes(self._rest[head - 4 : head], "big")
             if len(self._rest) < end:
                 return
-            yield self._rest[: head - 4], self._rest[head:end]
-            self._rest, self._typed = self._rest[end:], True
+            kind, content, self._rest = self._rest[: head - 4], self._rest[head:end], self._rest[end:]
+            self._typed = self._typed or content not in _WITHOUT_TYPE
+            yield kind, content
 
 
 class _Statements:
@@ -61,6 +70,8 @@ class _Statements:
                 self._note(self._prepared.get(content.split(b"\0", 2)[1], b""))
             elif kind == b"Q":
                 self._note(content)
+            elif not kind and content in _WITHOUT_TYPE:
+                self._server.to_skip += 1
 
     def committed(self, piece: bytes) -> str | None:
         """Which kind of commit this answer of the server completes; None: no such."""

@@ -18,11 +18,13 @@ PATIENCE_SECONDS: Final = 60.0
 """How long anything is waited for that must come: the machine may be busy with others."""
 
 
-def wait_until(true: Callable[[], bool], what: str, every_seconds: float = 0.05) -> None:
-    """Raises AssertionError when it does not come within PATIENCE_SECONDS."""
-    end = time.monotonic() + PATIENCE_SECONDS
+def wait_until(
+    true: Callable[[], bool], what: str, every_seconds: float = 0.05, within: float = PATIENCE_SECONDS
+) -> None:
+    """Raises AssertionError when it does not come within so many seconds."""
+    end = time.monotonic() + within
     while not true():
-        assert time.monotonic() < end, f"{what}: did not come within {PATIENCE_SECONDS:g} s"
+        assert time.monotonic() < end, f"{what}: did not come within {within:g} s"
         time.sleep(every_seconds)
 
 
@@ -68,7 +70,7 @@ class Host:
         return self.process is not None and self.process.poll() is None
 
     def kill(self) -> int:
-        """kill -9. When that was, in microseconds since 1970."""
+        """End it by SIGKILL. When that was, in microseconds since 1970."""
         assert self.process is not None
         at = now_micros()
         self.process.kill()

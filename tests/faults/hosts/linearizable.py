@@ -25,15 +25,16 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     client: int
     """Who did it, from 0."""
-    kind: Literal["scale", "look"]
+    kind: Literal["scale", "look", "set"]
+    """set: a write whose decision is not judged."""
     start: int = 0
     """scale: the size that it was decided from."""
     size: int
-    """scale: the size that was set; look: the size that was found."""
+    """The size that was set, or found."""
     epoch: int = 0
     """scale: of the target's slot, when it was decided."""
     call: int
-    """scale: when the cycle began that decided it; look: when it was asked."""
+    """scale: when the cycle began that decided it; else when it was asked for."""
     answered: int
     """When it had taken effect, or was answered."""
 

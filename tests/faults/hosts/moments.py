@@ -23,52 +23,59 @@ class Moment(StrEnum):
 MOMENTS: Final = tuple(Moment)
 
 
-def strike(host: Host, moment: Moment, fault: Callable[[], None], late: Callable[[], None] = lambda: None) -> bool:
+class _Strike:
+    """One fault that is due. Called by the proxies' threads, several of which may come to the moment at once."""
+
+    def __init__(self, moment: Moment, fault: Callable[[], object], late: Callable[[], object]) -> None:
+        self._moment, self._fault, self._late = moment, fault, late
+        self._lock = threading.Lock()
+        self._begun, self._intended = False, False
+        self.done = threading.Event()
+
+    def committed(self, kind: str) -> None:
+        """Before the daemon hears of it."""
+        if kind == INTENT:
+            self._intended = True
+            self._at(Moment.INTENT)
+        elif kind == OUTCOME and self._intended:  # of a cycle that has written
+            self._at(Moment.OUTCOME)
+
+    def requested(self, _: Write) -> None:
+        """Before it is forwarded."""
+        if self._at(Moment.REQUEST):
+            self._late()
+
+    def answered(self, _: Write) -> None:
+        """Before the daemon hears of it."""
+        self._at(Moment.ANSWER)
+
+    def _at(self, moment: Moment) -> bool:
+        """Whether the fault was due, and was caused."""
+        with self._lock:
+            if self._begun or moment is not self._moment:
+                return False
+            self._begun = True
+        self._fault()
+        self.done.set()
+        return True
+
+
+def strike(host: Host, moment: Moment, fault: Callable[[], object], late: Callable[[], object] = lambda: None) -> None:
     """Cause `fault` at the next such moment of the host's daemon, and return after it; at once for RANDOM.
 
-    `late`: waits for as long as the request is still on its way, for REQUEST. False: the daemon came to no such
-    moment, and nothing was done.
+    `late`: waits for as long as the request is still on its way, for REQUEST. Raises AssertionError where the daemon
+    comes to no such moment.
     """
     if moment is Moment.RANDOM:
         fault()
-        return True
-    begun, done, lock = threading.Event(), threading.Event(), threading.Lock()
-
-    def once() -> bool:
-        """Whether it is our turn: several threads may come to the moment at once."""
-        with lock:
-            if begun.is_set():
-                return False
-            begun.set()
-        fault()
-        done.set()
-        return True
-
-    intended = threading.Event()
-
-    def on_commit(kind: str) -> None:
-        if kind == INTENT:
-            intended.set()
-        if (moment is Moment.INTENT and kind == INTENT) or (
-            moment is Moment.OUTCOME and kind == OUTCOME and intended.is_set()
-        ):
-            once()
-
-    def on_request(_: Write) -> None:
-        if moment is Moment.REQUEST and once():
-            late()
-
-    def on_answer(_: Write) -> None:
-        if moment is Moment.ANSWER:
-            once()
-
-    host.database.on_commit = on_commit
+        return
+    due = _Strike(moment, fault, late)
+    host.database.on_commit = due.committed
     for recorder in (host.nomad, host.aws):
-        recorder.on_request, recorder.on_answer = on_request, on_answer
+        recorder.on_request, recorder.on_answer = due.requested, due.answered
     try:
-        struck = begun.wait(PATIENCE_SECONDS)
+        assert due.done.wait(PATIENCE_SECONDS), f"host {host.number}: no moment {moment} within {PATIENCE_SECONDS:g} s"
     finally:
         host.database.on_commit = None
         for recorder in (host.nomad, host.aws):
             recorder.on_request = recorder.on_answer = None
-    return struck and done.wait(PATIENCE_SECONDS)

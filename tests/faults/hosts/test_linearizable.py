@@ -46,3 +46,10 @@ def test_a_size_that_nobody_set_is_not() -> None:
 def test_each_target_is_judged_alone() -> None:
     history = [scale(2, 4, 0, 60), scale(2, 4, 0, 60, target="shop"), scale(2, 3, 30, 90, epoch=2)]
     assert not_linearizable(history) == {"web": "illegal"}
+
+
+def test_a_write_within_the_documented_window_counts_with_its_size_alone() -> None:
+    """What was decided from the size that it set is in order; one that was decided from another is not."""
+    late = Operation(target="web", client=1, kind="set", size=6, call=40, answered=50)
+    assert not_linearizable([scale(2, 4, 0, 10), late, scale(6, 5, 60, 70, epoch=2)]) == {}
+    assert not_linearizable([scale(2, 4, 0, 10), late, scale(4, 5, 60, 70, epoch=2)]) == {"web": "illegal"}

@@ -1,7 +1,7 @@
 """Three daemons on one PostgreSQL, what they scale, and a load that never rests.
 
-Half of the targets compare and set: groups of a real Nomad, in jobs whose constraint no node satisfies, so that they have
-a count and no allocations. The others, Auto Scaling groups of the tests' AWS, do not.
+Half of the targets compare and set: groups of a real Nomad, in jobs whose constraint no node satisfies, so that they
+have a count and no allocations. The others, Auto Scaling groups of the tests' AWS, do not.
 """
 
 import random
@@ -34,11 +34,10 @@ LEAST: Final = 2
 MOST: Final = 9
 HOSTS: Final = 3
 LEASE_SECONDS: Final = 3.0
-_HA: Final = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
 _KEYS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "ours", "AWS_EC2_METADATA_DISABLED": "true"}
 _BEHAVIOR: Final = {
-    "scaleUp": {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 4, "periodSeconds": 4}]},
-    "scaleDown": {"stabilizationWindowSeconds": 3, "policies": [{"type": "Pods", "value": 3, "periodSeconds": 4}]},
+    "scaleUp": {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 4, "periodSeconds": 2}]},
+    "scaleDown": {"stabilizationWindowSeconds": 2, "policies": [{"type": "Pods", "value": 4, "periodSeconds": 2}]},
 }
 _LOAD_CHANGES_SECONDS: Final = 0.5
 _CHANCE_OF_CHANGE: Final = 0.25
@@ -66,7 +65,8 @@ class Load:
     def end(self) -> None:
         """It stays where it is."""
         self._ending.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _play(self) -> None:
         while not self._ending.wait(_LOAD_CHANGES_SECONDS):
@@ -91,8 +91,23 @@ class World:
     aws: AwsServer
     load: Load
     chance: random.Random
+    lease_seconds: float
     sizes: list[tuple[str, int, int, int]]
     """Looks at the targets themselves: target, size, asked, answered."""
+
+    def start(self) -> None:
+        """All daemons at once, until they share."""
+        for host in self.hosts:
+            host.start()
+        self.wait_until_even()
+
+    def quiet(self) -> None:
+        """The daemons end, and no write is under way any more."""
+        for host in self.hosts:
+            if host.process is not None:
+                host.kill()
+        wait_until(lambda: all(write.answered for write in self.writes()), "answers to all writes")
+        self.look()
 
     def writes(self) -> Sequence[Write]:
         """All that were asked for, in the order in which they came."""
@@ -125,11 +140,13 @@ class World:
                 found.setdefault(number, set()).add(slot)
         return {number: frozenset(slots) for number, slots in found.items()}
 
-    def is_even(self, hosts: Sequence[int] = range(HOSTS)) -> bool:
-        """Whether these hosts hold all slots, and their counts differ by at most one."""
+    def is_even(self) -> bool:
+        """Whether the hosts hold all slots, and their counts differ by at most one."""
+        for host in self.hosts:
+            assert host.running(), f"the daemon of host {host.number} ended"
         held = self.held()
-        counts = [len(held.get(number, ())) for number in hosts]
-        return held.keys() <= set(hosts) and sum(counts) == len(targets()) and max(counts) - min(counts) <= 1
+        counts = [len(held.get(host.number, ())) for host in self.hosts]
+        return sum(counts) == len(targets()) and max(counts) - min(counts) <= 1
 
     def wait_until_even(self) -> None:
         """All hosts run, and share."""
@@ -150,8 +167,8 @@ class World:
 
 
 @contextmanager
-def running_world(folder: Path, seed: int, hosts: int = HOSTS) -> Iterator[World]:
-    """Everything but the daemons. Ends what runs of them, too."""
+def running_world(folder: Path, seed: int, lease_seconds: float = LEASE_SECONDS) -> Iterator[World]:
+    """Everything but the daemons, which it ends, too."""
     for name in ("nomad", "prometheus", "schema"):
         (folder / name).mkdir()
     chance = random.Random(seed)
@@ -173,7 +190,7 @@ def running_world(folder: Path, seed: int, hosts: int = HOSTS) -> Iterator[World
         prometheus = stack.enter_context(running_prometheus(folder / "prometheus", scrape, interval="250ms"))
         prometheus.wait_for(_series(JOBS[0]))
         found = []
-        for number in range(hosts):
+        for number in range(HOSTS):
             home = folder / f"host-{number}"
             (home / "state").mkdir(parents=True)
             database = stack.enter_context(running_database_proxy(server.port))
@@ -181,13 +198,15 @@ def running_world(folder: Path, seed: int, hosts: int = HOSTS) -> Iterator[World
             to_aws = stack.enter_context(running_recorder(number, aws.url, aws_write))
             config = home / "autoscaler.yaml"
             own = f"postgresql://postgres@127.0.0.1:{database.port}/postgres"
-            config.write_text(yaml.safe_dump(_configuration(prometheus.url, own, to_nomad.url, to_aws.url)))
+            config.write_text(
+                yaml.safe_dump(_configuration(prometheus.url, own, to_nomad.url, to_aws.url, lease_seconds))
+            )
             host = Host(number, home, config, database, to_nomad, to_aws, SteppedClock(home), env=_KEYS)
             stack.callback(_end, host)
             found.append(host)
         load.start()
         stack.callback(load.end)
-        yield World(folder, found, server, url, audit, nomad, aws, load, chance, [])
+        yield World(folder, found, server, url, audit, nomad, aws, load, chance, lease_seconds, [])
 
 
 def _end(host: Host) -> None:
@@ -210,12 +229,16 @@ def _create_groups(aws: AwsServer) -> None:
         aws.client("autoscaling").set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=LEAST)
 
 
-def _configuration(prometheus: str, state: str, nomad: str, aws: str) -> dict[str, Any]:
+def _configuration(prometheus: str, state: str, nomad: str, aws: str, lease_seconds: float) -> dict[str, Any]:
     return {
         "controller": {"syncPeriod": "1s"},
         "prometheus": {"default": {"url": prometheus}},
         "state": {"url": state},
-        "ha": _HA,
+        "ha": {
+            "leaseDuration": f"{lease_seconds * 1000:.0f}ms",
+            "renewDeadline": f"{lease_seconds * 700:.0f}ms",
+            "retryPeriod": f"{lease_seconds * 200:.0f}ms",
+        },
         "adapters": {
             "nomad": {"type": "nomad", "address": nomad},
             "aws": {"type": "aws-asg", "region": REGION, "endpointUrl": aws},

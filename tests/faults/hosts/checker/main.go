@@ -19,15 +19,17 @@ import (
 
 const timeout = 60 * time.Second
 
+var kinds = map[string]bool{"scale": true, "look": true, "set": true}
+
 // operation is one look at a target, or one write that took effect. A write that did not is no operation.
 type operation struct {
 	Target string `json:"target"`
 	Client int    `json:"client"` // who did it, from 0
-	Kind   string `json:"kind"`   // "scale" or "look"
+	Kind   string `json:"kind"`   // "scale", "look", or "set" for a write whose decision is not judged
 	From   int    `json:"from"`   // scale: the size that it was decided from
-	Size   int    `json:"size"`   // scale: the size that was set; look: the size that was found
+	Size   int    `json:"size"`   // the size that was set, or found
 	Epoch  int64  `json:"epoch"`  // scale: of the slot, when it was decided
-	Call   int64  `json:"call"`   // scale: when its cycle began; look: when it was asked; microseconds
+	Call   int64  `json:"call"`   // scale: when its cycle began; else when it was asked for; microseconds
 	Return int64  `json:"return"` // when it had taken effect, or was answered
 }
 
@@ -40,8 +42,11 @@ type state struct {
 
 func step(before, input, _ interface{}) (bool, interface{}) {
 	is, done := before.(state), input.(operation)
-	if done.Kind == "look" {
+	switch done.Kind {
+	case "look":
 		return !is.known || is.size == done.Size, state{true, done.Size, is.epoch}
+	case "set":
+		return true, state{true, done.Size, is.epoch}
 	}
 	fits := (!is.known || is.size == done.From) && done.Epoch >= is.epoch
 	return fits, state{true, done.Size, done.Epoch}
@@ -55,7 +60,7 @@ func main() {
 	}
 	targets := map[string][]porcupine.Operation{}
 	for _, each := range history {
-		if each.Return < each.Call || (each.Kind != "scale" && each.Kind != "look") {
+		if each.Return < each.Call || !kinds[each.Kind] {
 			fmt.Fprintf(os.Stderr, "not an operation: %+v\n", each)
 			os.Exit(2)
 		}

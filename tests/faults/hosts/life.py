@@ -1,0 +1,156 @@
+"""One kind of fault, run after run in one world, and what is found of it at the end."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tests.faults import judge
+from tests.faults.hosts import unchecked
+from tests.faults.hosts.host import Host, wait_until
+from tests.faults.hosts.moments import Moment, strike
+from tests.faults.hosts.recorder import now_micros
+from tests.faults.hosts.scenarios import SCENARIOS, Takeover
+from tests.faults.hosts.verdict import Judged, judge_writes
+from tests.faults.hosts.world import GROUPS, JOBS, LEASE_SECONDS, LEAST, World, running_world, targets
+
+_LOG_LINES: Final = 12
+_ATTEMPTS: Final = 8
+_OVERWRITES_SECONDS: Final = 3.0
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """Of all runs of one kind."""
+
+    kind: str
+    runs: int
+    """That were begun."""
+    takeovers: Sequence[Takeover]
+    stuck: Sequence[str]
+    """A run that did not come to its end: none follows it."""
+    compared: Judged
+    """Writes to the back end that compares and sets,"""
+    uncompared: Judged
+    """and to the one that does not."""
+    decisions: int
+    decided_otherwise: Sequence[str]
+    changes: int
+    exceeded: Sequence[str]
+    """Windows and policies, by the writes that the comparing back end accepted."""
+
+
+def live(kind: str, runs: int, folder: Path, seed: int, lease_seconds: float = LEASE_SECONDS) -> Outcome:
+    """So many runs. `folder`: an empty one for its files; `seed`: for loads and victims."""
+    with running_world(folder, seed, lease_seconds=lease_seconds) as world:
+        world.start()
+        return endure(world, kind, [(kind, number) for number in range(runs)])
+
+
+def endure(world: World, what: str, runs: Sequence[tuple[str, int]]) -> Outcome:
+    """These runs, each of a kind and a number, in a world whose daemons all run; then they end."""
+    takeovers, stuck = list[Takeover](), list[str]()
+    begun = 0
+    for kind, number in runs:
+        begun += 1
+        try:
+            took = SCENARIOS[kind](world, number)
+        except AssertionError as error:
+            stuck.append(f"{kind}, run {number}: {error}\n{_logs(world)}")
+            break
+        world.look()
+        if took is not None:
+            takeovers.append(took)
+    world.quiet()
+    return _judged(world, what, begun, takeovers, stuck)
+
+
+def planted(world: World) -> Sequence[str]:
+    """What the judge finds of a daemon that writes without a look at its lease, in a world that rests.
+
+    That must be something. The daemon is stopped when it is about to write, until others have written there; then it
+    goes on, and writes, too.
+    """
+    wrong = world.hosts[0]
+    wrong.program = unchecked.PROGRAM
+    world.start()
+    for _ in range(_ATTEMPTS):
+        if _overwrites(world, wrong):
+            break
+    world.quiet()
+    return judge_writes(world, "nomad", compares=True).broken
+
+
+def _overwrites(world: World, wrong: Host) -> bool:
+    """Whether the daemon was stopped before a write, others wrote to that target, and then it did."""
+    strike(wrong, Moment.INTENT, wrong.pause)
+    about = next(each for each in reversed(world.audit.intended()) if world.host_of(each.holder) == wrong.number)
+    target, paused = targets()[about.name], now_micros()
+
+    def written(by_it: bool, since: int) -> bool:
+        return any(
+            write.accepted and write.order.target == target and write.called > since
+            for write in world.writes()
+            if (write.host == wrong.number) is by_it
+        )
+
+    if about.connection == "nomad":
+        wait_until(lambda: written(by_it=False, since=paused), f"a write of another daemon to {target}")
+    resumed = wrong.go_on()
+    with suppress(AssertionError):
+        wait_until(lambda: written(by_it=True, since=resumed), f"its own write to {target}", within=_OVERWRITES_SECONDS)
+        return about.connection == "nomad"
+    world.wait_until_even()
+    return False
+
+
+def _judged(world: World, kind: str, runs: int, takeovers: Sequence[Takeover], stuck: Sequence[str]) -> Outcome:
+    compared, uncompared = judge_writes(world, "nomad", compares=True), judge_writes(world, "aws", compares=False)
+    decisions, changes = 0, 0
+    otherwise, exceeded = list[str](), list[str]()
+    made = _changes(world)
+    with closing(world.archive()) as archive:
+        for name in (*JOBS, *GROUPS):
+            records = list(archive.records(name))
+            decisions += len(records)
+            otherwise += judge.decided_otherwise(records)
+            if name in made:
+                changes += len(made[name])
+                exceeded += judge.exceeded_policies(records, made[name])
+                exceeded += judge.forgotten_windows(records, made[name])
+    return Outcome(
+        kind=kind,
+        runs=runs,
+        takeovers=takeovers,
+        stuck=stuck,
+        compared=compared,
+        uncompared=uncompared,
+        decisions=decisions,
+        decided_otherwise=otherwise,
+        changes=changes,
+        exceeded=exceeded,
+    )
+
+
+def _changes(world: World) -> Mapping[str, Sequence[judge.Change]]:
+    """By job: the sizes that Nomad accepted, in the order in which it did."""
+    found: dict[str, list[judge.Change]] = {name: [] for name in JOBS}
+    for write in sorted(world.writes(), key=lambda one: one.answered or one.called):
+        backend, _, name = write.order.target.partition("/")
+        if backend == "nomad" and write.accepted:
+            assert write.order.decision is not None
+            at = datetime.fromisoformat(write.order.decision.partition("@")[2])
+            before = found[name][-1].after if found[name] else LEAST
+            found[name].append(judge.Change(at, before, write.order.size))
+    return found
+
+
+def _logs(world: World) -> str:
+    """The last that each daemon said."""
+    found = []
+    for host in world.hosts:
+        lines = host.log.read_text().splitlines()[-_LOG_LINES:]
+        found += [f"host {host.number}: {line}" for line in lines]
+    return "\n".join(found)

@@ -1,0 +1,149 @@
+"""What must hold of the writes of a world, by what its proxies and its database have noted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from autoscaler.record.times import to_micros
+from tests.faults.hosts.audit import Hold, Intended
+from tests.faults.hosts.linearizable import Operation, not_linearizable
+from tests.faults.hosts.recorder import Write
+from tests.faults.hosts.world import World, targets
+
+_PATIENCE_MICROS: Final = 1_000_000
+
+
+class Decided(NamedTuple):
+    """A write and the commit that announced it."""
+
+    write: Write
+    intended: Intended
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The writes to one kind of back end."""
+
+    accepted: int
+    refused: int
+    """By the back end, most of them because the size was not as it was when it was decided."""
+    late: Sequence[str]
+    """Accepted, after another daemon had taken over: their requests were on their way."""
+    broken: Sequence[str]
+
+
+def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
+    """The writes to `nomad` or `aws`. `compares`: it compares and sets, so that a late write cannot do harm.
+
+    Where it does not, a late write within the window that docs/hosts.md names is told apart: it sets a size, whatever
+    the size is, and everything else must be linearizable around it.
+    """
+    writes = [write for write in world.writes() if write.order.target.startswith(f"{backend}/")]
+    announced = world.audit.intended()
+    broken: list[str] = []
+    found: list[Decided] = []
+    for write in writes:
+        intended = _intended(world, announced, write)
+        if intended is None:
+            broken.append(f"{_told(write)}: no commit announced it")
+        else:
+            found.append(Decided(write, intended))
+    broken += _written_twice(found)
+    takeovers = _takeovers(world.audit.holds())
+    history, late = [], []
+    for each in found:
+        if not each.write.accepted:
+            continue
+        is_late = not compares and _is_late(each, takeovers)
+        if is_late and not _is_in_window(world, each, takeovers):
+            broken.append(f"{_told(each.write)}: sent after another daemon had taken over")
+        elif is_late:
+            late.append(_told(each.write))
+        history.append(_operation(each, "set" if is_late else "scale"))
+    looks = [
+        Operation(target=target, client=len(world.hosts), kind="look", size=size, call=asked, answered=answered)
+        for target, size, asked, answered in world.sizes
+        if target.startswith(f"{backend}/")
+    ]
+    broken += [f"{target}: {verdict}" for target, verdict in not_linearizable([*history, *looks]).items()]
+    return Judged(len(history), sum(not write.accepted for write in writes), late, broken)
+
+
+def _intended(world: World, announced: Sequence[Intended], write: Write) -> Intended | None:
+    """The last commit of this host before the write that announced this size of the target."""
+    name = next(name for name, target in targets().items() if target == write.order.target)
+    decision = write.order.decision
+    decided = None if decision is None else to_micros(datetime.fromisoformat(decision.partition("@")[2]))
+    mine = [
+        each
+        for each in announced
+        if (each.name, each.size) == (name, write.order.size)
+        and each.at <= write.called
+        and decided in (None, each.decided)
+        and world.host_of(each.holder) == write.host
+    ]
+    return mine[-1] if mine else None
+
+
+def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
+    """Decisions of which more than one write was accepted."""
+    seen: dict[tuple[str, int], Write] = {}
+    for write, intended in found:
+        if write.accepted:
+            decision = (intended.name, intended.decided)
+            if decision in seen:
+                yield f"{_told(write)}: the same decision was written before, {_told(seen[decision])}"
+            seen[decision] = write
+
+
+def _takeovers(holds: Sequence[Hold]) -> Mapping[tuple[str, int], Sequence[Hold]]:
+    """By connection and slot, each hold that began."""
+    found: dict[tuple[str, int], list[Hold]] = {}
+    for hold in holds:
+        if hold.holder is not None:
+            found.setdefault((hold.connection, hold.slot), []).append(hold)
+    return found
+
+
+def _next_hold(each: Decided, takeovers: Mapping[tuple[str, int], Sequence[Hold]]) -> Hold | None:
+    """The first one of another member after the write was announced."""
+    of = each.intended
+    later = (hold for hold in takeovers[of.connection, of.slot] if hold.at > of.at and hold.holder != of.holder)
+    return next(later, None)
+
+
+def _is_late(each: Decided, takeovers: Mapping[tuple[str, int], Sequence[Hold]]) -> bool:
+    taken = _next_hold(each, takeovers)
+    assert each.write.answered is not None
+    return taken is not None and taken.at < each.write.answered
+
+
+def _is_in_window(world: World, each: Decided, takeovers: Mapping[tuple[str, int], Sequence[Hold]]) -> bool:
+    """Whether it was sent before the takeover, or by a daemon that was stopped after it had announced it."""
+    taken = _next_hold(each, takeovers)
+    if taken is None or each.write.called <= taken.at:
+        return True
+    return any(
+        each.intended.at <= end and began <= each.write.called <= end + _PATIENCE_MICROS
+        for began, end in world.hosts[each.write.host].pauses
+    )
+
+
+def _operation(each: Decided, kind: Literal["scale", "set"]) -> Operation:
+    write, intended = each
+    assert write.answered is not None
+    return Operation(
+        target=write.order.target,
+        client=write.host,
+        kind=kind,
+        start=intended.start,
+        size=intended.size,
+        epoch=intended.epoch,
+        call=write.called if kind == "set" else intended.decided,
+        answered=write.answered,
+    )
+
+
+def _told(write: Write) -> str:
+    return f"{write.order.target} to {write.order.size} by host {write.host} at {write.called}, status {write.status}"
