@@ -2,7 +2,10 @@
 
 import os
 import signal
+import socket
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,14 +21,15 @@ from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
-from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
+from autoscaler.documents.hosts import unheld
+from autoscaler.errors import AutoscalerError, ConfigError, Problem, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_lanes, watch_state
-from autoscaler.record import Retention, State, make_folder, state_folder
-from autoscaler.runtime import Runtime
-from autoscaler.schedule import Batch, NoThread, Stop, Stopping
+from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
+from autoscaler.record import Cut, LeaseOptions, Retention, State, make_folder, state_folder
+from autoscaler.runtime import Membership, Runtime
+from autoscaler.schedule import Batch, NoThread, Stop, Stopping, settle
 
 if TYPE_CHECKING:
     from autoscaler.web import WebConfig, WebServer
@@ -37,7 +41,9 @@ _RELOAD_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
 _UPKEEP_SECONDS: Final = 5.0
-"""How often memory is returned, and looked whether the state was cut short."""
+"""How often memory is returned, and it is looked whether the state was cut short."""
+_LEAVE_SECONDS: Final = 5.0
+"""How long the end waits for a database that may not answer."""
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
@@ -61,9 +67,27 @@ def read(options: RunOptions) -> Settings:
     settings = load_apart(options.config_file)
     if settings.warnings:
         raise ConfigError(settings.warnings)
+    if not settings.state.shared:
+        _refuse_other_hosts(settings)
     if options.dry_run:
         return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
     return settings
+
+
+def _refuse_other_hosts(settings: Settings) -> None:
+    """Raise ConfigError for a connection of another machine, where this daemon is the only one."""
+    host = socket.gethostname()
+    for name in sorted({scaler.target.adapter for scaler in settings.autoscalers}):
+        if settings.adapters[name].host not in (None, host):
+            raise ConfigError(
+                [
+                    Problem(
+                        str(settings.path), 1, 1, f"adapters.{name}.host",
+                        f"its targets are on {settings.adapters[name].host}, and this is {host}; run the daemon there, "
+                        "or let daemons of both share a PostgreSQL state (docs/hosts.md)",
+                    )
+                ]
+            )  # fmt: skip
 
 
 def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
@@ -87,6 +111,10 @@ class _Reload:
         self.answer: SimpleQueue[Sequence[str]] = SimpleQueue()
 
 
+class _Moved:
+    """Other slots are held than before."""
+
+
 class Daemon:
     """One process. Used from the main thread; lanes call `_report` from their own.
 
@@ -104,42 +132,61 @@ class Daemon:
         self._clock = clock
         self._logger = logger
         self._ready = False
-        self._requests: SimpleQueue[int | _Reload] = SimpleQueue()
-        """Signals, and reloads that were asked for over HTTP."""
+        self._requests: SimpleQueue[int | _Reload | _Moved] = SimpleQueue()
+        """Signals, reloads that were asked for over HTTP, and that other slots are held."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
-        self._started = clock.now()
-        self._reporter = Reporter(logger, clock)
         self._upkeep_at = 0.0
         """When upkeep is due, on the monotonic clock."""
+        self._look: Future[Sequence[Cut]] | None = None
+        """The look at the state that is under way."""
         self.registry = CollectorRegistry()
         """Every metric of this process."""
-        self._metrics = Metrics(self.registry, clock, _VERSION)
         self._settings = settings = self._stop.unless(partial(read, options))
         self._web_config = self._stop.unless(partial(read_web, options, settings))
-        self._report_settings(settings)
         state_dir = make_folder(state_folder(os.environ))
+        ha = settings.ha
+        leases = LeaseOptions(ha.lease_duration, ha.renew_deadline, ha.retry_period)
         self._state = self._stop.unless(
-            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock)
+            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
         )
+        self._clock = clock = self._state.clock
+        self._started = clock.now()
+        self._reporter = Reporter(logger, clock)
+        self._metrics = Metrics(self.registry, clock, _VERSION)
+        self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
         if self._state.taken_over is not None:
             self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)
-        self._runtime = Runtime(self._state, state_dir, clock, logger, self._report, self._metrics, self._stop)
+        shared = self._state.leases
+        self._membership = None if shared is None else Membership(shared, logger, self._moved)
+        self._runtime = Runtime(
+            self._state,
+            state_dir,
+            clock,
+            logger,
+            self._report,
+            self._metrics,
+            self._stop,
+            self._membership,
+            socket.gethostname(),
+        )
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
             self._runtime.follow(settings)
         except BaseException:
             self._runtime.close()
             self._service.close()
-            self._state.close()
+            self._leave(ended=True)
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
         watch_state(self.registry, self._state.archive.size, clock)
+        if self._membership is not None:
+            watch_membership(self.registry, self._membership, self._unheld, clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
 
@@ -157,6 +204,8 @@ class Daemon:
         with suppress(Stopping):
             if not self._stop.asked():
                 self._runtime.lanes.start()
+                if self._membership is not None:
+                    self._membership.start()
             while not self._stop.asked():
                 self._turn(web)
         self._service.stopping()
@@ -174,9 +223,12 @@ class Daemon:
             self._reload(web)
         lanes.follow_clock()
         self._reporter.lanes_hung(lanes.hung())
+        if self._membership is not None:
+            self._membership.check()
         self._runtime.supervise()
+        self._count_served()
         self._keep_up()
-        service.status(self._reporter.status(len(self._settings.autoscalers), len(self._runtime.adapters)))
+        service.status(self._status_line())
         if not self._ready and lanes.begun():
             self._ready = True
             service.ready()
@@ -187,9 +239,19 @@ class Daemon:
     def once(self) -> tuple[bool, bool]:
         """A single cycle of every autoscaler: (whether nothing failed, whether every cycle ended).
 
-        A signal to stop changes nothing: the cycle is finished, and then it stops anyway.
+        A signal to stop changes nothing: the cycle is finished, and then it stops anyway. Raises StateError where other
+        daemons share the state: they serve some of them.
         """
+        if self._membership is not None and self._membership.members > 1:
+            others = self._membership.members - 1
+            self._close()
+            raise StateError(
+                f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler hosts` "
+                "lists; stop them, or give this one a state of its own (state.url)"
+            )
         self._begin()
+        if self._membership is not None:
+            self._membership.start()
         self._reporter.log_every_decision(True)
         ended = self._runtime.lanes.once()
         self._reporter.lanes_hung(self._runtime.lanes.hung())
@@ -243,7 +305,11 @@ class Daemon:
             self._stop.ask()
         self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
-    def _next_request(self) -> "int | _Reload | None":
+    def _moved(self) -> None:
+        """From the membership's thread: have the main thread look at once."""
+        self._requests.put(_Moved())
+
+    def _next_request(self) -> "int | _Reload | _Moved | None":
         try:
             return self._requests.get(timeout=_HEARTBEAT_SECONDS)
         except Empty:
@@ -303,29 +369,103 @@ class Daemon:
         self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
 
     def _keep_up(self) -> None:
-        """Every few seconds: return memory, say whether the state was cut short."""
+        """Every few seconds: return memory, look at the state, say whether it was cut short.
+
+        The look is on a thread of its own, so that a database that is silent keeps nothing else here.
+        """
+        look = self._look
+        if look is not None and look.done():
+            self._look = None
+            self._looked(look)
         if self._clock.monotonic() < self._upkeep_at:
             return
         self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
         memory.trim()
+        if self._look is not None:
+            self._state_failed(f"the state has not answered for {_UPKEEP_SECONDS:g} s")
+            return
+        self._look = Future()
         try:
-            self._reporter.state_cut(self._state.archive.cuts())
-        except (StateError, NoThread) as failure:
-            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+            threading.Thread(
+                target=settle, args=(self._look, self._state.archive.cuts), name="upkeep", daemon=True
+            ).start()
+        except RuntimeError:
+            self._look = None
+            self._state_failed(str(NoThread()))
+
+    def _looked(self, look: "Future[Sequence[Cut]]") -> None:
+        try:
+            self._reporter.state_cut(look.result())
+        except StateError as failure:
+            self._state_failed(str(failure))
+        else:
+            self._metrics.state_answered(True)
+
+    def _state_failed(self, error: str) -> None:
+        self._metrics.state_answered(False)
+        self._logger.error("state_failed", error=error)
 
     def _count(self, settings: Settings) -> None:
-        self._metrics.configured(settings.autoscalers, self._runtime.adapters, settings.prometheus)
+        self._served = self._runtime.changes
+        self._metrics.configured(self._runtime.served(settings), self._runtime.adapters, settings.prometheus)
+
+    def _count_served(self) -> None:
+        """Where other slots are held than before, metrics and log are of the autoscalers that are served now."""
+        if self._served == self._runtime.changes:
+            return
+        self._served = self._runtime.changes
+        served = self._runtime.served(self._settings)
+        self._metrics.serves(served, self._runtime.adapters)
+        if self._membership is not None:
+            self._reporter.follow({scaler.name for scaler in served})
+
+    def _status_line(self) -> str:
+        """For `systemctl status`."""
+        count = len(self._settings.autoscalers)
+        if self._membership is None:
+            return self._reporter.status(f"{count} autoscalers on {len(self._runtime.adapters)} connections")
+        if not self._membership.is_member:
+            return self._reporter.status("the lease is lost, nothing is scaled: the database does not answer")
+        served = len(self._runtime.served(self._settings))
+        members = self._membership.members
+        return self._reporter.status(
+            f"{served} of {count} autoscalers on {len(self._runtime.adapters)} connections; {members} "
+            f"daemon{'' if members == 1 else 's'}"
+        )
+
+    def _unheld(self) -> int:
+        """How many autoscalers no daemon serves. Raises StateError."""
+        sharing = self._state.archive.sharing()
+        return 0 if sharing is None else len(unheld(sharing))
 
     def _close(self) -> bool:
         ended = self._runtime.close() and not self._stop.left_behind()
-        try:
-            if ended:
-                self._state.close()
-        except StateError as failure:  # a database that is gone must not turn SIGTERM into a failure
-            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+        self._leave(ended=ended)
         self._service.close()
         self._logger.info("stopped", cycles_ended=ended)
         return ended
+
+    def _leave(self, *, ended: bool) -> None:
+        """Let other daemons have the state, apart from what a call that hangs still uses.
+
+        A database that is gone must not turn SIGTERM into a failure, nor one that is silent keep the process.
+        """
+
+        def leave() -> None:
+            if self._membership is not None:
+                self._membership.end(self._runtime.hanging())
+            if ended:
+                self._state.close()
+
+        leaving = Future[None]()
+        threading.Thread(target=settle, args=(leaving, leave), name="leave", daemon=True).start()
+        try:
+            leaving.result(_LEAVE_SECONDS)
+        except StateError as failure:
+            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+        except TimeoutError:
+            error = f"the database has not answered within {_LEAVE_SECONDS:g} s; the lease ends by itself"
+            self._logger.error("state_failed", error=error)  # noqa: TRY400 - as above
 
     def _report(self, batch: Batch) -> None:
         self._reporter.cycle_ended(batch.decisions, batch.broken)

@@ -59,8 +59,13 @@ class Writes:
         self._previous: dict[str, Write | None] = {}
         """What the last write of each group took the place of."""
 
+    def reload(self) -> None:
+        """Recall at the next `load` also what another daemon has written meanwhile."""
+        with self._lock:
+            self._loaded = False
+
     def load(self) -> None:
-        """Recall what was written before a restart; once. Raises StateError."""
+        """Recall what was written before a restart; once, and after each `reload`. Raises StateError."""
         with self._lock:
             if self._loaded:
                 return
@@ -81,7 +86,9 @@ class Writes:
 
     def _recall(self, name: str, values: Any) -> None:
         try:
-            self._writes[name] = _write(values)
+            write, known = _write(values), self._writes.get(name)
+            if known is None or known.change != write.change:  # else it may have been seen since, which is not saved
+                self._writes[name] = write
         except (ValueError, TypeError, KeyError) as error:
             self._logger.warning("aws_write_forgotten", group=name, error=type(error).__name__)
 

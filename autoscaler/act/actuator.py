@@ -27,11 +27,12 @@ class Actuator:
         logger: Logger,
         is_current: Callable[[TargetRef], bool] = lambda _: True,
         lanes: int = 1,
+        members: Callable[[], int] = lambda: 1,
     ) -> None:
         """`adapters`: connections by name; a decision's target names the one that is written through.
 
         `is_current`: whether this lane may still write to a target, or another one has taken over. From any thread.
-        `lanes`: so many divide what an adapter takes at once.
+        `lanes`: so many divide what an adapter takes at once; and so many daemons do as `members` says.
         """
         self._adapters = adapters
         self._clock = clock
@@ -39,11 +40,15 @@ class Actuator:
         self._is_current = is_current
         self._turns = Turns()
         most = min(map(concurrent_writes, adapters.values()), default=1)
-        self._writers = Writers(max(1, most // lanes), clock)
+        self._writers = Writers(max(1, most // lanes), clock, members)
 
     def writing(self) -> bool:
         """Whether a write is under way in a thread of its own."""
         return self._writers.writing()
+
+    def writing_to(self) -> frozenset[TargetRef]:
+        """The targets of writes that are under way in threads of their own."""
+        return self._writers.targets()
 
     def overdue_seconds(self) -> float:
         """For how long a write hangs past its deadline, in a thread of its own; 0: none does."""

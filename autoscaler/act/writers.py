@@ -47,9 +47,11 @@ class Writers:
     lane goes on with its other targets, and nothing is written to that one before it has ended.
     """
 
-    def __init__(self, most: int, clock: Clock) -> None:
-        """`most`: how many writes at a time."""
-        self._most = most
+    def __init__(self, most: int, clock: Clock, members: Callable[[], int] = lambda: 1) -> None:
+        """`most`: how many writes at a time. `members`: so many daemons divide them, each has at least one."""
+        self._alone = most == 1
+        self._allowed = most
+        self._members = members
         self._clock = clock
         self._changed = threading.Condition()
         self._hanging: dict[TargetRef, float] = {}
@@ -58,6 +60,11 @@ class Writers:
     def writing(self) -> bool:
         """Whether a write is under way in a thread of its own."""
         return bool(self._hanging)
+
+    def targets(self) -> frozenset[TargetRef]:
+        """Those of the writes that are under way in threads of their own."""
+        with self._changed:
+            return frozenset(self._hanging)
 
     def overdue_seconds(self) -> float:
         """For how long the write that hangs longest is past its deadline; 0: none is."""
@@ -70,13 +77,14 @@ class Writers:
 
         Raises what a job raised; then none is begun any more.
         """
-        if self._most == 1:
+        if self._alone:
             return {job.name: job.write() for job in jobs}
+        most = max(1, self._allowed // self._members())
         with self._changed:
             hanging = [job for job in jobs if job.target in self._hanging]
             cycle = _Round(deque(job for job in jobs if job.target not in self._hanging))
             cycle.outcomes.update({job.name: _still_under_way(job) for job in hanging})
-            wanted = min(len(cycle.waiting), self._most - len(self._hanging))
+            wanted = min(len(cycle.waiting), most - len(self._hanging))
         for _ in range(wanted):
             self._spawn(cycle, deadline)
         with self._changed:

@@ -12,7 +12,7 @@ from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, S
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
-from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, Row
+from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, Row
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
@@ -39,7 +39,7 @@ def get(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="table; wide: also all metrics, the desired size, the state and why; json; yaml.",
+            help="table; wide: also all metrics, the desired size, the host, the state and why; json; yaml.",
         ),
     ] = Output.TABLE,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
@@ -75,7 +75,8 @@ def get(
             which = "are configured or remembered" if chosen is None else f"have labels that fit {chosen.text!r}"
             typer.echo(f"no autoscalers {which}", err=True)
             return
-        listing = _Listing(wide=output is Output.WIDE)
+        shared = any(each.held_by is not None or each.unheld for each in found)
+        listing = _Listing(wide=output is Output.WIDE, shared=shared)
         listing.begin(found)
         below.show(found, source.refused_reload)
 
@@ -91,10 +92,14 @@ def get(
 class _Listing:
     """The table on the screen."""
 
-    def __init__(self, *, wide: bool) -> None:
+    def __init__(self, *, wide: bool, shared: bool) -> None:
+        """`shared`: several daemons may share the state."""
         self._wide = wide
-        self._cells: Callable[[Row, datetime], Sequence[str]] = Row.broad if wide else Row.narrow
-        self._table = Table(WIDE_HEADER if wide else HEADER, screen())
+        self._cells: Callable[[Row, datetime], Sequence[str]] = Row.narrow
+        self._header: Sequence[str] = HEADER
+        if wide:
+            self._cells, self._header = (Row.shared, SHARED_HEADER) if shared else (Row.broad, WIDE_HEADER)
+        self._table = Table(self._header, screen())
         self._shown: dict[str, Row] = {}
 
     def begin(self, found: Sequence[Summary]) -> None:
@@ -112,13 +117,17 @@ class _Listing:
         self._shown = rows
 
     def _differs(self, row: Row, before: Row | None) -> bool:
-        return before is None or row.cells != before.cells or (self._wide and row.wide != before.wide)
+        return (
+            before is None
+            or row.cells != before.cells
+            or (self._wide and (row.wide, row.host) != (before.wide, before.host))
+        )
 
     def _lines(self, rows: dict[str, Row], now: datetime) -> list[str]:
         return [
             line
             for row in rows.values()
-            for line in self._table.row(self._cells(row, now), row.colours() if self._wide else ())
+            for line in self._table.row(self._cells(row, now), row.colours(self._header) if self._wide else ())
         ]
 
 

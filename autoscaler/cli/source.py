@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the 
     from autoscaler.documents.events import EventList
     from autoscaler.documents.explanation import Explanation
     from autoscaler.documents.history import HistoryDocument
+    from autoscaler.documents.hosts import HostList
     from autoscaler.documents.library import Library
 
 _Document = TypeVar("_Document", bound="Document")
@@ -162,6 +163,14 @@ class Source:
                 merged=None if merged else "false",  # a daemon of before knows no such parameter
             ),
             lambda library, _: library.events(name, since, limit=_MOST_EVENTS, merged=merged),
+        )
+
+    def hosts(self) -> "HostList":
+        """The daemons that share the state."""
+        from autoscaler.documents.hosts import HostList  # noqa: PLC0415 - likewise
+
+        return self._read(
+            lambda server: server.get(HostList, "status", "hosts"), lambda library, now: library.hosts(now)
         )
 
     def _read_named(

@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.promql import Parser
 from autoscaler.config.queries import DEFAULT_SOURCE, Reading
-from autoscaler.config.rules import check_autoscalers
+from autoscaler.config.rules import check_autoscalers, check_sharing
 from autoscaler.config.sections import File, Prometheus
 from autoscaler.config.settings import Settings, UnknownExpression, WebSettings
 from autoscaler.config.source import read
@@ -64,10 +65,10 @@ def _load(path: Path, text: str) -> Settings:
     if document.value.get("kind") in _MANIFESTS:
         message = "the file is a Kubernetes manifest, not a configuration; `autoscaler import` makes one of it"
         raise ConfigError([Problem(str(path), *document.place(("kind",)), "kind", message)])
-    return _settings(path, document)
+    return _settings(path, document, sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])
 
 
-def _settings(path: Path, document: YamlDocument) -> Settings:
+def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     problems, folder = Problems(document), path.absolute().parent
     value = document.value
     connections = read_connections(_mapping(value, "adapters"), folder, problems)
@@ -84,6 +85,8 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
     except ValidationError as error:
         problems.add_validation(error, File)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
+    if file is not None:
+        check_sharing(value, file.state.settings().shared, connections, problems)
     if file is None or any(problems):
         raise ConfigError(list(problems))
     options = file.controller.options()
@@ -94,6 +97,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         autoscalers=tuple(body.spec(file.controller, options, file.queries) for body in file.autoscalers),
         sync_period=file.controller.sync_period,
         state=file.state.settings(),
+        ha=file.ha.settings(),
         web=WebSettings(
             file.web.listen_address,
             {name: document.place(("web", "readOnlyUsers", at)) for at, name in enumerate(file.web.read_only_users)},
@@ -101,6 +105,7 @@ def _settings(path: Path, document: YamlDocument) -> Settings:
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),
         hints=(*_unshared_files(document, connections), *_aggregated(document, file)),
+        digest=digest,
         unknown_expressions=_unknown_expressions(document, file) if scope["expressions"].has_unknown else (),
     )
 

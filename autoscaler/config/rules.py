@@ -1,5 +1,6 @@
 """Rules that span several parts of the file. They read plain values, so that they hold beside other mistakes."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from autoscaler.config.connections import Connections
@@ -7,7 +8,7 @@ from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.errors import named
 from autoscaler.model import TargetRef
-from autoscaler.target import Canonicalizes, ChecksSizes
+from autoscaler.target import Canonicalizes, ChecksSizes, one_host
 
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
@@ -39,6 +40,21 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
             line = document.place(("autoscalers", first, "scaleTargetRef"))[0]
             message = f"{target} is already scaled by the autoscaler on line {line}; remove one of the two"
             problems.add((*place, "name"), message)
+
+
+def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections, problems: Problems) -> None:
+    """Adds what daemons that share a state need and have not got, and what a state of one daemon has no use for."""
+    if "ha" in raw and not shared:
+        message = "an SQLite state has one daemon, which needs no lease; remove it, or write a PostgreSQL state.url"
+        problems.add(("ha",), message, of_key=True)
+    for name, section in connections.sections.items() if shared else ():
+        kind = connections.types[name]
+        if kind is not None and one_host(kind) and section.host is None:
+            problems.add(
+                ("adapters", name, "host"),
+                "is missing; several daemons may share a PostgreSQL state, so write the name of the machine whose "
+                "daemon serves these targets, as `hostname` shows it",
+            )
 
 
 def _sees_demand_without_instances(metrics: Any) -> bool:

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from autoscaler.config.connections import Lanes
+from autoscaler.config.connections import Host, Lanes
+from autoscaler.config.fields import Section
 from autoscaler.config.sections import File
 from autoscaler.quantity import format_duration
-from autoscaler.target import installed, load, one_lane
+from autoscaler.target import installed, load, one_host, one_lane
 
 DISTRIBUTION: Final = "prometheus-autoscaler"
 
@@ -43,8 +44,13 @@ def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     kind = load(type_name)
     section = kind.Settings.model_json_schema(ref_template=f"#/$defs/{prefix}{{model}}", schema_generator=_Generator)
     definitions |= {prefix + name: each for name, each in section.pop("$defs", {}).items()}
-    lanes = {} if one_lane(kind) else Lanes.model_json_schema(schema_generator=_Generator)["properties"]
-    properties = {"type": {"const": type_name}} | lanes | section.get("properties", {})
+    beside: list[type[Section]] = [*([] if one_lane(kind) else [Lanes]), *([Host] if one_host(kind) else [])]
+    ours = [own.model_json_schema(schema_generator=_Generator)["properties"] for own in beside]
+    properties = (
+        {"type": {"const": type_name}}
+        | {key: body for each in ours for key, body in each.items()}
+        | section.get("properties", {})
+    )
     return section | {"properties": properties, "required": ["type", *section.get("required", [])]}
 
 

@@ -38,6 +38,10 @@ _DEFAULTS: Final = model.ControllerOptions()
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes: below, the last hour of a few autoscalers would not fit."""
 
+_SHORTEST_RETRY: Final = timedelta(milliseconds=100)
+_JITTER: Final = 1.2
+"""By how much a renewal may come later than its period (client-go, tools/leaderelection: JitterFactor)."""
+
 _SMALLEST_ANSWER: Final = 2**16
 """Bytes: below, not even an error with its explanation would fit."""
 
@@ -207,6 +211,41 @@ class State(Section):
         return self
 
 
+class Ha(Section):
+    """The leases of daemons that share a PostgreSQL state, as those of Kubernetes' leader election.
+
+    leaseDuration > renewDeadline > 1.2 x retryPeriod.
+    """
+
+    lease_duration: PositiveDuration = settings.HaSettings().lease_duration
+    """How long after its last renewal a daemon that is gone keeps its slots. Then others take them over."""
+    renew_deadline: PositiveDuration = settings.HaSettings().renew_deadline
+    """How long a daemon that cannot renew goes on. Then it scales nothing."""
+    retry_period: PositiveDuration = settings.HaSettings().retry_period
+    """How often a daemon renews its lease, or tries to; at least 100ms."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        duration, deadline, period = map(format_duration, (self.lease_duration, self.renew_deadline, self.retry_period))
+        if self.retry_period < _SHORTEST_RETRY:
+            raise ValueError(f"retryPeriod {period} is too short; write at least {format_duration(_SHORTEST_RETRY)}")
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError(
+                f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it: a daemon has to "
+                "give up before others take over"
+            )
+        if self.renew_deadline <= _JITTER * self.retry_period:
+            raise ValueError(
+                f"renewDeadline {deadline} is not longer than {_JITTER:g} x retryPeriod {period}; lengthen it: one "
+                "renewal has to fit"
+            )
+        return self
+
+    def settings(self) -> settings.HaSettings:
+        """As the daemon takes it."""
+        return settings.HaSettings(self.lease_duration, self.renew_deadline, self.retry_period)
+
+
 def _check_address(address: str) -> str:
     match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", address)
     if match is None or int(match[1]) > 65535:
@@ -344,6 +383,8 @@ class File(Section):
     autoscalers: tuple[Autoscaler, ...]
     state: State = State()
     """Where state is kept."""
+    ha: Ha = Ha()
+    """Of several daemons that share it."""
     web: Web = Web()
     """The daemon's own HTTP server."""
     log: Log = Log()

@@ -75,6 +75,8 @@ class AdapterSection:
     settings: BaseModel
     lanes: int = 1
     """Into how many lanes its targets are divided."""
+    host: str | None = None
+    """The machine whose daemon alone serves it; None: any daemon may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,23 @@ class StateSettings:
     """How long all that decisions were made from is kept."""
     max_size: int = 5 * 2**30
     """Bytes of live data; beyond it the oldest detail goes first."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether several daemons may use it: it is PostgreSQL's."""
+        return self.url is not None and not self.url.startswith("sqlite")
+
+
+@dataclass(frozen=True, slots=True)
+class HaSettings:
+    """Leases of the daemons that share a PostgreSQL state. Kubernetes' leader election has these names and defaults."""
+
+    lease_duration: timedelta = timedelta(seconds=15)
+    """How long after its last renewal a daemon's slots are left to it."""
+    renew_deadline: timedelta = timedelta(seconds=10)
+    """How long a daemon goes on without a renewal."""
+    retry_period: timedelta = timedelta(seconds=2)
+    """How often it renews, or tries to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +149,11 @@ class Settings:
     sync_period: timedelta = timedelta(seconds=15)
     """The controller's; each autoscaler has its own already."""
     state: StateSettings = StateSettings()
+    ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()
     log: LogSettings = LogSettings()
+    digest: str = ""
+    """Of the file's text: two daemons that share a state have the same configuration where it is the same."""
     warnings: tuple[Problem, ...] = ()
     """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""
     hints: tuple[Problem, ...] = ()

@@ -10,6 +10,8 @@ from autoscaler.documents.events import EventList, event
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument, history_document
+from autoscaler.documents.holders import Holders
+from autoscaler.documents.hosts import HostList, host_list
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
 from autoscaler.labels import Selector
@@ -73,7 +75,8 @@ class Library:
         if selector is not None:
             names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
         shown = names[offset:] if limit is None else names[offset : offset + limit]
-        found = summaries(shown, self._scalers, latest, archive.steering(), now, archive.first_seen())
+        steering, seen, holders = archive.steering(), archive.first_seen(), Holders(archive.holders())
+        found = summaries(shown, self._scalers, latest, steering, now, seen, lambda each: holders.of(each.target))
         return AutoscalerList(autoscalers=tuple(found), total=len(names))
 
     def autoscaler(self, name: str, now: datetime) -> Detail:
@@ -94,6 +97,7 @@ class Library:
                 steering,
                 configured=configured,
                 first_seen=self._archive.first_seen().get(name),
+                held=None if scaler is None else Holders(self._archive.holders()).of(scaler.target),
             ),
             known,
             recorded,
@@ -134,6 +138,10 @@ class Library:
             self.require(name)
         found = self._archive.event_page(name, since, offset, limit, merged=merged)
         return EventList(events=tuple([event(row) for row in found.rows]), total=found.total)
+
+    def hosts(self, now: datetime) -> HostList:
+        """The daemons that share the state."""
+        return host_list(self._archive.sharing(), now)
 
     def require(self, name: str) -> None:
         """Raise UnknownAutoscaler unless it is configured or remembered."""

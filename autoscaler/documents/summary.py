@@ -1,6 +1,7 @@
 """One autoscaler in a line of the list."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -87,6 +88,14 @@ class SteeringDocument(Document):
     override: OverrideDocument | None
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Whose a configured autoscaler is, where several daemons share the state."""
+
+    by: str | None
+    """Host and process of the daemon that serves it; None: none does."""
+
+
 class Summary(Document):
     """One autoscaler as the list shows it."""
 
@@ -124,6 +133,11 @@ class Summary(Document):
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
+    held_by: str | None = None
+    """Host and process of the daemon that serves it, such as `web-1, pid 4211`; null: the state has one daemon, or
+    `unheld`."""
+    unheld: bool = False
+    """Whether several daemons share the state and none serves it."""
     problem: str | None = None
     """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"."""
 
@@ -157,15 +171,17 @@ def summary(
     *,
     configured: bool,
     first_seen: datetime | None = None,
+    held: Held | None = None,
 ) -> Summary:
     """The line of one autoscaler.
 
     `scaler`: its configuration, None when it left it or is unknown. `decision`: the last. `steering`: in force now.
+    `held`: None where the state has one daemon.
     """
     try:
-        return _summary(name, scaler, decision, steering, configured=configured, first_seen=first_seen)
+        return _summary(name, scaler, decision, steering, configured=configured, first_seen=first_seen, held=held)
     except Exception as error:  # noqa: BLE001 - one that cannot be shown must not take the list with it
-        unshown = _summary(name, scaler, None, steering, configured=configured, first_seen=first_seen)
+        unshown = _summary(name, scaler, None, steering, configured=configured, first_seen=first_seen, held=held)
         problem = f"its last decision cannot be shown: {bug(error)}"
         failing = {"state": AutoscalerState.FAILING, "level": Level.ERROR}
         return unshown.model_copy(update={**failing, "error": problem})
@@ -179,7 +195,9 @@ def _summary(
     *,
     configured: bool,
     first_seen: datetime | None,
+    held: Held | None,
 ) -> Summary:
+    unheld = held is not None and held.by is None and configured
     specs = () if scaler is None else scaler.metrics
     condition = None if decision is None else headline(decision)
     outcomes = decision.metrics if decision is not None else ()
@@ -191,7 +209,7 @@ def _summary(
         reference=str(target) if target is not None else "",
         labels={} if scaler is None else dict(scaler.labels),
         state=found,
-        level=level(found, decision),
+        level=_at_least_warning(level(found, decision)) if unheld else level(found, decision),
         direction=_direction(decision),
         reason=None if condition is None else condition.reason,
         message=None if condition is None else condition.message,
@@ -210,6 +228,8 @@ def _summary(
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
+        held_by=None if held is None else held.by,
+        unheld=unheld,
         problem=None if decision is None else next(iter(decision.warnings), None),
     )
 
@@ -221,6 +241,7 @@ def summaries(
     steering: Mapping[str, Steering],
     now: datetime,
     first_seen: Mapping[str, datetime] | None = None,
+    held: Callable[[Autoscaler], Held | None] = lambda _: None,
 ) -> Sequence[Summary]:
     """Those of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
     known, seen = scalers or {}, first_seen or {}
@@ -232,6 +253,7 @@ def summaries(
             steering.get(name, Steering()).at(now),
             configured=scalers is None or name in scalers,
             first_seen=seen.get(name),
+            held=held(known[name]) if name in known else None,
         )
         for name in names
     ]
@@ -288,6 +310,10 @@ def level(state: AutoscalerState, decision: Decision | None) -> Level:
         return found
     capped = state is AutoscalerState.LIMITED and wants_more_than_maximum(decision)
     return Level.WARNING if capped or decision.warnings else found
+
+
+def _at_least_warning(level: Level) -> Level:
+    return level if level is Level.ERROR else Level.WARNING
 
 
 def _direction(decision: Decision | None) -> Direction | None:

@@ -106,10 +106,9 @@ class Reporter:
                 )
         self._cut = frozenset(cut.tier for cut in cuts)
 
-    def status(self, autoscalers: int, connections: int) -> str:
-        """For `systemctl status`: how many, and which of them fail."""
+    def status(self, text: str) -> str:
+        """For `systemctl status`: `text`, and which autoscalers fail."""
         failed_now = self.failed_names
-        text = f"{autoscalers} autoscalers on {connections} connections"
         if failed_now:
             more = f" and {len(failed_now) - _NAMED_IN_STATUS} more" if len(failed_now) > _NAMED_IN_STATUS else ""
             text += f"; failing: {', '.join(failed_now[:_NAMED_IN_STATUS])}{more}"

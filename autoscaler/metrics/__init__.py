@@ -4,6 +4,16 @@ from autoscaler.metrics.adapter import metered
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.metrics import Cycle, Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
-from autoscaler.metrics.watch import watch_lanes, watch_state
+from autoscaler.metrics.watch import watch_lanes, watch_membership, watch_state
 
-__all__ = ["CONTENT_TYPE", "Cycle", "Health", "Metrics", "exposition", "metered", "watch_lanes", "watch_state"]
+__all__ = [
+    "CONTENT_TYPE",
+    "Cycle",
+    "Health",
+    "Metrics",
+    "exposition",
+    "metered",
+    "watch_lanes",
+    "watch_membership",
+    "watch_state",
+]

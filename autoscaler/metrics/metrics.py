@@ -129,34 +129,45 @@ class Metrics:
         self._reload_time = gauge(
             "config_last_reload_success_timestamp_seconds", "When the configuration that runs was taken up."
         )
+        self._state_up = gauge("state_up", "Whether the durable state answered when it was looked at last.")
+        self._state_up.set(1)
         gauge("build_info", "The program that runs.", "version").labels(version).set(1)
         registry.register(self._latest)
 
     def configured(self, scalers: Sequence[Autoscaler], adapters: Collection[str], sources: Collection[str]) -> None:
-        """This configuration runs now: its autoscalers, adapter connections and sources have series, others none."""
+        """This configuration runs now: these are its sources; of it, `serves`."""
+        for name in self._sources.difference(sources):
+            _forget("prometheus", name, self._query_seconds, self._query_failures)
+        self._sources = frozenset(sources)
+        self.health.configured(adapters, sources)
+        for name in sources:  # start at 0: rate() does not see a first failure that creates its series
+            self._query_failures.labels(name)
+        self.serves(scalers, adapters)
+        self._reload_fine.set(1)
+        self._reload_time.set(self._clock.now().timestamp())
+
+    def serves(self, scalers: Sequence[Autoscaler], adapters: Collection[str]) -> None:
+        """This daemon serves these autoscalers and adapter connections: they have series, others none."""
         for name in self._adapters.difference(adapters):
             _forget("adapter", name, self._tick_seconds, self._tick_late, self._last_tick)
             _forget("adapter", name, self._call_seconds, self._call_failures)
-        for name in self._sources.difference(sources):
-            _forget("prometheus", name, self._query_seconds, self._query_failures)
-        self._adapters, self._sources = frozenset(adapters), frozenset(sources)
         self._last_ticks = {}  # a lane that has no autoscalers any more ends no cycle
-        self.health.configured(adapters, sources)
-        for name in adapters:  # start at 0: rate() does not see a first failure that creates its series
+        self._adapters = frozenset(adapters)
+        for name in adapters:  # start at 0, as above
             self._last_tick.labels(name)
             for operation, word in product(("observe", "scale"), FAILURES):
                 self._call_failures.labels(name, operation, word)
-        for name in sources:
-            self._query_failures.labels(name)
         self._latest.follow(scalers)
-        self._reload_fine.set(1)
-        self._reload_time.set(self._clock.now().timestamp())
 
     def reload_failed(self, problems: Sequence[str]) -> None:
         """A configuration was not taken, for these reasons; the one before runs on."""
         self.health.reload_failed(problems)
         self._reload_failures.inc()
         self._reload_fine.set(0)
+
+    def state_answered(self, answered: bool) -> None:
+        """The durable state was looked at."""
+        self._state_up.set(answered)
 
     def cycle_ended(self, cycle: Cycle) -> None:
         """A lane's cycle ended, whatever came of it."""

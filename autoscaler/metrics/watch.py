@@ -12,6 +12,8 @@ from autoscaler.errors import StateError
 from autoscaler.model import LaneName
 from autoscaler.record import StateSize
 
+_UNHELD_SECONDS: Final = 5.0
+"""How often it is looked at most for what nobody serves."""
 _STATE_SECONDS: Final = 60.0
 """How often the state's size is read at most: it costs queries."""
 
@@ -40,6 +42,38 @@ def watch_lanes(registry: CollectorRegistry, lanes: LaneCounts) -> None:
 def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
     """Show how large the durable state is. `size` may raise StateError: then there are no such series for a minute."""
     registry.register(_StateCollector(size, clock))
+
+
+class MembershipCounts(Protocol):
+    """What is shown of `runtime.Membership`."""
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the lease stands."""
+
+    @property
+    def members(self) -> int:
+        """How many daemons share the state."""
+
+    @property
+    def lost(self) -> int:
+        """How often the lease was lost."""
+
+    def seconds_left(self) -> float:
+        """Until the lease ends."""
+
+    def held(self) -> Mapping[str, Collection[int]]:
+        """Adapter connection -> slots that this daemon holds."""
+
+
+def watch_membership(
+    registry: CollectorRegistry, membership: MembershipCounts, unheld: Callable[[], int], clock: Clock
+) -> None:
+    """Show the lease of a daemon that shares its state, and what nobody serves.
+
+    `unheld` may raise StateError: then there is no such series for a while.
+    """
+    registry.register(_MembershipCollector(membership, unheld, clock))
 
 
 class _Undescribed(Collector):
@@ -105,3 +139,44 @@ class _StateCollector(_Undescribed):
         for each in known.cuts:
             cut.add_metric((each.tier,), each.at.timestamp())
         yield from (size, rows, cut)
+
+
+class _MembershipCollector(_Undescribed):
+    def __init__(self, membership: MembershipCounts, unheld: Callable[[], int], clock: Clock) -> None:
+        self._membership = membership
+        self._count_unheld = unheld
+        self._clock = clock
+        self._unheld: int | None = None
+        self._asked: float | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        membership = self._membership
+        held = GaugeMetricFamily("autoscaler_lease_held", "1 while this daemon's lease stands; at 0 it scales nothing.")
+        held.add_metric((), membership.is_member)
+        left = GaugeMetricFamily("autoscaler_lease_seconds_left", "How long the lease lasts unless it is renewed.")
+        left.add_metric((), max(0.0, membership.seconds_left()))
+        lost = CounterMetricFamily("autoscaler_lease_lost", "How often the lease was lost.")
+        lost.add_metric((), membership.lost)
+        members = GaugeMetricFamily("autoscaler_members", "Daemons that share the state, as this one last saw.")
+        members.add_metric((), membership.members)
+        slots = GaugeMetricFamily("autoscaler_slots_held", "Slots that this daemon holds.", labels=("adapter",))
+        for adapter, each in membership.held().items():
+            slots.add_metric((adapter,), len(each))
+        yield from (held, left, lost, members, slots)
+        yield from self._unheld_family()
+
+    def _unheld_family(self) -> Iterator[Metric]:
+        """Asked for as seldom as scrapes come at most, for it costs queries."""
+        now = self._clock.monotonic()
+        if self._asked is None or now - self._asked >= _UNHELD_SECONDS:
+            self._asked = now
+            try:
+                self._unheld = self._count_unheld()
+            except StateError:  # the lease says that the database is away
+                self._unheld = None
+        if self._unheld is not None:
+            unheld = GaugeMetricFamily(
+                "autoscaler_unheld", "Autoscalers of the configuration loaded last that no daemon serves."
+            )
+            unheld.add_metric((), self._unheld)
+            yield unheld

@@ -2,6 +2,7 @@
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -15,21 +16,21 @@ class Gate:
     turns, and one with a thousand queries keeps another with one waiting for a few only.
     """
 
-    def __init__(self, limit: int) -> None:
-        """`limit`: how many are in at a time."""
+    def __init__(self, limit: int, members: Callable[[], int] = lambda: 1) -> None:
+        """`limit`: how many are in at a time, of all daemons that share the state: so many as `members` says."""
         self._lock = threading.Lock()
         self._limit = limit
+        self._members = members
         self._inside = 0
         self._waiting: deque[threading.Event] = deque()
 
     @property
     def limit(self) -> int:
-        """How many are in at a time."""
-        return self._limit
+        """How many are in at a time of this daemon's: its share, and at least one."""
+        return max(1, self._limit // self._members())
 
-    @limit.setter
-    def limit(self, limit: int) -> None:
-        """With a lower one, those that are in stay."""
+    def follow(self, limit: int) -> None:
+        """So many are in at a time from now on, of all daemons'. With a lower one, those that are in stay."""
         with self._lock:
             self._limit = limit
             self._admit()
@@ -55,7 +56,8 @@ class Gate:
             self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self._inside < self._limit:
+        limit = self.limit
+        while self._waiting and self._inside < limit:
             self._inside += 1
             self._waiting.popleft().set()
 
@@ -63,13 +65,15 @@ class Gate:
 class Gates:
     """The gate of each source, for all lanes of a daemon. Used from one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, members: Callable[[], int] = lambda: 1) -> None:
+        """`members`: how many daemons divide what a source is sent."""
+        self._members = members
         self._gates: Final[WeakValueDictionary[tuple[str, str], Gate]] = WeakValueDictionary()
 
     def of(self, name: str, source: PrometheusSource) -> Gate:
         """The source's, with the limit of these settings from now on. Another server's is another."""
         gate = self._gates.get((name, source.url))
         if gate is None:
-            gate = self._gates[name, source.url] = Gate(source.concurrency)
-        gate.limit = source.concurrency
+            gate = self._gates[name, source.url] = Gate(source.concurrency, self._members)
+        gate.follow(source.concurrency)
         return gate

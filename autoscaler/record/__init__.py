@@ -5,6 +5,7 @@ from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
+from autoscaler.record.members import Followed, Member, Sharing
 from autoscaler.record.slots import lane_of, slot_of, slots_of
 from autoscaler.record.state import State
 from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize, Takeover
@@ -13,13 +14,16 @@ __all__ = [
     "Archive",
     "Cut",
     "EventRow",
+    "Followed",
     "LeaseOptions",
     "Leases",
     "Ledger",
+    "Member",
     "MetricPoint",
     "Record",
     "Retention",
     "SeriesRow",
+    "Sharing",
     "SizePoint",
     "State",
     "StateSize",

@@ -18,6 +18,7 @@ from autoscaler.record.binary import readable
 from autoscaler.record.entries import Key, Newest, key_of, newest_decisions, newest_numbers
 from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
+from autoscaler.record.members import Sharing, read_holders, read_sharing
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, recorded
 from autoscaler.record.rows import runs
@@ -181,6 +182,20 @@ class Archive:
         with self._reading() as connection:
             found = read_steering(connection)
         return {name: asked for name, asked in found.items() if isinstance(asked, Steering)}
+
+    def sharing(self) -> Sharing | None:
+        """Which daemons share the state, and what each of them serves; None: it is SQLite's, which has one daemon."""
+        if self._url.get_backend_name() == "sqlite":
+            return None
+        with self._reading() as connection:
+            return read_sharing(connection)
+
+    def holders(self) -> Mapping[tuple[str, int], str] | None:
+        """Adapter connection and slot -> host and process of the daemon that holds it; None: as of `sharing`."""
+        if self._url.get_backend_name() == "sqlite":
+            return None
+        with self._reading() as connection:
+            return read_holders(connection)
 
     def cuts(self) -> Sequence[Cut]:
         """What `state.maxSize` has cut short."""

@@ -1,20 +1,23 @@
 """One lane that runs: its adapter, its ledger, and what its cycles work with."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from autoscaler.act import Actuator
 from autoscaler.clock import Clock
+from autoscaler.errors import named
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
 from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome
 from autoscaler.observe import Connection, Gates, Observer, Queries
-from autoscaler.record import Ledger, slots_of
+from autoscaler.record import Ledger, slot_of, slots_of
 from autoscaler.runtime.building import Built
+from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted
 from autoscaler.schedule import Lane, Work
+from autoscaler.target import ReloadsMemory
 
 _HANGS_AFTER_PERIODS: Final = 3
 """How far past its deadline a lane is superseded."""
@@ -27,6 +30,8 @@ class Ports:
     observer: Observer
     ledger: Ledger
     actuator: Actuator
+    limit: Callable[[Call], Call]
+    """A call of the adapter that writes, with the deadline that the lease leaves it."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         """With what is known of the targets' instances, as old as it is by now."""
@@ -44,8 +49,8 @@ class Ports:
         return self.ledger.intend(decisions)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        """Through the adapter."""
-        return self.actuator.act(decisions, call)
+        """Through the adapter, before the lease ends."""
+        return self.actuator.act(decisions, self.limit(call))
 
     def record(
         self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
@@ -71,14 +76,22 @@ class Connected:
         logger: Logger,
         metrics: Metrics,
         gates: Gates,
+        membership: Membership | None = None,
+        epochs: Mapping[int, int] | None = None,
     ) -> None:
-        """`lane` has no work yet, and is given its first. `gates`: the sources', of the whole daemon."""
+        """`lane` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
+
+        `membership`: among the daemons that share the state; None: there is no other. `epochs`: of the slots that it
+        serves, those of `ledger`; None: all of the lane's slots.
+        """
         name = lane.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
         built.memory.ledger = ledger
         self.adapter: Final = built.adapter
         self.lane: Final = lane
         self.wanted = wanted
+        self.epochs = epochs
+        self._membership = membership
         self._clock = clock
         self._logger = logger
         self._metrics = metrics
@@ -86,7 +99,9 @@ class Connected:
         self._queries = Queries()
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
-        self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, lane.name.of)
+        members = partial(_members, membership)
+        self._retired = False
+        self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, lane.name.of, members)
         self._observer = self._observing()
         lane.assign(self._work())
 
@@ -97,18 +112,33 @@ class Connected:
 
     @property
     def slots(self) -> Sequence[int]:
-        """What of its connection it serves."""
+        """What of its connection it serves, or other daemons where these share the state."""
         return slots_of(self.name.number - 1, self.name.of)
 
-    def follow(self, wanted: Wanted) -> bool:
+    def used_slots(self) -> frozenset[int]:
+        """Slots that something here may still write to: the work to come, the cycle under way, a call that hangs."""
+        used = {slot_of(target) for target in self._actuator.writing_to()}
+        if not self._retired:
+            used.update(self.slots if self.epochs is None else self.epochs)
+        begun = self.lane.begun_with
+        if begun is not None and (self.lane.running() or self._connection.calling()):
+            used.update(slot_of(scaler.target) for batch in begun.batches.values() for scaler in batch)
+        return frozenset(used)
+
+    def retire(self) -> None:
+        """It has no further cycle."""
+        self._retired = True
+
+    def follow(self, wanted: Wanted, epochs: Mapping[int, int] | None = None) -> bool:
         """From its next cycle on it serves these, with the adapter that it has. Returns whether they are others.
 
         The cycle that is running goes on with what it has; what has not changed is kept: the ledger, and where the
-        sources are the same, the connections to them.
+        sources are the same, the connections to them. `epochs`: of the slots that it serves from then on.
         """
-        if (wanted.scalers, wanted.sources) == (self.wanted.scalers, self.wanted.sources):
+        before = self.wanted
+        if (wanted.scalers, wanted.sources, epochs) == (before.scalers, before.sources, self.epochs):
             return False
-        moved, self.wanted = wanted.sources != self.wanted.sources, wanted
+        moved, self.wanted, self.epochs = wanted.sources != before.sources, wanted, epochs
         if moved:
             self._observer = self._observing()
         self.lane.assign(self._work())
@@ -148,14 +178,30 @@ class Connected:
 
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
-        ports = Ports(observer, self._ledger, self._actuator)
-        return Work.of(scalers, ports, partial(self._begin, tuple(scalers)), partial(self._close_replaced, observer))
+        ports = Ports(observer, self._ledger, self._actuator, self._limited)
+        begin = partial(self._begin, tuple(scalers), self.epochs)
+        return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
-    def _begin(self, scalers: Sequence[Autoscaler]) -> None:
+    def _begin(self, scalers: Sequence[Autoscaler], epochs: Mapping[int, int] | None) -> None:
         """These are the lane's from now on. On its own thread."""
-        self._ledger.follow(scalers)
+        self._ledger.follow(scalers, epochs)
         self._connection.follow({scaler.target for scaler in scalers})
+        if epochs is not None and isinstance(self.adapter, ReloadsMemory):
+            try:
+                self.adapter.reload_memory()  # what other daemons have kept there of targets that were theirs
+            except Exception as error:  # noqa: BLE001 - foreign code: its next call says what is wrong
+                self._logger.error("adapter_failed", adapter=self.name.adapter, error=named(error))  # noqa: TRY400 - see `named`
+
+    def _limited(self, call: Call) -> Call:
+        """With a deadline before the lease ends: a successor may write from then on."""
+        if self._membership is None:
+            return call
+        return replace(call, deadline=min(call.deadline, self._clock.monotonic() + self._membership.seconds_left()))
 
     def _close_replaced(self, observer: Observer) -> None:
         if observer is not self._observer:
             observer.close()
+
+
+def _members(membership: Membership | None) -> int:
+    return 1 if membership is None else membership.members

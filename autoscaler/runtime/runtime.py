@@ -3,11 +3,13 @@
 A connection has one lane, or as many as its `lanes` says; each lane has an adapter of its own, and what its autoscalers
 remember in an epoch of its own. What a lane's cycles work with is one `Work`, which is replaced between cycles and
 never changed.
+
+Where several daemons share the state, a lane has the autoscalers whose slots this daemon holds. A slot that comes joins
+its lane between two cycles; one that is to go leaves it, and is given back when the cycle that used it has ended.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,12 +19,13 @@ from autoscaler.config.settings import Settings
 from autoscaler.errors import AdapterError, AutoscalerError, StateError
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
-from autoscaler.model import LaneName
+from autoscaler.model import Autoscaler, LaneName
 from autoscaler.observe import Gates
-from autoscaler.record import Ledger, State, slots_of
+from autoscaler.record import Ledger, State, slot_of, slots_of
 from autoscaler.runtime.building import Builder, Built
 from autoscaler.runtime.connected import Connected
-from autoscaler.runtime.wanted import Wanted, wanted_lanes
+from autoscaler.runtime.membership import Membership
+from autoscaler.runtime.wanted import Wanted, needed_slots, wanted_lanes
 from autoscaler.schedule import Batch, Lane, Lanes, Stop, Stopping, wait_for
 
 _MOST_ABANDONED: Final = 3
@@ -30,13 +33,8 @@ _MOST_ABANDONED: Final = 3
 _RETRY_SECONDS: Final = 15.0
 """How long after a failure it is tried again to begin a lane."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """What is connected as soon as it may be."""
-
-    wanted: Wanted
-    built: Built
+_STATE_SECONDS: Final = 15.0
+"""How long the main thread waits for the state. On SQLite another write may be under way for ten."""
 
 
 class Runtime:
@@ -51,10 +49,14 @@ class Runtime:
         report: Callable[[Batch], None],
         metrics: Metrics,
         stop: Stop | None = None,
+        membership: Membership | None = None,
+        host: str | None = None,
     ) -> None:
         """`report` is called with every cycle that ended, on its lane's thread.
 
         `stop`: asked for, whatever else is under way here is given up and raises Stopping; `close` comes next.
+        `membership`: among the daemons that share the state; None: there is no other. `host`: this machine's name, by
+        which it serves connections that are bound to one; None: it serves them all.
         """
         self.lanes = Lanes(clock, logger)
         self._state = state
@@ -63,24 +65,44 @@ class Runtime:
         self._report = report
         self._metrics = metrics
         self._stop = stop or Stop()
-        self._gates = Gates()
+        self._membership = membership
+        self._host = host
+        self._gates = Gates() if membership is None else Gates(lambda: membership.members)
         self._builder = Builder(state_dir, clock, logger, self._stop)
+        self._wanted: Mapping[LaneName, Wanted] = {}
+        """What the configuration asks for, be it served here or not."""
+        self._needs: Mapping[str, Collection[int]] = {}
+        """The slots of all that."""
         self._connected: dict[LaneName, Connected] = {}
         self._abandoned: list[Connected] = []
-        """Those whose thread hung when they were superseded or replaced."""
+        """Those whose thread hung when they were superseded, replaced or had no slots any more."""
+        self._ending: list[Connected] = []
+        """Those that have no slots any more, and a cycle under way."""
         self._leaving: Sequence[Connected] = ()
         """Those that have no further cycle, and whose running one is waited for."""
-        self._waiting: dict[LaneName, _Waiting] = {}
-        """What begins when one of its abandoned threads ends, or the state takes it."""
+        self._waiting: dict[LaneName, Built] = {}
+        """Adapters of lanes that have not begun: one of its abandoned threads has to end, the state has to take it, or
+        another daemon has all of its slots."""
+        self._given: dict[LaneName, tuple[Wanted, Mapping[int, int] | None]] = {}
+        """What a lane that runs was given last: all that is wanted of it, and epochs of the slots that it serves."""
         self._crowded: frozenset[LaneName] = frozenset()
         """Lanes that wait for one of the abandoned threads to end."""
         self._retry_at: dict[LaneName, float] = {}
         """When it is tried again to begin a lane."""
+        self.changes = 0
+        """Counts how often what is served here may have changed."""
 
     @property
     def adapters(self) -> Sequence[str]:
         """The connections' names, sorted."""
         return sorted({name.adapter for name in self._connected})
+
+    def served(self, settings: Settings) -> Sequence[Autoscaler]:
+        """Those of the configuration that runs which are this daemon's."""
+        if self._membership is None:
+            return settings.autoscalers
+        usable = {name: self._membership.usable(name) for name in self._needs}
+        return [each for each in settings.autoscalers if slot_of(each.target) in usable.get(each.target.adapter, ())]
 
     def follow(self, settings: Settings) -> None:
         """Make what runs follow `settings`; what did not change goes on, in the same epoch.
@@ -88,7 +110,7 @@ class Runtime:
         An adapter without autoscalers is not built. Raises AdapterError, then nothing has changed; or StateError, then
         `supervise` begins what the state refused to begin; or Stopping.
         """
-        wanted = wanted_lanes(settings)
+        wanted = wanted_lanes(settings, self._host)
         kept = {name for name, have in self._connected.items() if name in wanted and _same(wanted[name], have)}
         built = self._builder.build_all({name: want for name, want in wanted.items() if name not in kept})
         try:
@@ -96,61 +118,114 @@ class Runtime:
         except Stopping:
             self._builder.let_go(each.adapter for each in built.values())
             raise
-        self._builder.let_go(each.built.adapter for each in self._waiting.values())
+        self._builder.let_go(each.adapter for each in self._waiting.values())
         self._retry_at.clear()
-        self._waiting = {name: _Waiting(wanted[name], adapter) for name, adapter in built.items()}
-        for name, have in self._connected.items():
-            if have.follow(wanted[name]):
-                self.lanes.reschedule(have.lane)
+        self._waiting = dict(built)
+        self._given = {name: given for name, given in self._given.items() if name in kept}
+        self._wanted, self._needs = wanted, needed_slots(wanted)
+        self._configure(settings)
+        self._assign()
         failures = [failure for name in self._may_begin(built) if (failure := self._begin(name)) is not None]
         if failures:
             raise failures[0]
 
+    def _configure(self, settings: Settings) -> None:
+        """Say to the other daemons what is wanted here; at the first time also take slots. Raises StateError."""
+        self.changes += 1
+        if self._membership is None:
+            return
+        self._membership.configure(self._needs, settings.autoscalers, settings.digest)
+        if not self._membership.joined:
+            self._stop.unless(self._membership.join)
+
     def supervise(self) -> None:
-        """To be called every second or so: gives a lane that hangs too long a successor."""
+        """To be called every second or so, and when other slots are held: follows those.
+
+        Gives a lane that hangs too long a successor.
+        """
         self._forget_ended()
+        self._assign()
         stuck = {name: have for name, have in self._connected.items() if have.stuck()}
-        for name in self._may_begin([*self._waiting, *stuck]):
-            failure = self._begin(name) if name in self._waiting else self._supersede(stuck[name])
+        for name in self._may_begin([*(self._wanted.keys() - self._connected.keys()), *stuck]):
+            failure = self._supersede(stuck[name]) if name in stuck else self._begin(name)
             if failure is not None:
                 self._logger.error("lane_not_begun", **name.labels(), error=str(failure))
+        self._give_back()
 
     def close(self) -> bool:
         """End all; waits for running cycles, up to their deadlines. False: one hangs, and its thread is left behind."""
         gone = [*self._leaving, *self._connected.values()]
-        self.lanes.retire([have.lane for have in self._connected.values()], wait=False)
+        self._retire([*self._connected.values()])
         self._connected.clear()
-        wait_for([have.lane for have in gone])
-        self._part(gone)
-        self._builder.let_go(each.built.adapter for each in self._waiting.values())
+        wait_for([have.lane for have in (*gone, *self._ending)])
+        self._part([*gone, *self._ending])
+        self._ending.clear()
+        self._builder.let_go(each.adapter for each in self._waiting.values())
         self.lanes.stop()
         self._forget_ended()
+        self._builder.close()
         return not self._abandoned
+
+    def hanging(self) -> Mapping[str, Collection[int]]:
+        """Adapter connection -> slots that a call which was left behind still uses."""
+        return _together(self._abandoned)
+
+    def _epochs(self, name: LaneName) -> Mapping[int, int] | None:
+        """Slots of a lane that it may serve here and has autoscalers in, with their epochs; None: all it has."""
+        if self._membership is None:
+            return None
+        mine, needed = slots_of(name.number - 1, name.of), self._needs.get(name.adapter, ())
+        usable = self._membership.usable(name.adapter)
+        return {slot: epoch for slot, epoch in usable.items() if slot in mine and slot in needed}
+
+    def _assign(self) -> None:
+        """Give every lane that runs the autoscalers of the slots that it may serve; one without any ends."""
+        for name, have in [*self._connected.items()]:
+            wanted, epochs = self._wanted[name], self._epochs(name)
+            before, had = self._given.get(name, (None, None))
+            if before is wanted and had == epochs:
+                continue
+            self._given[name] = wanted, epochs
+            self.changes += 1
+            served = wanted if epochs is None else wanted.within(epochs)
+            if not served.scalers:
+                del self._connected[name]
+                self._retire([have])
+                self._ending.append(have)
+            elif have.follow(served, epochs):
+                self.lanes.reschedule(have.lane)
 
     def _may_begin(self, names: Collection[LaneName]) -> Sequence[LaneName]:
         """Those that may begin now. Of others it is logged, once each, what they wait for."""
-        crowded = frozenset(name for name in names if self._is_crowded(name))
+        served = [name for name in names if self._epochs(name) != {}]
+        crowded = frozenset(name for name in served if self._is_crowded(name))
         for name in sorted(crowded - self._crowded):
             error = f"{_MOST_ABANDONED} threads left behind hang in it; it goes on when one of them ends"
             self._logger.error("lane_waits", **name.labels(), error=error)
         self._crowded = crowded
         now = self._clock.monotonic()
-        return [name for name in names if name not in crowded and now >= self._retry_at.get(name, now)]
+        return [name for name in served if name not in crowded and now >= self._retry_at.get(name, now)]
 
     def _is_crowded(self, name: LaneName) -> bool:
         """By slots, for a reload may have changed how many lanes there are, and which one serves what hangs."""
         left = Counter(slot for have in self._abandoned if have.name.adapter == name.adapter for slot in have.slots)
         return any(left[slot] >= _MOST_ABANDONED for slot in slots_of(name.number - 1, name.of))
 
-    def _begin(self, name: LaneName) -> StateError | None:
-        """Begin a lane that waited. Returns why the state refused it: then it is tried again."""
+    def _begin(self, name: LaneName) -> AutoscalerError | None:
+        """Begin a lane that waited. Returns why it could not: then it is tried again."""
+        wanted = self._wanted[name]
+        try:
+            built = self._waiting.pop(name, None) or self._builder.build(name, wanted.adapter)
+        except AdapterError as failure:
+            self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
+            return failure
         try:
             ledger = self._ledger(name)
         except StateError as failure:
+            self._waiting[name] = built
             self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
             return failure
-        waiting = self._waiting.pop(name)
-        self._connect(name, waiting.wanted, waiting.built, ledger)
+        self._connect(name, built, ledger)
         return None
 
     def _supersede(self, have: Connected) -> AutoscalerError | None:
@@ -172,7 +247,7 @@ class Runtime:
         overdue = have.overdue_seconds()
         del self._connected[name]
         self._end([have], wait=False)
-        self._connect(name, have.wanted, built, ledger)
+        self._connect(name, built, ledger)
         del self._retry_at[name]
         self.lanes.count_superseded(name)
         self._logger.error(
@@ -185,19 +260,39 @@ class Runtime:
 
     def _ledger(self, name: LaneName) -> Ledger:
         """In a new epoch of the lane's slots. Raises StateError and Stopping."""
-        return self._stop.unless(partial(self._state.ledger, name.adapter, slots_of(name.number - 1, name.of)))
+        epochs = self._epochs(name)
+        slots = slots_of(name.number - 1, name.of) if epochs is None else epochs.keys()
+        return self._stop.unless(partial(self._state.ledger, name.adapter, slots), _STATE_SECONDS)
 
-    def _connect(self, name: LaneName, wanted: Wanted, built: Built, ledger: Ledger) -> None:
+    def _connect(self, name: LaneName, built: Built, ledger: Ledger) -> None:
         """A lane in the epoch of `ledger`."""
         lane = Lane(name, self._clock, self._logger, self._report)
+        wanted, epochs = self._wanted[name], self._epochs(name)
+        self._given[name] = wanted, epochs
         self._connected[name] = Connected(
-            wanted, built, ledger, lane, self._clock, self._logger, self._metrics, self._gates
+            wanted if epochs is None else wanted.within(epochs),
+            built,
+            ledger,
+            lane,
+            self._clock,
+            self._logger,
+            self._metrics,
+            self._gates,
+            self._membership,
+            epochs,
         )
         self.lanes.add(lane)
+        self.changes += 1
+
+    def _retire(self, gone: Sequence[Connected]) -> None:
+        """No further cycle of these."""
+        self.lanes.retire([have.lane for have in gone], wait=False)
+        for have in gone:
+            have.retire()
 
     def _end(self, gone: Sequence[Connected], *, wait: bool = True) -> None:
         """No further cycle of these; with `wait` running ones are waited for, to their deadlines. Raises Stopping."""
-        self.lanes.retire([have.lane for have in gone], wait=False)
+        self._retire(gone)
         if wait:
             self._leaving = gone
             wait_for([have.lane for have in gone], self._stop)
@@ -214,12 +309,39 @@ class Runtime:
                 self._abandoned.append(have)
 
     def _forget_ended(self) -> None:
-        """Let go of what threads worked with that were left behind and have ended since."""
+        """Let go of what threads worked with that were left behind and have ended since, and of lanes that ended."""
         for have in [each for each in self._abandoned if each.ended()]:
             have.end()
             self._abandoned.remove(have)
+        over = [have for have in self._ending if have.ended() or have.stuck()]
+        for have in over:
+            self._ending.remove(have)
+            if not have.ended():
+                error = "its cycle hangs; its slots are given back when it ends, or when this daemon's lease does"
+                self._logger.error("lane_left_behind", **have.name.labels(), error=error)
+        self._part(over)
+
+    def _give_back(self) -> None:
+        """Say which slots nothing uses any more, of those that another daemon is to have."""
+        if self._membership is None:
+            return
+        used = _together([*self._connected.values(), *self._leaving, *self._ending, *self._abandoned])
+        excess, done = self._membership.excess(), dict[str, Collection[int]]()
+        for name, held in self._membership.held().items():
+            leaving, needed = {*excess.get(name, ())}, self._needs.get(name, ())
+            spare = {slot for slot in held if slot in leaving or slot not in needed}
+            done[name] = spare.difference(used.get(name, ()))
+        self._membership.give_back(done)
 
 
 def _same(wanted: Wanted, have: Connected) -> bool:
     """Whether its adapter goes on."""
     return wanted.adapter == have.wanted.adapter
+
+
+def _together(lanes: Collection[Connected]) -> Mapping[str, Collection[int]]:
+    """Adapter connection -> slots that these use."""
+    used: dict[str, set[int]] = {}
+    for have in lanes:
+        used.setdefault(have.name.adapter, set()).update(have.used_slots())
+    return used

@@ -1,11 +1,11 @@
 """What a configuration asks for, lane by lane."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.model import Autoscaler, LaneName, TargetRef
-from autoscaler.record import lane_of
+from autoscaler.record import lane_of, slot_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class WantedAdapter:
 
     section: AdapterSection
     dry_run: bool
-    """All the lane's autoscalers are."""
+    """All the lane's autoscalers are, those too that another daemon serves: it changes with the configuration alone."""
     dry_targets: frozenset[TargetRef]
     """Those of its autoscalers that are, one by one."""
 
@@ -28,11 +28,20 @@ class Wanted:
     """At least one."""
     sources: Mapping[str, PrometheusSource]
 
+    def within(self, slots: Container[int]) -> "Wanted":
+        """The same lane with those of its autoscalers alone whose target falls into one of these slots."""
+        return replace(self, scalers=[scaler for scaler in self.scalers if slot_of(scaler.target) in slots])
 
-def wanted_lanes(settings: Settings) -> Mapping[LaneName, Wanted]:
-    """Every lane that has autoscalers: one without has nothing to do."""
+
+def wanted_lanes(settings: Settings, host: str | None = None) -> Mapping[LaneName, Wanted]:
+    """Every lane that has autoscalers: one without has nothing to do.
+
+    `host`: this machine's name; None: all connections are served here, those of other machines too.
+    """
     scalers: dict[LaneName, list[Autoscaler]] = {}
     for scaler in settings.autoscalers:
+        if host is not None and settings.adapters[scaler.target.adapter].host not in (None, host):
+            continue
         adapter, lanes = scaler.target.adapter, settings.adapters[scaler.target.adapter].lanes
         number = 1 + lane_of(scaler.target, lanes) if lanes > 1 else 1
         scalers.setdefault(LaneName(adapter, number, lanes), []).append(scaler)
@@ -48,3 +57,11 @@ def wanted_lanes(settings: Settings) -> Mapping[LaneName, Wanted]:
         )
         for name, used in scalers.items()
     }
+
+
+def needed_slots(wanted: Mapping[LaneName, Wanted]) -> Mapping[str, Collection[int]]:
+    """Adapter connection -> the slots that some autoscaler of it falls into."""
+    needs: dict[str, set[int]] = {}
+    for name, lane in wanted.items():
+        needs.setdefault(name.adapter, set()).update(slot_of(scaler.target) for scaler in lane.scalers)
+    return needs

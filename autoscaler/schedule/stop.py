@@ -1,11 +1,13 @@
 """The wish to stop, which goes before whatever else the main thread is at."""
 
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any, Final, TypeVar
 
-from autoscaler.errors import AutoscalerError
+from autoscaler.errors import AutoscalerError, StateError
 
 _T = TypeVar("_T")
 _LOOK_SECONDS: Final = 0.05
@@ -41,8 +43,10 @@ class Stop:
         """Whether the process is to stop."""
         return self._asked
 
-    def unless(self, work: Callable[[], _T]) -> _T:
+    def unless(self, work: Callable[[], _T], seconds: float = math.inf) -> _T:
         """What `work` returns or raises, unless the process is asked to stop first. Raises Stopping then, and NoThread.
+
+        And StateError where it takes longer than so many seconds.
 
         For what may take long without a bound of ours: files, databases, foreign code. It runs in a thread of its own,
         which is left behind when nobody waits for it any more. So it must do nothing that harms a process which ends.
@@ -51,21 +55,27 @@ class Stop:
             raise Stopping
         future: Future[_T] = Future()
         try:
-            threading.Thread(target=_settle, args=(future, work), name="stoppable", daemon=True).start()
+            threading.Thread(target=settle, args=(future, work), name="stoppable", daemon=True).start()
         except RuntimeError:
             raise NoThread from None
+        until = time.monotonic() + seconds
         while not wait([future], _LOOK_SECONDS).done:
             if self.asked():
                 self._left_behind.append(future)
                 raise Stopping
+            if time.monotonic() >= until:
+                self._left_behind.append(future)
+                raise StateError(f"the state has not answered within {seconds:g} s; check the database")
         return future.result()
 
     def left_behind(self) -> bool:
         """Whether something that was given up is still under way: an orderly exit could wait for it."""
-        return not all(future.done() for future in self._left_behind)
+        self._left_behind = [future for future in self._left_behind if not future.done()]
+        return bool(self._left_behind)
 
 
-def _settle(future: Future[_T], work: Callable[[], _T]) -> None:
+def settle(future: Future[_T], work: Callable[[], _T]) -> None:
+    """Do the work on this thread, and hand over what it returns or raises."""
     try:
         future.set_result(work())
     except BaseException as error:  # noqa: BLE001 - handed to whoever waits, as an executor does

@@ -55,7 +55,9 @@ from autoscaler.target.protocol import (
     Closes,
     Examines,
     ForgetfulMemory,
+    ReloadsMemory,
     concurrent_writes,
+    one_host,
     one_lane,
 )
 from autoscaler.target.registry import installed, load
@@ -94,6 +96,7 @@ __all__ = [
     "Moment",
     "Phase",
     "Proposed",
+    "ReloadsMemory",
     "ScaleChange",
     "ScaleOutcome",
     "SharedFile",
@@ -113,6 +116,7 @@ __all__ = [
     "concurrent_writes",
     "installed",
     "load",
+    "one_host",
     "one_lane",
     "plain",
 ]

@@ -117,6 +117,14 @@ def concurrent_writes(adapter: object) -> int:
     return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
 
 
+def one_host(kind: object) -> bool:
+    """Whether the targets of a connection are on one machine alone, whose name its section says as `host`.
+
+    Its attribute `one_host`. Only the daemon of that machine serves them.
+    """
+    return getattr(kind, "one_host", False) is True
+
+
 def one_lane(kind: object) -> bool:
     """Whether a connection of this type has one adapter only, so that `lanes` is not for it: its attribute `one_lane`.
 
@@ -131,6 +139,17 @@ class Announces(Protocol):
 
     def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
         """Record `decision` with the back end. Raises TargetError; nothing depends on it."""
+
+
+@runtime_checkable
+class ReloadsMemory(Protocol):
+    """An adapter that holds on to what it has loaded from its memory."""
+
+    def reload_memory(self) -> None:
+        """Load it again at the next call: it was asked to serve targets of which another daemon may have kept more.
+
+        Called between two cycles. Raises nothing.
+        """
 
 
 @runtime_checkable

@@ -61,6 +61,10 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "State:", state_words(summary)
     if detail.conclusion and not summary.error:
         yield "Decision:", detail.conclusion
+    if summary.held_by:
+        yield "Held by:", summary.held_by
+    if summary.unheld:
+        yield "Held by:", "nobody; no daemon serves it"
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
     if summary.limited_by:

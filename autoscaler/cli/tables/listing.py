@@ -25,6 +25,9 @@ WIDE_HEADER: Final = (
     "STATE",
     "WHY",
 )
+HOST: Final = "HOST"
+"""The wide table's column before STATE, where several daemons share the state."""
+SHARED_HEADER: Final = (*WIDE_HEADER[:-2], HOST, *WIDE_HEADER[-2:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Row:
     first_seen: datetime | None
     wide: tuple[str, ...]
     """Those that the wide table has beside them: all metrics, the size wanted, the state and what it comes from."""
+    host: str
+    """Whose it is; empty: the state has one daemon."""
 
     @classmethod
     def of(cls, summary: Summary) -> "Row":
@@ -51,6 +56,7 @@ class Row:
             summary.level,
             summary.first_seen,
             (clean(metrics), wanted, state_words(summary), why),
+            clean(summary.held_by or (NONE if summary.unheld else "")),
         )
 
     def narrow(self, now: datetime) -> tuple[str, ...]:
@@ -63,10 +69,15 @@ class Row:
         name, reference, _, *sizes = self.cells
         return (name, reference, metrics, *sizes, wanted, self._age(now), state, why)
 
-    def colours(self) -> Sequence[str]:
+    def shared(self, now: datetime) -> tuple[str, ...]:
+        """The cells of SHARED_HEADER."""
+        *others, state, why = self.broad(now)
+        return (*others, self.host, state, why)
+
+    def colours(self, header: Sequence[str]) -> Sequence[str]:
         """Of the wide table's cells: the state's own."""
         colour = OF_LEVEL[self.level]
-        return [colour if title == "STATE" else "" for title in WIDE_HEADER]
+        return [colour if title == "STATE" else "" for title in header]
 
     def _age(self, now: datetime) -> str:
         return UNKNOWN if self.first_seen is None else age(now - self.first_seen)

@@ -30,7 +30,7 @@ def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime,
 
 def _has_note(summary: Summary, *, errors: bool) -> bool:
     steering = summary.steering
-    return bool(_failures(summary, errors=errors) or steering.pause or steering.override)
+    return bool(_failures(summary, errors=errors) or steering.pause or steering.override or summary.unheld)
 
 
 def _failures(summary: Summary, *, errors: bool) -> Sequence[str]:
@@ -45,6 +45,8 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
         yield f"{scope(pause)} is paused {asked(pause, now)}"
     if override is not None:
         yield f"its bounds are overridden ({bounds(override)}) {asked(override, now)}"
+    if summary.unheld:
+        yield "no daemon serves it; `autoscaler hosts` lists those that run"
     yield from _failures(summary, errors=errors)
 
 

@@ -15,6 +15,7 @@ from autoscaler.documents.detail import Detail
 from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
+from autoscaler.documents.hosts import HostList
 from autoscaler.documents.status import DaemonStatus
 from autoscaler.documents.summary import AutoscalerList, SteeredList, SteeringDocument
 from autoscaler.logger import Logger
@@ -198,6 +199,14 @@ class Api:
                 DaemonStatus,
                 self._status,
             ),
+            Endpoint(
+                "GET",
+                "/status/hosts",
+                "listHosts",
+                "The daemons that share the state, and what each serves.",
+                HostList,
+                self._hosts,
+            ),
             Endpoint("GET", "/status/buildinfo", "getBuildInfo", "Which program answers.", BuildInfo, self._build_info),
         )  # fmt: skip - a table
 
@@ -246,6 +255,9 @@ class Api:
 
     def _status(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return self._sources.status()
+
+    def _hosts(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
+        return self._sources.library().hosts(self._sources.clock.now())
 
     def _build_info(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return BuildInfo(

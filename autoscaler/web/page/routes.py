@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.holders import Holders
 from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.errors import StateError, named
@@ -132,8 +133,16 @@ class _Page:
         found = listing(
             entries(scalers, self._sources.state.archive.latest(), steering), ListQuery.of(request.query_params)
         )
+        holders = Holders(self._sources.state.archive.holders())
         rows = [
-            summary(each.name, each.scaler, each.decision, each.steering, configured=each.scaler is not None)
+            summary(
+                each.name,
+                each.scaler,
+                each.decision,
+                each.steering,
+                configured=each.scaler is not None,
+                held=None if each.scaler is None else holders.of(each.scaler.target),
+            )
             for each in found.entries
         ]
         trends = self._trends(rows, now)
@@ -149,7 +158,7 @@ class _Page:
 
     def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
         """The daemon, and what it depends on."""
-        return self._render("status.html", now, day=timedelta(days=1))
+        return self._render("status.html", now, day=timedelta(days=1), sharing=self._sources.library().hosts(now))
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """One autoscaler: its charts, why it decided so, and the forms that pause and override it."""

@@ -1,0 +1,48 @@
+"""`autoscaler hosts`: one row a daemon."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
+from autoscaler.documents.hosts import HostDocument, HostList
+from autoscaler.text import clean
+
+_HEADER: Final = ("DAEMON", "VERSION", "AUTOSCALERS", "SLOTS", "LEASE", "LOADED", "CONFIGURATION")
+_NAMED: Final = 5
+"""Autoscalers that a line names."""
+
+
+def host_rows(found: HostList, screen: Screen) -> Sequence[str]:
+    """The table, in lines."""
+    return Table(_HEADER, screen).lines([_row(each, found.at) for each in found.hosts])
+
+
+def notes(found: HostList) -> Sequence[str]:
+    """What the table does not show: no daemon, and autoscalers that none serves."""
+    lines = [] if found.hosts else ["no daemon runs on this state"]
+    if found.unheld:
+        lines.append(f"no daemon serves {_names(found.unheld)}")
+    return lines
+
+
+def _row(host: HostDocument, now: datetime) -> tuple[str, ...]:
+    slots = ", ".join(f"{name} {count}" for name, count in host.slots.items()) or NONE
+    left = age(host.lease_ends - now) if host.lease_ends > now else "over"
+    loaded = UNKNOWN if host.loaded is None else age(now - host.loaded)
+    configuration = f"differs: {_names(host.differs)}" if host.differs else "the latest"
+    return (
+        clean(host.name),
+        host.version,
+        str(host.autoscalers),
+        clean(slots),
+        left,
+        loaded,
+        UNKNOWN if host.loaded is None else configuration,
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(map(clean, names[:_NAMED]))
+    more = len(names) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,217 @@
+"""This daemon among those that share its state: a thread that renews its lease and follows which slots are its own.
+
+Names, defaults and the jitter are those of Kubernetes' leader election (client-go, tools/leaderelection).
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from autoscaler.errors import StateError, bug
+from autoscaler.logger import Logger
+from autoscaler.model import Autoscaler
+from autoscaler.record import Leases
+
+_JITTER: Final = 0.2
+"""Share of a retry period by which a turn may come later, so that many daemons do not ask at once."""
+_MOST_HANGING: Final = 3
+"""Threads that may hang in the database before no further one is begun."""
+_END_SECONDS: Final = 2.0
+"""How long the end of the thread is waited for; one that hangs in a call of the database ends with the process."""
+
+
+class Membership:
+    """The thread is its own; the rest is for the main thread, and what says so for any.
+
+    It gives up what it holds as soon as no renewal has succeeded for `renew_deadline`, whatever its thread does: one
+    that hangs in a call of the database is no reason to believe that the lease still stands.
+    """
+
+    def __init__(self, leases: Leases, logger: Logger, changed: Callable[[], None] = lambda: None) -> None:
+        """`changed` is called, on the thread, when other slots are held or to be given back."""
+        self._leases = leases
+        self._renew_deadline = leases.options.renew_deadline.total_seconds()
+        self._duration = leases.options.duration.total_seconds()
+        self._period = leases.options.retry_period.total_seconds()
+        self._logger = logger
+        self._changed = changed
+        self._needs: Mapping[str, Collection[int]] = {}
+        self._loaded: tuple[Sequence[Autoscaler], str] | None = None
+        """A configuration that the state does not know of yet, and its digest."""
+        self._done: Mapping[str, frozenset[int]] = {}
+        """What nobody here uses any more, and the state does not know of yet."""
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+        """The last is the one that counts; those before it hang in a call of the database."""
+        self._turn_began: float | None = None
+        self._failing = False
+        self._joined = False
+        self._holds = False
+        """Whether it was found holding a lease the last time."""
+        self.lost: int = 0
+        """How often the lease was lost, since the start."""
+
+    def configure(self, needs: Mapping[str, Collection[int]], scalers: Sequence[Autoscaler], digest: str) -> None:
+        """This configuration is loaded. `needs`: adapter connection -> slots that some autoscaler falls into."""
+        with self._lock:
+            self._needs, self._loaded = needs, (scalers, digest)
+        self._wake.set()
+
+    @property
+    def joined(self) -> bool:
+        """Whether it has ever been a member."""
+        return self._joined
+
+    def join(self) -> None:
+        """Become a member, and take slots that are free. Raises StateError."""
+        self._turn()
+        self._joined = self._holds = True
+
+    def start(self) -> None:
+        """Go on with it in a thread."""
+        thread = threading.Thread(target=self._run, name="lease", daemon=True)
+        self._threads = [*[each for each in self._threads if each.is_alive()], thread]
+        self._turn_began = None
+        thread.start()
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the lease stands and was renewed lately. From any thread."""
+        return self._leases.member is not None and self._left() > 0
+
+    @property
+    def member(self) -> str | None:
+        """Its id; None: it holds no lease. From any thread."""
+        return self._leases.member if self.is_member else None
+
+    def seconds_left(self) -> float:
+        """Until the lease ends, with 0 once it is given up. From any thread."""
+        return self._leases.seconds_left() if self.is_member else 0.0
+
+    @property
+    def members(self) -> int:
+        """How many daemons there are, itself included; at least 1. From any thread."""
+        return max(1, self._leases.members)
+
+    def usable(self, connection: str) -> Mapping[int, int]:
+        """Slots of an adapter connection that may be served here, each with its epoch.
+
+        Without those that are to be given back.
+        """
+        if not self.is_member:
+            return {}
+        with self._lock:
+            done = self._done.get(connection, frozenset())
+        leaving = {*self._leases.excess.get(connection, ()), *done}  # read before `held`, see `_turn`
+        return {slot: epoch for slot, epoch in self._leases.held.get(connection, {}).items() if slot not in leaving}
+
+    def excess(self) -> Mapping[str, Collection[int]]:
+        """Slots that are to be given back as soon as nothing here uses them."""
+        return self._leases.excess if self.is_member else {}
+
+    def held(self) -> Mapping[str, Collection[int]]:
+        """All that is held, what is to be given back included. From any thread."""
+        return self._leases.held if self.is_member else {}
+
+    def give_back(self, done: Mapping[str, Collection[int]]) -> None:
+        """Nothing here uses these any more, which were in `excess`."""
+        with self._lock:
+            before = self._done
+            self._done = {
+                name: before.get(name, frozenset()) | frozenset(done.get(name, ())) for name in {*before, *done}
+            }
+            changed = self._done != before
+        if changed:
+            self._wake.set()
+
+    def check(self) -> bool:
+        """Whether the lease stands. Once each time it is said in the log that it was lost.
+
+        Where the thread has hung in the database for as long as a lease lasts, another one takes its place.
+        """
+        holds, began = self.is_member, self._turn_began
+        if began is not None and time.monotonic() - began > self._duration and len(self._threads) <= _MOST_HANGING:
+            self.start()
+        if self._holds and not holds:
+            self.lost += 1
+            self._logger.error(
+                "lease_lost",
+                error=f"the lease could not be renewed for {self._renew_deadline:g} s, or was taken away; nothing is "
+                "scaled here until the database answers again",
+            )
+        if holds and not self._holds:
+            self._logger.info("lease_gained", member=self._leases.member)
+        self._holds = holds
+        return holds
+
+    def end(self, hanging: Mapping[str, Collection[int]]) -> None:
+        """Give everything back but `hanging`: what a call still uses stays, until the lease ends. Raises StateError."""
+        self._ended.set()
+        self._wake.set()
+        for thread in self._threads[-1:]:
+            thread.join(_END_SECONDS)
+            if thread.is_alive():
+                return
+        if self._leases.member is None:
+            return
+        if not any(hanging.values()):
+            self._leases.leave()
+            return
+        done = {name: frozenset(slots) - frozenset(hanging.get(name, ())) for name, slots in self._leases.held.items()}
+        self._leases.share({name: slots for name, slots in hanging.items() if slots}, done)
+
+    def _run(self) -> None:
+        me = threading.current_thread()
+        while self._wait() and me is self._threads[-1]:
+            self._turn_began = time.monotonic()
+            try:
+                self._turn()
+            except StateError as failure:
+                self._failed(str(failure))
+            except Exception as error:  # noqa: BLE001 - a bug must not end the thread: the lease would run out
+                self._failed(bug(error))
+            else:
+                self._failing = False
+            if me is self._threads[-1]:
+                self._turn_began = None
+
+    def _wait(self) -> bool:
+        """Until the next turn. Returns whether there is one."""
+        self._wake.wait(self._period * (1 + _JITTER * random.random()))  # noqa: S311 - spreads requests
+        self._wake.clear()
+        return not self._ended.is_set()
+
+    def _failed(self, error: str) -> None:
+        if not self._failing:
+            self._logger.warning("lease_not_renewed", error=error)
+        self._failing = True
+
+    def _turn(self) -> None:
+        """Renew the lease, and share the slots out. Raises StateError.
+
+        What was given back is forgotten only after `held` has lost it: whoever reads `_done` first and `held` after it
+        never takes a slot for usable that somebody else may have.
+        """
+        leases = self._leases
+        before = leases.member, leases.held, leases.excess
+        leases.renew()
+        with self._lock:
+            needs, done, loaded = self._needs, self._done, self._loaded
+            self._loaded = None
+        if loaded is not None:
+            leases.follow(*loaded)  # what fails there is tried again by `share`
+        leases.share(needs, done)
+        with self._lock:
+            self._done = {
+                name: left for name, slots in self._done.items() if (left := slots - done.get(name, frozenset()))
+            }
+        if (leases.member, leases.held, leases.excess) != before:
+            self._changed()
+
+    def _left(self) -> float:
+        """Seconds until no renewal has succeeded for the renew deadline."""
+        return self._leases.seconds_left() - (self._duration - self._renew_deadline)
