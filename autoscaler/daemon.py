@@ -151,7 +151,8 @@ class Daemon:
         self._state = self._stop.unless(
             partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
         )
-        self._clock = clock = self._state.clock
+        machine, clock = clock, self._state.clock
+        self._clock = clock
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
         self._metrics = Metrics(self.registry, clock, _VERSION)
@@ -173,6 +174,7 @@ class Daemon:
             self._stop,
             self._membership,
             socket.gethostname(),
+            machine,
         )
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)

@@ -53,6 +53,10 @@ class Host:
         """What its daemons have said."""
         return self.folder / "stderr"
 
+    def last_words(self, lines: int = 12) -> str:
+        """What its daemons have said last."""
+        return "\n".join(f"host {self.number}: {line}" for line in self.log.read_text().splitlines()[-lines:])
+
     def start(self) -> None:
         """Start a daemon. It runs none now."""
         assert self.process is None

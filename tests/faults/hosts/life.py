@@ -17,7 +17,6 @@ from tests.faults.hosts.scenarios import SCENARIOS, Takeover
 from tests.faults.hosts.verdict import Judged, judge_writes
 from tests.faults.hosts.world import GROUPS, JOBS, LEASE_SECONDS, LEAST, World, running_world, targets
 
-_LOG_LINES: Final = 12
 _ATTEMPTS: Final = 8
 _OVERWRITES_SECONDS: Final = 3.0
 
@@ -58,7 +57,7 @@ def endure(world: World, what: str, runs: Sequence[tuple[str, int]]) -> Outcome:
         try:
             took = SCENARIOS[kind](world, number)
         except AssertionError as error:
-            stuck.append(f"{kind}, run {number}: {error}\n{_logs(world)}")
+            stuck.append(f"{kind}, run {number}: {error}\n" + "\n".join(host.last_words() for host in world.hosts))
             break
         world.look()
         if took is not None:
@@ -145,12 +144,3 @@ def _changes(world: World) -> Mapping[str, Sequence[judge.Change]]:
             before = found[name][-1].after if found[name] else LEAST
             found[name].append(judge.Change(at, before, write.order.size))
     return found
-
-
-def _logs(world: World) -> str:
-    """The last that each daemon said."""
-    found = []
-    for host in world.hosts:
-        lines = host.log.read_text().splitlines()[-_LOG_LINES:]
-        found += [f"host {host.number}: {line}" for line in lines]
-    return "\n".join(found)

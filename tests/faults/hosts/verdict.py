@@ -1,6 +1,7 @@
 """What must hold of the writes of a world, by what its proxies and its database have noted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
@@ -29,7 +30,7 @@ class Judged(msgspec.Struct, frozen=True):
     refused: int
     """By the back end, most of them because the size was not as it was when it was decided."""
     late: Sequence[str]
-    """Accepted, after another daemon had taken over: their requests were on their way."""
+    """Accepted after another decision had been made: their requests were on their way."""
     broken: Sequence[str]
 
 
@@ -50,14 +51,16 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
         else:
             found.append(Decided(write, intended))
     broken += _written_twice(found)
-    takeovers = _takeovers(world.audit.holds())
+    overtaken = _Overtaken(announced, world.audit.holds())
     history, late = [], []
     for each in found:
         if not each.write.accepted:
             continue
-        is_late = not compares and _is_late(each, takeovers)
-        if is_late and not _is_in_window(world, each, takeovers):
-            broken.append(f"{_told(each.write)}: sent after another daemon had taken over")
+        assert each.write.answered is not None
+        at = overtaken.at(each.intended)
+        is_late = not compares and each.write.answered > at
+        if is_late and each.write.called > at and not _was_stopped(world, each):
+            broken.append(f"{_told(each.write)}: sent when another decision had been made, or another daemon held it")
         elif is_late:
             late.append(_told(each.write))
         history.append(_operation(each, "set" if is_late else "scale"))
@@ -97,35 +100,31 @@ def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
             seen[decision] = write
 
 
-def _takeovers(holds: Sequence[Hold]) -> Mapping[tuple[str, int], Sequence[Hold]]:
-    """By connection and slot, each hold that began."""
-    found: dict[tuple[str, int], list[Hold]] = {}
-    for hold in holds:
-        if hold.holder is not None:
-            found.setdefault((hold.connection, hold.slot), []).append(hold)
-    return found
+class _Overtaken:
+    """When a decision was no longer the newest of its target: another one was announced, or another daemon took over."""
+
+    def __init__(self, announced: Sequence[Intended], holds: Sequence[Hold]) -> None:
+        self._announced: dict[str, list[Intended]] = {}
+        for intended in announced:
+            self._announced.setdefault(intended.name, []).append(intended)
+        self._holds: dict[tuple[str, int], list[Hold]] = {}
+        for hold in holds:
+            if hold.holder is not None:
+                self._holds.setdefault((hold.connection, hold.slot), []).append(hold)
+
+    def at(self, of: Intended) -> float:
+        """Microseconds since 1970; infinite: it still is."""
+        holds = self._holds.get((of.connection, of.slot), [])
+        taken = [hold.at for hold in holds if hold.at > of.at and hold.holder != of.holder]
+        decided = [each.decided for each in self._announced[of.name] if each.at > of.at]
+        return min([*taken, *decided], default=math.inf)
 
 
-def _next_hold(each: Decided, takeovers: Mapping[tuple[str, int], Sequence[Hold]]) -> Hold | None:
-    """The first one of another member after the write was announced."""
-    of = each.intended
-    later = (hold for hold in takeovers[of.connection, of.slot] if hold.at > of.at and hold.holder != of.holder)
-    return next(later, None)
-
-
-def _is_late(each: Decided, takeovers: Mapping[tuple[str, int], Sequence[Hold]]) -> bool:
-    taken = _next_hold(each, takeovers)
-    assert each.write.answered is not None
-    return taken is not None and taken.at < each.write.answered
-
-
-def _is_in_window(world: World, each: Decided, takeovers: Mapping[tuple[str, int], Sequence[Hold]]) -> bool:
-    """Whether it was sent before the takeover, or by a daemon that was stopped after it had announced it."""
-    taken = _next_hold(each, takeovers)
-    if taken is None or each.write.called <= taken.at:
-        return True
+def _was_stopped(world: World, each: Decided) -> bool:
+    """Whether its daemon was stopped after it had announced the write, and before it sent it."""
+    sent = each.write.called
     return any(
-        each.intended.at <= end and began <= each.write.called <= end + _PATIENCE_MICROS
+        each.intended.at <= end and began <= sent <= end + _PATIENCE_MICROS
         for began, end in world.hosts[each.write.host].pauses
     )
 

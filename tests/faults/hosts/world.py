@@ -143,7 +143,7 @@ class World:
     def is_even(self) -> bool:
         """Whether the hosts hold all slots, and their counts differ by at most one."""
         for host in self.hosts:
-            assert host.running(), f"the daemon of host {host.number} ended"
+            assert host.running(), f"the daemon of host {host.number} ended: {host.last_words()}"
         held = self.held()
         counts = [len(held.get(host.number, ())) for host in self.hosts]
         return sum(counts) == len(targets()) and max(counts) - min(counts) <= 1
