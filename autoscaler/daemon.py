@@ -345,6 +345,8 @@ class Daemon:
             web_config = self._stop.unless(partial(read_web, self._options, settings))
             if settings.state.url != self._settings.state.url:
                 return ["state.url changed, which a reload cannot follow; restart the daemon, or change it back"]
+            if settings.ha != self._settings.ha:
+                return ["ha changed, which a reload cannot follow; restart the daemon, or change it back"]
             if self._options.listen is None and settings.web.listen_address != self._settings.web.listen_address:
                 return [
                     "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"

@@ -59,7 +59,7 @@ class AwsAsg:
         settings = context.settings
         self._clock = context.clock
         self._logger = context.logger
-        self._api: Final = AwsApi(context.name, settings, context.clock)
+        self._api: Final = AwsApi(context.name, settings, context.clock, context.members)
         self._writes = Writes(
             context.name, context.memory, context.state_dir / "writes.json", context.clock, context.logger
         )

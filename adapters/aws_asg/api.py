@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -34,8 +34,12 @@ _SESSION_NAME: Final = "prometheus-autoscaler"
 class AwsApi:
     """One connection to one account in one region, for several threads. Nothing is sent before the first call."""
 
-    def __init__(self, name: str, settings: AwsSettings, clock: Clock) -> None:
-        """Raises AdapterError for a profile that does not exist and where no region is known."""
+    def __init__(self, name: str, settings: AwsSettings, clock: Clock, members: Callable[[], int] = lambda: 1) -> None:
+        """Raises AdapterError for a profile that does not exist and where no region is known.
+
+        `members`: how many daemons divide the account's budget of requests.
+        """
+        self._members = members
         self._settings = settings
         self._clock = clock
         self._of_thread = threading.local()
@@ -107,7 +111,7 @@ class AwsApi:
         left = self._left()
         if left <= 0:
             raise TargetDeferred(f"{where}: the cycle's deadline has passed; nothing was sent")
-        wait = budget.reserve(self._clock.monotonic(), left)
+        wait = budget.reserve(self._clock.monotonic(), left, self._members())
         if wait is None:
             raise TargetDeferred(
                 f"{where}: the account's budget of requests leaves none before the cycle's deadline; nothing was sent"

@@ -24,12 +24,17 @@ class Budget:
         self._tokens = _CAPACITY
         self._rate = _FASTEST
         self._at: float | None = None
+        self._members = 1
 
-    def reserve(self, now: float, patience: float) -> float | None:
-        """Seconds to wait before one request may be sent; None, and nothing taken: longer than `patience`."""
+    def reserve(self, now: float, patience: float, members: int = 1) -> float | None:
+        """Seconds to wait before one request may be sent; None, and nothing taken: longer than `patience`.
+
+        `members`: so many daemons divide the account's rate, and what may be sent at once.
+        """
         with self._lock:
+            self._members = members
             self._refill(now)
-            wait = max(0.0, (1 - self._tokens) / self._rate)
+            wait = max(0.0, (1 - self._tokens) * members / self._rate)
             if wait > patience:
                 return None
             self._tokens -= 1
@@ -49,7 +54,7 @@ class Budget:
 
     def _refill(self, now: float) -> None:
         elapsed = 0.0 if self._at is None else max(0.0, now - self._at)
-        self._tokens = min(_CAPACITY, self._tokens + elapsed * self._rate)
+        self._tokens = min(max(1.0, _CAPACITY / self._members), self._tokens + elapsed * self._rate / self._members)
         self._at = now
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,10 +12,9 @@ from autoscaler.errors import AdapterError, AutoscalerError, named
 from autoscaler.logger import Logger
 from autoscaler.model import LaneName, TargetRef
 from autoscaler.record import Ledger, make_folder
-from autoscaler.runtime.host_lock import HostLock
 from autoscaler.runtime.wanted import Wanted, WantedAdapter
 from autoscaler.schedule import Stop, Stopping
-from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load, one_host
+from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load
 
 _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one second to let go."""
@@ -49,13 +48,15 @@ class Built:
 class Builder:
     """Used from the main thread."""
 
-    def __init__(self, state_dir: Path, clock: Clock, logger: Logger, stop: Stop) -> None:
+    def __init__(
+        self, state_dir: Path, clock: Clock, logger: Logger, stop: Stop, members: Callable[[], int] = lambda: 1
+    ) -> None:
+        """`members`: how many daemons share the state."""
         self._state_dir = state_dir
         self._clock = clock
         self._logger = logger
         self._stop = stop
-        self._locks: dict[str, HostLock] = {}
-        """By the connection's name; held until the process ends, for what was left behind may still use the folder."""
+        self._members = members
 
     def build_all(self, lanes: Mapping[LaneName, Wanted]) -> Mapping[LaneName, Built]:
         """An adapter for each. Raises AdapterError and Stopping: then none is left."""
@@ -71,20 +72,18 @@ class Builder:
     def build(self, lane: LaneName, wanted: WantedAdapter) -> Built:
         """The adapter of one lane. Raises AdapterError, which names the connection, and Stopping."""
         name, section, memory = lane.adapter, wanted.section, LaneMemory()
-        folder = make_folder(self._state_dir / "adapters" / name)
         context = AdapterContext(
             name=name,
             settings=section.settings,
             clock=self._clock,
             logger=self._logger,
-            state_dir=folder,
+            state_dir=make_folder(self._state_dir / "adapters" / name),
             memory=memory,
             dry_run=wanted.dry_run,
             dry_targets=wanted.dry_targets,
+            members=self._members,
         )
         try:
-            if one_host(load(section.type)) and name not in self._locks:
-                self._locks[name] = HostLock(folder / "lock")
             return Built(self._stop.unless(lambda: load(section.type)(context)), memory)
         except Stopping:
             raise
@@ -95,11 +94,6 @@ class Builder:
                 f"adapters.{name}: the adapter {section.type!r} cannot be built: {named(error)}; "
                 "report it to the adapter's author"
             ) from error
-
-    def close(self) -> None:
-        """Let another daemon serve what is on this machine alone."""
-        while self._locks:
-            self._locks.popitem()[1].release()
 
     def let_go(self, adapters: Iterable[Adapter]) -> None:
         """Close them side by side, with a bound: one that hangs must not keep the others, or the process."""

@@ -76,13 +76,14 @@ class Connected:
         logger: Logger,
         metrics: Metrics,
         gates: Gates,
+        members: Callable[[], int] = lambda: 1,
         membership: Membership | None = None,
         epochs: Mapping[int, int] | None = None,
     ) -> None:
         """`lane` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
 
-        `membership`: among the daemons that share the state; None: there is no other. `epochs`: of the slots that it
-        serves, those of `ledger`; None: all of the lane's slots.
+        `members`: how many daemons share the state. `membership`: this one's among them; None: it has the state for
+        itself. `epochs`: of the slots that it serves, those of `ledger`; None: all of the lane's slots.
         """
         name = lane.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
@@ -99,7 +100,6 @@ class Connected:
         self._queries = Queries()
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
-        members = partial(_members, membership)
         self._retired = False
         self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, lane.name.of, members)
         self._observer = self._observing()
@@ -201,7 +201,3 @@ class Connected:
     def _close_replaced(self, observer: Observer) -> None:
         if observer is not self._observer:
             observer.close()
-
-
-def _members(membership: Membership | None) -> int:
-    return 1 if membership is None else membership.members

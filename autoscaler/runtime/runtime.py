@@ -69,8 +69,8 @@ class Runtime:
         self._stop = stop or Stop()
         self._membership = membership
         self._host = host
-        self._gates = Gates() if membership is None else Gates(lambda: membership.members)
-        self._builder = Builder(state_dir, clock, logger, self._stop)
+        self._gates = Gates(self._members)
+        self._builder = Builder(state_dir, clock, logger, self._stop, self._members)
         self._wanted: Mapping[LaneName, Wanted] = {}
         """What the configuration asks for, be it served here or not."""
         self._needs: Mapping[str, Collection[int]] = {}
@@ -165,7 +165,6 @@ class Runtime:
         self._builder.let_go(each.adapter for each in self._waiting.values())
         self.lanes.stop()
         self._forget_ended()
-        self._builder.close()
         return not self._abandoned
 
     def hanging(self) -> Mapping[str, Collection[int]]:
@@ -280,11 +279,16 @@ class Runtime:
             self._logger,
             self._metrics,
             self._gates,
+            self._members,
             self._membership,
             epochs,
         )
         self.lanes.add(lane)
         self.changes += 1
+
+    def _members(self) -> int:
+        """How many daemons share the state, this one among them."""
+        return 1 if self._membership is None else self._membership.members
 
     def _retire(self, gone: Sequence[Connected]) -> None:
         """No further cycle of these."""

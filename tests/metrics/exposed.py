@@ -1,13 +1,13 @@
 """Metrics with something to show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.metrics import Metrics, watch_lanes, watch_state
+from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
 from autoscaler.model import (
     Autoscaler,
     ConditionType,
@@ -54,6 +54,18 @@ class FakeLanes:
         return {"fleet": 1, "swarm": 0}
 
 
+class FakeMembership:
+    is_member = True
+    members = 2
+    lost = 1
+
+    def seconds_left(self) -> float:
+        return 12.5
+
+    def held(self) -> Mapping[str, Collection[int]]:
+        return {"fleet": [1, 2, 3]}
+
+
 def scaler(name: str = "web", **changes: Any) -> Autoscaler:
     """The autoscaler that `decision(name)` is about."""
     return replace(Autoscaler(name, TargetRef("fleet", f"{name}-asg"), 1, 10, ()), **changes)
@@ -90,6 +102,7 @@ def everything() -> Shown:
     shown.configure(scaler("web", labels=(("team", "shop"),)), scaler("api"), scaler("batch", dry_run=True))
     watch_lanes(shown.registry, FakeLanes())
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
+    watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
     ProcessCollector(registry=shown.registry)
     happen(shown)
     shown.metrics.reload_failed(["autoscaler.yaml:1:1: it is wrong"])

@@ -1,0 +1,156 @@
+"""Several real daemons on one real PostgreSQL, each as if on a host of its own."""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import create_engine, text
+
+from autoscaler.model import TargetRef
+from autoscaler.record import slot_of
+from tests.daemon.running import (
+    PATIENCE_SECONDS,
+    RunningDaemon,
+    autoscaler,
+    command,
+    finished,
+    running_daemon,
+    write_config,
+)
+
+NAMES: Final = tuple({slot_of(TargetRef("fleet", f"s{n}")): f"s{n}" for n in range(20)}.values())[:12]
+"""Autoscalers, each in a slot of its own."""
+QUICK: Final = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "500ms"}
+"""With these nothing comes of a lease's end while a test runs."""
+
+
+def program(host: str) -> Sequence[str]:
+    """The daemon on a host of this name."""
+    named = f"import runpy, socket; socket.gethostname = lambda: {host!r}"
+    return ("-c", f"{named}; runpy.run_module('autoscaler', run_name='__main__')")
+
+
+@dataclass
+class Hosts:
+    """Starts daemons; everything ends with `stack`."""
+
+    url: str
+    """`state.url`."""
+    prometheus: str
+    folder: Path
+    stack: ExitStack
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def config(
+        self,
+        host: str,
+        ha: Mapping[str, str],
+        names: Sequence[str] = NAMES,
+        *,
+        adapters: Mapping[str, Any] | None = None,
+        url: str | None = None,
+        **of_each: Any,
+    ) -> Path:
+        """The configuration in the host's own folder, of autoscalers on the connection `fleet`."""
+        folder = self.folder / host
+        folder.mkdir(exist_ok=True)
+        scalers = [autoscaler(name, "vector(3)", adapter="fleet", **of_each) for name in names]
+        fleet = adapters or {"fleet": {"type": "memory", "groups": {name: {} for name in names}}}
+        return write_config(folder, self.prometheus, scalers, fleet, state={"url": url or self.url}, ha=dict(ha))
+
+    def start(self, host: str, ha: Mapping[str, str] = QUICK, **of_config: Any) -> "Host":
+        """A daemon that is ready."""
+        config = self.config(host, ha, **of_config)
+        daemon = self.stack.enter_context(running_daemon(config, program=program(host), env=self.env))
+        daemon.wait_for("ready")
+        return Host(host, config, daemon)
+
+    def held(self) -> Mapping[str, int]:
+        """Host -> how many slots it holds, as the database says, its lease over or not."""
+        return {host: int(slots) for host, slots in self._rows(
+            "SELECT m.host, count(s.slot) FROM member m LEFT JOIN slot s ON s.holder = m.id GROUP BY m.host"
+        )}  # fmt: skip
+
+    def holders(self) -> Mapping[int, str]:
+        """Slot -> the host that holds it."""
+        query = "SELECT s.slot, m.host FROM member m JOIN slot s ON s.holder = m.id"
+        return {int(slot): str(host) for slot, host in self._rows(query)}
+
+    def wait(self, true: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not true():
+            assert time.monotonic() < end, f"{what}: did not come; held: {self.held()}"
+            time.sleep(0.05)
+
+    def wait_until_held(self, held: Mapping[str, int]) -> None:
+        self.wait(lambda: self.held() == held, f"slots held as {held}")
+
+    def _rows(self, query: str) -> Sequence[Any]:
+        engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            rows = connection.execute(text(query)).all()
+        engine.dispose()
+        return rows
+
+
+@dataclass
+class Host:
+    """One of the daemons."""
+
+    name: str
+    config: Path
+    daemon: RunningDaemon
+
+    @property
+    def url(self) -> str:
+        url: str = self.daemon.wait_for("listening")["url"]
+        return url
+
+    def get(self, path: str) -> Any:
+        """What the API answers."""
+        answer = requests.get(f"{self.url}/api/v1/{path}", timeout=PATIENCE_SECONDS)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]
+
+    def held_by(self) -> Mapping[str, str | None]:
+        """Autoscaler -> who serves it, as this daemon says."""
+        return {each["name"]: each["heldBy"] for each in self.get("autoscalers")["autoscalers"]}
+
+    def metrics(self) -> Mapping[str, float]:
+        """Those of one series, and `name{adapter}` of others."""
+        exposed = requests.get(f"{self.url}/metrics", timeout=PATIENCE_SECONDS).text
+        return {
+            sample.name + (f"{{{sample.labels['adapter']}}}" if set(sample.labels) == {"adapter"} else ""): sample.value
+            for family in text_string_to_metric_families(exposed)
+            for sample in family.samples
+            if set(sample.labels) <= {"adapter"}
+        }
+
+    def series(self, name: str) -> set[str]:
+        """The autoscalers that have a series of this name."""
+        exposed = requests.get(f"{self.url}/metrics", timeout=PATIENCE_SECONDS).text
+        return set(re.findall(rf'^{name}{{[^}}]*autoscaler="([^"]+)"', exposed, re.MULTILINE))
+
+    def decided(self, since: int = 0) -> set[str]:
+        """Autoscalers that it has decided about, from this line of its log on."""
+        return {line["autoscaler"] for line in self.daemon.log[since:] if line["event"] == "decision"}
+
+    def wait_for_decisions(self, names: Sequence[str] | set[str]) -> None:
+        """Until it has decided about all of these from now on."""
+        since = len(self.daemon.log)
+        self.daemon.until(lambda: self.decided(since) >= set(names), f"decisions about {sorted(names)}")
+
+    def run(self, *words: str) -> str:
+        """What a command says of this daemon."""
+        done = finished(
+            [*command(self.config)[:1], "-m", "autoscaler", *words, "--server", self.url], self.config.parent
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr

@@ -1,0 +1,227 @@
+"""Several daemons share a PostgreSQL state: each serves a part, and another takes over what one leaves behind."""
+
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import requests
+from sqlalchemy import make_url
+
+from tests.daemon.hanging import ThirdParty
+from tests.daemon.hosts import NAMES, QUICK, SLOW, Hosts, program
+from tests.daemon.running import command, finished, running_daemon
+from tests.record.conftest import empty_state
+from tests.record.postgresql import running_postgresql
+from tests.servers.tcp_proxy import running_tcp_proxy
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with running_postgresql() as server:
+        yield server
+
+
+@pytest.fixture
+def hosts(postgresql: str, prometheus: str, folder: Path) -> Iterator[Hosts]:
+    with ExitStack() as stack:
+        yield Hosts(empty_state(postgresql), prometheus, folder, stack)
+
+
+def test_each_serves_half_and_any_shows_all(hosts: Hosts) -> None:
+    """Who asks need not know which daemon serves what; who sums /metrics over all must not count anything twice."""
+    one, two = hosts.start("one"), hosts.start("two")
+    hosts.wait_until_held({"one": 6, "two": 6})
+    for host in (one, two):
+        host.daemon.until(
+            lambda host=host: (
+                Counter((by or "").split(",")[0] for by in host.held_by().values()) == {"one": 6, "two": 6}
+            ),  # type: ignore[misc]
+            "heldBy of all",
+        )
+    assert one.held_by() == two.held_by()
+    mine = {name for name, by in one.held_by().items() if (by or "").startswith("one,")}
+    one.wait_for_decisions(mine)
+    two.wait_for_decisions(set(NAMES) - mine)
+    since = len(one.daemon.log)
+    one.wait_for_decisions(mine)
+    assert one.decided(since) == mine
+    assert one.series("autoscaler_current_replicas") == mine
+    assert two.series("autoscaler_current_replicas") == set(NAMES) - mine
+    assert one.metrics()["autoscaler_autoscalers"] + two.metrics()["autoscaler_autoscalers"] == len(NAMES)
+    known = {
+        name: one.metrics()[name] for name in one.metrics() if name.startswith(("autoscaler_lease_h", "autoscaler_me"))
+    }
+    assert known == {"autoscaler_lease_held": 1, "autoscaler_members": 2}
+    assert one.metrics()["autoscaler_slots_held{fleet}"] == 6
+    assert one.metrics()["autoscaler_unheld"] == 0
+    table = two.run("get", "-o", "wide")
+    assert "HOST" in table
+    assert table.count("one, pid") == table.count("two, pid") == 6
+    listed = two.run("hosts")
+    assert [line.split()[0] for line in listed.splitlines()] == ["DAEMON", "one,", "two,"]
+    assert listed.count("fleet 6") == listed.count("the latest") == 2
+
+
+def test_what_a_killed_one_served_is_taken_over_at_its_leases_end(hosts: Hosts) -> None:
+    """Nobody gives it back, and nothing is forgotten: the next one goes on with what the state remembers."""
+    one, two = hosts.start("one"), hosts.start("two")
+    hosts.wait_until_held({"one": 6, "two": 6})
+    one.daemon.process.kill()
+    hosts.wait_until_held({"two": 12})
+    two.wait_for_decisions(NAMES)
+
+
+def test_what_a_stopped_one_served_is_given_back_at_once(hosts: Hosts) -> None:
+    """An upgrade on one host after the other leaves no target alone for as long as a lease lasts."""
+    one, two = hosts.start("one", SLOW), hosts.start("two", SLOW)
+    hosts.wait_until_held({"one": 6, "two": 6})
+    assert one.daemon.stop() == 0
+    hosts.wait_until_held({"two": 12})
+    two.wait_for_decisions(NAMES)
+
+
+def test_one_that_joins_moves_no_more_than_evenness_needs(hosts: Hosts) -> None:
+    """Each slot that moves is a cycle that comes late, and a ledger that is read again."""
+    hosts.start("one", SLOW)
+    hosts.start("two", SLOW)
+    hosts.wait_until_held({"one": 6, "two": 6})
+    before = hosts.holders()
+    hosts.start("three", SLOW)
+    hosts.wait_until_held({"one": 4, "two": 4, "three": 4})
+    after = hosts.holders()
+    assert sum(after[slot] != before[slot] for slot in before) == 4
+
+
+def test_a_pause_on_one_holds_on_all(hosts: Hosts) -> None:
+    """An operator asks whichever daemon is at hand."""
+    one, two = hosts.start("one"), hosts.start("two")
+    hosts.wait_until_held({"one": 6, "two": 6})
+    body = {"by": "anna", "reason": "a repair", "all": True}
+    answer = requests.post(f"{one.url}/api/v1/pause", json=body, timeout=60)
+    assert answer.status_code == 200, answer.text
+    for host in (one, two):
+        host.daemon.until(
+            lambda host=host: {each["state"] for each in host.get("autoscalers")["autoscalers"]} == {"paused"},  # type: ignore[misc]
+            "all paused",
+        )
+        mine = {name for name, by in host.held_by().items() if (by or "").startswith(host.name)}
+        host.wait_for_decisions(mine)
+        assert {line["event"] for line in host.daemon.log} >= {"decision"}
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["closed", "silent"])
+def test_one_that_loses_the_database_scales_nothing_says_so_and_recovers(hosts: Hosts, silent: bool) -> None:
+    """Another one may serve its targets by then; a database that answers nothing at all is no different."""
+    server = make_url(hosts.url)
+    assert server.port is not None
+    with running_tcp_proxy(server.port) as proxy:
+        url = server.set(port=proxy.port).render_as_string(hide_password=False)
+        one, two = hosts.start("one", url=url), hosts.start("two")
+        hosts.wait_until_held({"one": 6, "two": 6})
+        proxy.cut(silent=silent)
+        one.daemon.wait_for("lease_lost")
+        hosts.wait_until_held({"two": 12})
+        since = len(one.daemon.log)
+        two.wait_for_decisions(NAMES)
+        assert one.decided(since) == set()
+        one.daemon.wait_until_told("STATUS=the lease is lost")
+        assert one.metrics()["autoscaler_lease_held"] == 0
+        assert one.metrics()["autoscaler_lease_lost_total"] == 1
+        assert requests.get(f"{one.url}/-/healthy", timeout=60).status_code == 200
+        proxy.mend()
+        one.daemon.wait_for("lease_gained")
+        hosts.wait_until_held({"one": 6, "two": 6})
+        mine = {name for name, by in two.held_by().items() if (by or "").startswith("one,")}
+        one.wait_for_decisions(mine)
+        one.daemon.until(lambda: one.metrics()["autoscaler_state_up"] == 1, "the state answers")
+        assert one.daemon.stop() == 0
+        assert two.daemon.stop() == 0
+
+
+def test_what_a_call_hangs_in_is_not_given_back_before_the_leases_end(hosts: Hosts, folder: Path) -> None:
+    """The request may be on its way yet; whoever took over would write a second time beside it."""
+    third = ThirdParty(folder)
+    hosts.env = third.env
+    hangs = {"fleet": third.section("scale", target="s0", writes_at_once=4)["third"]}
+    one = hosts.start("one", SLOW, adapters=hangs)
+    one.daemon.until(lambda: third.notes("hangs") != [], "a write that hangs")
+    assert one.daemon.stop() == 0
+    assert len(hosts.holders()) == 1
+    two = hosts.start("two", SLOW, adapters={"fleet": third.section()["third"]})
+    hosts.wait_until_held({"one": 1, "two": 11})
+    two.wait_for_decisions(set(NAMES) - {"s0"})
+    assert two.decided() == set(NAMES) - {"s0"}
+
+
+def test_one_that_has_not_reloaded_yet_keeps_its_own_and_is_said_to_differ(hosts: Hosts) -> None:
+    """While a configuration is rolled out, each serves what it knows; what nobody knows yet is said to be unheld."""
+    one, two = hosts.start("one"), hosts.start("two")
+    hosts.wait_until_held({"one": 6, "two": 6})
+    both = [name for name in NAMES if (one.held_by()[name] or "").startswith("one,")]
+    hosts.config("two", QUICK, maxReplicas=7)
+    two.daemon.send(signal.SIGHUP)
+    two.daemon.wait_for("reloaded")
+    two.daemon.until(lambda: bool(two.get("status/hosts")["hosts"][0]["differs"]), "one differs")
+    first, second = one.get("status/hosts")["hosts"]
+    assert (first["host"], second["host"]) == ("one", "two")
+    assert first["differs"] == sorted(NAMES)
+    assert second["differs"] == []
+    assert "differs: s0, s1" in one.run("hosts")
+    one.wait_for_decisions(both)
+    hosts.config("one", QUICK, maxReplicas=7)
+    one.daemon.send(signal.SIGHUP)
+    one.daemon.wait_for("reloaded")
+    one.daemon.until(lambda: not any(each["differs"] for each in one.get("status/hosts")["hosts"]), "none differs")
+
+
+def test_an_autoscaler_that_no_daemon_serves_is_said(hosts: Hosts) -> None:
+    """Pools of a host whose daemon does not run wait for it: somebody should know."""
+    pool = {"fleet": {"type": "process", "host": "two", "pools": {"s0": {"command": ["sleep", "60"]}}}}
+    one = hosts.start("one", names=["s0"], adapters=pool)
+    one.daemon.until(lambda: one.metrics()["autoscaler_unheld"] == 1, "one is unheld")
+    assert one.get("status/hosts")["unheld"] == ["s0"]
+    assert "no daemon serves s0" in one.run("hosts")
+    (shown,) = one.get("autoscalers")["autoscalers"]
+    assert (shown["unheld"], shown["heldBy"], shown["level"]) == (True, None, "warning")
+    two = hosts.start("two", names=["s0"], adapters=pool)
+    two.wait_for_decisions(["s0"])
+    one.daemon.until(lambda: one.metrics()["autoscaler_unheld"] == 0, "none is unheld")
+    assert one.decided() == set()
+
+
+def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None:
+    """It would be of a part, and take slots from those for the time."""
+    hosts.start("one")
+    config = hosts.config("two", QUICK)
+    done = finished(command(config, "--once", program=program("two")), config.parent)
+    assert done.returncode == 1
+    assert "in use by 1 other daemon" in done.stderr
+
+
+def test_a_connection_of_another_machine_is_refused_where_the_daemon_is_the_only_one(
+    folder: Path, prometheus: str
+) -> None:
+    """With SQLite nobody else would ever serve it."""
+    hosts = Hosts("sqlite:///state.db", prometheus, folder, ExitStack())
+    pool = {"fleet": {"type": "process", "host": "two", "pools": {"s0": {"command": ["sleep", "60"]}}}}
+    config = hosts.config("one", {}, ["s0"], adapters=pool)
+    config.write_text(config.read_text().replace("ha: {}\n", ""))
+    done = finished(command(config, program=program("one")), config.parent)
+    assert done.returncode == 2
+    assert "adapters.fleet.host: its targets are on two, and this is one" in done.stderr
+
+
+def test_a_daemon_alone_on_postgresql_serves_everything_from_its_first_cycle(hosts: Hosts) -> None:
+    """As before several could share it."""
+    config = hosts.config("one", SLOW)
+    with running_daemon(config, program=program("one")) as daemon:
+        daemon.wait_for("ready")
+        assert {line["autoscaler"] for line in daemon.events("decision")} == set(NAMES)
+        assert daemon.events("cycle_failed") == []
+        assert daemon.stop() == 0
+    assert hosts.held() == {}

@@ -1,0 +1,81 @@
+"""A TCP proxy that closes everything, or passes nothing on, until a test lets it pass again."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class TcpProxy:
+    """One that runs, on `port` of 127.0.0.1."""
+
+    def __init__(self, listening: socket.socket, server_port: int) -> None:
+        self.port: int = listening.getsockname()[1]
+        self._listening = listening
+        self._server_port = server_port
+        self._passing = threading.Event()
+        self._passing.set()
+        self._silent = False
+        self._open: set[socket.socket] = set()
+
+    def cut(self, *, silent: bool = False) -> None:
+        """Nothing passes any more. `silent`: and nobody is told; else connections are closed, new ones too."""
+        self._silent = silent
+        self._passing.clear()
+        if not silent:
+            self._close()
+
+    def mend(self) -> None:
+        """Everything passes again; connections of before are closed."""
+        self._close()
+        self._passing.set()
+
+    def accept(self) -> None:
+        with suppress(OSError):  # the end: the listening socket is shut down
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        if not self._passing.is_set() and not self._silent:
+            client.close()
+            return
+        self._open.add(client)
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self._server_port)) as server:
+            self._open.add(server)
+            back = threading.Thread(target=self._pump, args=(server, client), daemon=True)
+            back.start()
+            self._pump(client, server)
+            back.join()
+            self._open.discard(server)
+        self._open.discard(client)
+        client.close()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := source.recv(65536):
+                if self._passing.is_set():  # else it is lost
+                    sink.sendall(piece)
+        for each in (source, sink):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def _close(self) -> None:
+        for each in list(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def running_tcp_proxy(server_port: int) -> Iterator[TcpProxy]:
+    """In front of this port of 127.0.0.1."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        proxy = TcpProxy(listening, server_port)
+        thread = threading.Thread(target=proxy.accept, daemon=True)
+        thread.start()
+        try:
+            yield proxy
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            proxy.mend()
