@@ -151,30 +151,29 @@ class Daemon:
         self._state = self._stop.unless(
             partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
         )
-        machine, clock = clock, self._state.clock
-        self._clock = clock
-        self._started = clock.now()
-        self._reporter = Reporter(logger, clock)
-        self._metrics = Metrics(self.registry, clock, _VERSION)
+        self._clock = self._state.clock
+        self._started = self._clock.now()
+        self._reporter = Reporter(logger, self._clock)
+        self._metrics = Metrics(self.registry, self._clock, _VERSION)
         self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
         if self._state.taken_over is not None:
             self._reporter.state_taken_over(self._state.taken_over)
-        self._service = ServiceManager(clock)
+        self._service = ServiceManager(self._clock)
         shared = self._state.leases
         self._membership = None if shared is None else Membership(shared, logger, self._moved)
         self._runtime = Runtime(
             self._state,
             state_dir,
-            clock,
+            self._clock,
             logger,
             self._report,
             self._metrics,
             self._stop,
             self._membership,
             socket.gethostname(),
-            machine,
+            clock,
         )
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
@@ -186,9 +185,9 @@ class Daemon:
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
-        watch_state(self.registry, self._state.archive.size, clock)
+        watch_state(self.registry, self._state.archive.size, self._clock)
         if self._membership is not None:
-            watch_membership(self.registry, self._membership, self._unheld, clock)
+            watch_membership(self.registry, self._membership, self._unheld, self._clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
 

@@ -38,6 +38,7 @@ LONGEST: Final = (
     "docker",
     "aws",
     "tests/packaging/test_debian_package.py",
+    "tests/faults/test_kills.py",
     "tests/systemd/test_booted.py",
     "tests/quickstart/test_nomad.py",
     "tests/quickstart/test_aws.py",

@@ -134,6 +134,9 @@ class _Draft:
             self.trace.append(
                 Step(Reason.SETTLED, intent.decided_from, intent.size, f"written {intent.at.isoformat()}")
             )
+        elif intent is not None and state.replicas == intent.decided_from == 0 and self.scaler.options.scale_to_zero:
+            # we leave no zero but our own: the cycle that saw it arrive may have died after it announced the next size
+            self.conditions.set_scaled_to_zero(zero=True)
 
     def bound(self, state: TargetState) -> Bounds:
         """The bounds in force."""

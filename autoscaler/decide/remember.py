@@ -7,6 +7,8 @@ one is given has been moved along with it (`History.moved`).
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from autoscaler.errors import TargetDeferred, TargetUnavailable
 from autoscaler.model import (
     LONGEST_PERIOD,
@@ -39,6 +41,20 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         steering=history.steering,
         at=decision.now,
         failing=decision.failing,
+    )
+
+
+def settled(scaler: Autoscaler, history: History, decision: Decision) -> History:
+    """The history with the unfinished write that the decision, not yet concluded, found to have arrived.
+
+    It is to be kept before another write is announced in its place: a daemon that dies before it records the decision
+    would leave nothing else that tells of it.
+    """
+    behavior = scaler.behavior or Behavior()
+    return replace(
+        history,
+        scale_ups=with_events(history.scale_ups, decision.scale_ups, behavior.scale_up),
+        scale_downs=with_events(history.scale_downs, decision.scale_downs, behavior.scale_down),
     )
 
 

@@ -12,13 +12,14 @@ comes back as an unfinished intent, as it does after a kill -9.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Engine, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, insert, select, update
 
-from autoscaler.decide import intent_of
+from autoscaler.decide import intent_of, settled
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.isolation import each, without
 from autoscaler.model import Autoscaler, Decision, History, Observed, Sightings, Steering, TargetRef
@@ -34,6 +35,7 @@ from autoscaler.record.entries import (
     intent_row,
     key_of,
     load_entries,
+    remembered_body,
     target_from,
     target_text,
 )
@@ -67,6 +69,22 @@ class Shared:
     """PostgreSQL: which slots this process holds, in which epochs."""
     latest: dict[Key, Newest]
     """What was committed last about each autoscaler, for readers: they never wait for a lane."""
+
+
+def _keep_settled(connection: Connection, entry: Entry, made: Decision) -> History:
+    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived.
+
+    One that was never recorded has no row to keep it in.
+    """
+    if entry.scaler is None or not (made.scale_ups or made.scale_downs):
+        return entry.history
+    history = settled(entry.scaler, entry.history, made)
+    table = schema.memory
+    mine = table.c.autoscaler_id == entry.id
+    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one()
+    as_recorded = history.moved(timedelta(microseconds=lead - entry.lead))
+    connection.execute(update(table).where(mine).values(body=remembered_body(as_recorded)))
+    return history
 
 
 class _Histories(dict[str, History]):
@@ -199,10 +217,12 @@ class Ledger:
             owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
             rows = each(live, lambda made: intent_row(owners[made.name], intents[made.name], self._lead), broken)
             schema.upsert(connection, schema.intent, rows)
-        for made in without(live, broken):
+            announced = without(live, broken)
+            known = {made.name: _keep_settled(connection, owners[made.name], made) for made in announced}
+        for made in announced:
             entry = owners[made.name]
             entry.intent = intents[made.name]
-            entry.history = replace(entry.history, unfinished=entry.intent)
+            entry.history = replace(known[made.name], unfinished=entry.intent)
         return broken
 
     def record(

@@ -1,14 +1,11 @@
 """What every test of the daemon stands on."""
 
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.daemon.running import workers
+from tests.daemon.running import end_workers
 from tests.servers.prometheus import running_prometheus
 
 
@@ -23,6 +20,4 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def folder(tmp_path: Path) -> Iterator[Path]:
     """For one daemon's files. Its workers outlive it, so they are ended here."""
     yield tmp_path
-    for pid in workers(tmp_path):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    end_workers(tmp_path)

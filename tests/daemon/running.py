@@ -27,11 +27,18 @@ class RunningDaemon:
         self._stderr = stderr
         self._listener = listener
         self.told: list[str] = []
+        self._log: list[dict[str, Any]] = []
+        self._read = 0
 
     @property
-    def log(self) -> list[dict[str, Any]]:
-        text = self._stderr.read_text()
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    def log(self) -> Sequence[dict[str, Any]]:
+        with self._stderr.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        text = text[: text.rfind(b"\n") + 1]
+        self._read += len(text)
+        self._log += [json.loads(line) for line in text.splitlines()]
+        return tuple(self._log)
 
     def events(self, event: str, **keys: Any) -> list[dict[str, Any]]:
         """The log's lines of this event that have these keys."""
@@ -194,3 +201,10 @@ def workers(folder: Path) -> frozenset[int]:
             if f"{_MARK}={folder}".encode() in (process / "environ").read_bytes().split(b"\0"):
                 found.add(int(process.name))
     return frozenset(found)
+
+
+def end_workers(folder: Path) -> None:
+    """They outlive their daemon."""
+    for pid in workers(folder):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -177,6 +177,15 @@ def test_a_write_of_zero_without_an_answer_is_left_again_once_it_shows() -> None
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
 
 
+def test_a_zero_that_an_unfinished_write_was_to_leave_is_ours() -> None:
+    """Two daemons died in a row: one after it had written 0, the next one after it had announced to leave it."""
+    sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
+    history = History(unfinished=Intent(2, 0, NOW, scaled_to_zero=False), at=NOW - timedelta(seconds=15))
+    woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
+    assert woken.desired == 2
+    assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
+
+
 def test_a_size_of_zero_that_somebody_else_wrote_switches_scaling_off() -> None:
     decision = first_decision(scaler(QUEUE_15, minimum=0), state(0), value(30_000))
     assert decision.change is None

@@ -93,7 +93,7 @@ def rising(seconds: float = 0, size: int = 8, name: str = "web", target: str = "
     """One that wants to write a larger size."""
     plain = decision(seconds, name, target, size=size)
     change = ScaleChange(f"{plain.name}-{seconds}", size, 5, None, "cpu above target")
-    return replace(plain, change=change, scale_ups=(ScaleEvent(size - 5, plain.now),))
+    return replace(plain, change=change, scale_event=ScaleEvent(size - 5, plain.now))
 
 
 def written(made: Decision) -> Decision:

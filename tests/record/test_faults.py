@@ -14,11 +14,22 @@ from sqlalchemy.exc import OperationalError
 
 from autoscaler.decide import remember
 from autoscaler.errors import StateError
-from autoscaler.model import Event, History, Intent, Observed, Recommendation, ScaleEvent, Sighting
+from autoscaler.model import (
+    Decision,
+    Event,
+    History,
+    Intent,
+    Observed,
+    Recommendation,
+    ScaleChange,
+    ScaleEvent,
+    Sighting,
+)
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
-from tests.record.samples import at, decision, keep, observation, rising, save, scaler, written
+from tests.record.samples import START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
+from tests.schedule.clock import FakeClock
 
 ROOT = Path(__file__).parents[2]
 FULL = "PRAGMA max_page_count = 1"  # SQLite then says what it says on a full disk: SQLITE_FULL
@@ -85,6 +96,68 @@ def test_an_intent_that_fails_is_forgotten(sqlite_opener: Opener) -> None:
     with pytest.raises(StateError, match="read-only"):
         ledger.intend([rising(15)])
     assert ledger.recall([scaler()]) == before
+
+
+def rising_on(seconds: float) -> Decision:
+    """At `seconds` 8 is found, which was announced at 15, and 12 is to be written."""
+    event = ScaleEvent(3, at(15))
+    change = ScaleChange(f"web-{seconds}", 12, 8, None, "cpu above target")
+    own = ScaleEvent(4, at(seconds))
+    return replace(decision(seconds, size=12), current=8, change=change, scale_ups=(event,), scale_event=own)
+
+
+def test_a_write_that_had_arrived_is_remembered_when_the_daemon_dies_at_the_next_one(opener: Opener) -> None:
+    """The daemon that wrote 8 was killed, and so was the one that found it and announced 12: policies count both."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    ledger.recall([scaler()])
+    ledger.intend([rising(15)])
+    ledger = opener.restart()
+    assert ledger.recall([scaler()])["web"].unfinished == Intent(8, 5, at(15))
+    ledger.intend([rising_on(30)])
+    ledger = opener.restart()
+    remembered = ledger.recall([scaler()])["web"]
+    assert (remembered.scale_ups, remembered.unfinished) == ((ScaleEvent(3, at(15)),), Intent(12, 8, at(30)))
+
+
+def test_a_write_that_had_arrived_keeps_its_age_where_the_wall_clock_was_set(opener: Opener) -> None:
+    """It is kept among what was remembered before the step."""
+    clock = FakeClock(START)
+    ledger = opener.ledger()
+    for _ in range(2):
+        ledger.follow_clock(clock.moment())
+        keep(ledger, decision((clock.now() - START).total_seconds()))
+        clock.advance(15)
+    ledger.recall([scaler()])
+    ledger.intend([rising(30)])
+    clock.advance(15)
+    clock.step(3600)
+    ledger = opener.restart()
+    ledger.follow_clock(clock.moment())
+    before = ledger.recall([scaler()])["web"]
+    ledger.intend([replace(rising_on(3645), scale_ups=(ScaleEvent(3, at(3630)),))])
+    clock.advance(15)
+    ledger = opener.restart()
+    ledger.follow_clock(clock.moment())
+    remembered = ledger.recall([scaler()])["web"]
+    assert remembered.scale_ups == (ScaleEvent(3, at(3630)),)
+    assert remembered.unfinished == Intent(12, 8, at(3645))
+    assert remembered.recommendations == before.recommendations
+
+
+def test_a_write_that_had_arrived_is_counted_once_where_all_goes_well(opener: Opener) -> None:
+    """The cycle that found it and announced another is recorded."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    ledger.recall([scaler()])
+    ledger.intend([rising(15)])
+    ledger = opener.restart()
+    ledger.recall([scaler()])
+    ledger.intend([rising_on(30)])
+    save(ledger, written(rising_on(30)))
+    events = (ScaleEvent(3, at(15)), ScaleEvent(4, at(30)))
+    assert ledger.recall([scaler()])["web"].scale_ups == events
+    assert opener.restart().recall([scaler()])["web"].scale_ups == events
 
 
 def test_an_autoscaler_that_could_not_be_created_is_created_later(opener: Opener) -> None:

@@ -32,7 +32,27 @@ class Fault:
     times: int | None = None
     """For so many requests; None: for all."""
     first: Callable[[], object] | None = None
-    """Done before the request is forwarded, and nothing else: what somebody else does in this moment."""
+    """Done before the request is forwarded: what somebody else does in this moment. An OSError drops the request."""
+    then: Callable[[], object] | None = None
+    """Done when the back end has answered, before the answer is sent."""
+    last: Callable[[], object] | None = None
+    """Done when the answer was sent."""
+
+    @property
+    def forwards(self) -> bool:
+        """Whether the request goes to the back end all the same."""
+        return (self.first or self.then or self.last) is not None
+
+
+@dataclass(slots=True)
+class Write:
+    """A request that was not a GET, in the order of their arrival."""
+
+    request: str
+    """As `METHOD /path?query`."""
+    body: bytes
+    status: int | None = None
+    """What the back end answered; None: it has not."""
 
 
 @dataclass(slots=True)
@@ -42,6 +62,7 @@ class Faults:
     url: str
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
     ending: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -69,16 +90,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        fault = self.proxy.take(f"{self.command} {self.path}")
-        if fault is not None and fault.first is None:
+        request = f"{self.command} {self.path}"
+        fault = self.proxy.take(request)
+        write = Write(request, body)
+        if self.command != "GET":
+            self.proxy.writes.append(write)
+        if fault is not None and not fault.forwards:
             self._misbehave(fault)
             return
         if fault is not None and fault.first is not None:
             fault.first()
         if self.backend is None:
-            self._answer(404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it")
+            answer = 404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it"
         else:
-            self._answer(*forward(self.backend, self.command, self.path, dict(self.headers), body))
+            answer = forward(self.backend, self.command, self.path, dict(self.headers), body)
+        write.status = answer[0]
+        if fault is not None and fault.then is not None:
+            fault.then()
+        self._answer(*answer)
+        if fault is not None and fault.last is not None:
+            fault.last()
 
     do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
 

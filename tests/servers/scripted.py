@@ -86,10 +86,13 @@ class Scripted:
 
 
 @contextmanager
-def scripted(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
-    """Runs `script` for each connection, behind TLS where a context is given, and closes it then."""
+def scripted(script: Script, tls: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Scripted]:
+    """Runs `script` for each connection, behind TLS where a context is given, and closes it then.
+
+    `port`: a fixed one, for a server that comes back.
+    """
     ending = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", port)) as listening:
         server = Scripted(listening.getsockname()[1])
 
         def play(connection: socket.socket) -> None:

@@ -60,7 +60,7 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
         at = overtaken.at(each.intended)
         is_late = not compares and each.write.answered > at
         if is_late and each.write.called > at and not _was_stopped(world, each):
-            broken.append(f"{_told(each.write)}: sent when another decision had been made, or another daemon held it")
+            broken.append(f"{_told(each.write)}: sent after a newer decision, or after a takeover")
         elif is_late:
             late.append(_told(each.write))
         history.append(_operation(each, "set" if is_late else "scale"))
@@ -101,7 +101,7 @@ def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
 
 
 class _Overtaken:
-    """When a decision was no longer the newest of its target: another one was announced, or another daemon took over."""
+    """When a decision was no longer the newest of its target, or another daemon had taken over."""
 
     def __init__(self, announced: Sequence[Intended], holds: Sequence[Hold]) -> None:
         self._announced: dict[str, list[Intended]] = {}

@@ -1,0 +1,185 @@
+"""What must hold of a life full of faults, by its records and by what its back end was asked. Each finding is a text.
+
+Everything is computed anew here, from all that was ever committed: nothing that the daemon remembered is believed.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide.remember import with_events
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Decision,
+    History,
+    Intent,
+    PolicyType,
+    ScaleEvent,
+    ScalingRules,
+)
+from autoscaler.record import Record
+
+
+class Change(NamedTuple):
+    """A size that was set."""
+
+    at: datetime
+    """The `now` of the decision."""
+    before: int
+    after: int
+
+
+class Asked(NamedTuple):
+    """A write that reached the back end."""
+
+    id: str
+    """`ScaleChange.id`."""
+    at: datetime
+    """The `now` of the decision."""
+    size: int
+    accepted: bool
+    """By the back end."""
+
+
+def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
+    """Decisions that `decide` does not give from everything committed before them, as `remember` keeps it."""
+    known = History()
+    for record in records:
+        made, given = record.decision, record.history
+        if given is None or record.observation is None:
+            yield f"{_named(made)}: what it was made from is no longer known"
+            return
+        if given.unfinished != known.unfinished and not _is_new(given.unfinished, known):
+            yield f"{_named(made)}: the unfinished write was {given.unfinished}, expected {known.unfinished}"
+        expected = _with_unrecorded(record.scaler, known, given)
+        if given != expected:
+            yield f"{_named(made)}: remembered {given}, expected {expected}"
+        again = conclude(decide(record.scaler, record.observation, expected, made.now), made.outcome)
+        if _comparable(again) != _comparable(made):
+            yield f"{_named(made)}: decided {made}, expected {again}"
+        known = remember(record.scaler, expected, made)
+
+
+def written_twice(asked: Sequence[Asked]) -> Iterator[str]:
+    """Decisions whose write was sent more than once, whatever came of it."""
+    ids = [each.id for each in asked]
+    for each in sorted(set(ids)):
+        if ids.count(each) > 1:
+            yield f"{each}: sent {ids.count(each)} times"
+
+
+def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
+    """Accepted writes that the record does not know: neither by their outcome, nor as unfinished, nor as arrived."""
+    recorded = {record.decision.now for record in records}
+    for each in asked:
+        if each.accepted and each.at not in recorded:
+            after = next((record.history for record in records if record.decision.now > each.at), None)
+            known = after or History()
+            unfinished = known.unfinished is not None and (known.unfinished.at, known.unfinished.size) == (
+                each.at,
+                each.size,
+            )
+            if not unfinished and each.at not in {event.at for event in (*known.scale_ups, *known.scale_downs)}:
+                yield f"{each.id}: {each.size} was written, and the next cycle that was recorded knew nothing of it"
+
+
+def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:
+    """The sizes that were set, in order: as the back end accepted them; where it cannot say, as cycles found them."""
+    if asked is not None:
+        accepted = [each for each in asked if each.accepted]
+        sizes = [_current(records[0]), *[each.size for each in accepted]]
+        return [Change(each.at, *sizes[n : n + 2]) for n, each in enumerate(accepted)]
+    found = []
+    for before, after in pairwise(records):
+        was, is_now = _current(before), _current(after)
+        if was != is_now:
+            intent = None if after.history is None else after.history.unfinished
+            at = before.decision.now if intent is None or intent.size != is_now else intent.at
+            found.append(Change(at, was, is_now))
+    return found
+
+
+def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
+    """Changes beyond what was recommended within the stabilization window before them."""
+    recommended = [each for record in records for each in record.decision.recommendations]
+    behavior = records[0].scaler.behavior
+    assert behavior is not None
+    for each in changes:
+        up = each.after > each.before
+        window = (behavior.scale_up if up else behavior.scale_down).stabilization_window
+        assert window is not None
+        within = [one.replicas for one in recommended if each.at - window < one.at <= each.at]
+        if within and (each.after > min(within) if up else each.after < max(within)):
+            yield f"{each}: within {window} it was recommended {sorted(set(within))}"
+
+
+def exceeded_policies(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
+    """Changes that no policy allows after those within its period before them."""
+    behavior = records[0].scaler.behavior
+    assert behavior is not None
+    for number, each in enumerate(changes):
+        up = each.after > each.before
+        rules = behavior.scale_up if up else behavior.scale_down
+        allowed = _furthest(rules, each, changes[:number])
+        if abs(each.after - each.before) > allowed:
+            earlier = [str(one) for one in changes[:number] if one.at > each.at - timedelta(minutes=1)]
+            yield f"{each}: the policies allow {allowed} after {', '.join(earlier) or 'nothing'}"
+
+
+def unseen_sizes(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
+    """Cycles that found another size than the last one that was set: somebody else wrote, or a write went unseen."""
+    for record in records:
+        now = record.decision.now
+        size = next((each.after for each in reversed(changes) if each.at < now), changes[0].before if changes else None)
+        if size is not None and record.decision.current not in (size, None):
+            yield f"{_named(record.decision)}: found {record.decision.current}, and {size} had been set"
+
+
+def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) -> int:
+    """How far the policy that allows most lets the size go; only policies of Pods, as the rehearsals use."""
+    up = change.after > change.before
+    allowed = []
+    for policy in rules.policies:
+        assert policy.type is PolicyType.PODS
+        moved = sum(each.after - each.before for each in earlier if each.at > change.at - policy.period)
+        allowed.append(policy.value - moved if up else policy.value + moved)
+    return max(0, *allowed)
+
+
+def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> History:
+    """With what unrecorded cycles committed before their writes: `unknown_writes` says whether it is right."""
+    behavior = scaler.behavior or Behavior()
+
+    def new(events: Sequence[ScaleEvent]) -> Sequence[ScaleEvent]:
+        return [each for each in events if known.at is not None and each.at > known.at]
+
+    return replace(
+        known,
+        scale_ups=with_events(known.scale_ups, new(given.scale_ups), behavior.scale_up),
+        scale_downs=with_events(known.scale_downs, new(given.scale_downs), behavior.scale_down),
+        unfinished=given.unfinished,
+    )
+
+
+def _is_new(intent: Intent | None, known: History) -> bool:
+    """Committed by a cycle that was never recorded, so that no record tells of it."""
+    return intent is not None and (known.at is None or intent.at > known.at)
+
+
+def _current(record: Record) -> int:
+    assert record.decision.current is not None
+    return record.decision.current
+
+
+def _comparable(decision: Decision) -> Any:
+    """Errors are equal when they are of one class and say the same."""
+    return replace(decision, outcome=None), (type(decision.outcome), str(decision.outcome))
+
+
+def _named(decision: Decision) -> str:
+    return f"{decision.name}@{decision.now.isoformat()}"

@@ -1,0 +1,20 @@
+"""The short form: every bad answer once, all at the same time."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.answers import rehearse
+from tests.faults.bad_answers import ANSWERS
+from tests.faults.rehearsal import held
+
+
+@pytest.mark.slow
+def test_no_bad_answer_makes_anything_smaller_or_stops_anybody_for_good(tmp_path: Path) -> None:
+    """An outage must never look like zero load, and its end must need nobody."""
+    held(rehearse(tmp_path, True))
+
+
+def test_there_are_29_bad_answers() -> None:
+    """As docs/reliability.md says."""
+    assert len(ANSWERS) == 29

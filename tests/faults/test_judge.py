@@ -1,0 +1,141 @@
+"""The judge of a life full of faults finds what it is there for: a life is simulated, and one thing in it is wrong."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    History,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    PolicyType,
+    Query,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
+    Written,
+)
+from autoscaler.record import Record
+from tests.faults import judge
+from tests.faults.judge import Asked
+from tests.record.samples import at
+from tests.replaced import replace
+
+WINDOW = timedelta(seconds=6)
+LOADS = (2, *[9] * 8, *[3] * 16)
+"""One a second. Two rises and two falls, which policies keep apart; the first fall waits for the window."""
+
+
+def rules(most: int, window: timedelta) -> ScalingRules:
+    return ScalingRules(window, SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, most, WINDOW),))
+
+
+SCALER = Autoscaler(
+    "web",
+    TargetRef("nomad", "web"),
+    1,
+    20,
+    (MetricSpec(MetricType.EXTERNAL, "load", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("load")),),
+    Behavior(rules(4, timedelta(0)), rules(3, WINDOW)),
+    sync_period=timedelta(seconds=1),
+)
+
+
+def forget_all(_: History) -> History:
+    return History()
+
+
+def forget_window(known: History) -> History:
+    """All but the newest recommendation."""
+    return replace(known, recommendations=known.recommendations[-1:])
+
+
+def lived(
+    loads: Iterable[int] = LOADS,
+    forgets_at: Iterable[int] = (),
+    forget: Callable[[History], History] = forget_all,
+    dies_at: int | None = None,
+) -> tuple[list[Record], list[Asked]]:
+    """A cycle a second and what it wrote, starting with a size of 2; before some it forgets, one is not recorded."""
+    records, asked, size, known = [], list[Asked](), 2, History()
+    for second, load in enumerate(loads):
+        if second in set(forgets_at):
+            known = forget(known)
+        seen = Observation(TargetState(size, size, ()), (ValueReading((load * 1000,)),))
+        made = decide(SCALER, seen, known, at(second))
+        if made.change is not None:
+            size = made.change.size
+            asked.append(Asked(made.change.id, at(second), size, accepted=True))
+            made = conclude(made, Written(size))
+        if second != dies_at:
+            records.append(Record(SCALER, made, seen, known))
+            known = remember(SCALER, known, made)
+    return records, asked
+
+
+def found(records: Sequence[Record], asked: Sequence[Asked]) -> dict[str, list[str]]:
+    changes = judge.changes_of(records, asked)
+    return {
+        "decided otherwise": list(judge.decided_otherwise(records)),
+        "written twice": list(judge.written_twice(asked)),
+        "unknown": list(judge.unknown_writes(records, asked)),
+        "unseen": list(judge.unseen_sizes(records, changes)),
+        "window": list(judge.forgotten_windows(records, changes)),
+        "policy": list(judge.exceeded_policies(records, changes)),
+    }
+
+
+def test_a_sound_life_is_one() -> None:
+    records, asked = lived()
+    assert [write.size for write in asked] == [6, 9, 6, 3]
+    assert not any(found(records, asked).values())
+    assert judge.changes_of(records) == judge.changes_of(records, asked), "found by cycles as well as accepted"
+
+
+def test_a_window_that_was_forgotten_is_found() -> None:
+    """The load is low since second 9, and the window keeps the size up to second 14."""
+    said = found(*lived(forgets_at=[11], forget=forget_window))
+    assert said["decided otherwise"]
+    assert said["window"]
+
+
+def test_a_window_that_began_anew_is_found() -> None:
+    """Whoever remembers nothing takes the size it finds for its first recommendation, and waits too long."""
+    said = found(*lived(forgets_at=[11]))
+    assert said["decided otherwise"]
+    assert not said["window"]
+
+
+def test_a_policy_that_was_exceeded_is_found() -> None:
+    """Two restarts without a memory rise by 4 each within one period."""
+    records, asked = lived([2, 20, 20, 20], forgets_at=[2])
+    assert found(records, asked)["policy"]
+
+
+def test_a_write_that_was_sent_twice_is_found() -> None:
+    records, asked = lived()
+    assert found(records, [*asked, asked[-1]._replace(accepted=False)])["written twice"]
+
+
+def test_a_write_that_was_never_recorded_must_be_remembered() -> None:
+    """The daemon died between the first write and its record, and the next one knows nothing of it."""
+    assert found(*lived(dies_at=1))["unknown"]
+
+
+def test_a_size_that_somebody_else_set_is_found() -> None:
+    records, asked = lived()
+    assert found(records, asked[:-1])["unseen"] or found(records[:-1], asked[:-2])["unseen"]
+
+
+def test_what_a_decision_was_made_from_must_be_known() -> None:
+    records, asked = lived()
+    records[3] = replace(records[3], history=None)
+    assert found(records, asked)["decided otherwise"]
