@@ -72,19 +72,24 @@ class Intended(NamedTuple):
 
 
 class Audit:
-    """Of one database in which a state exists."""
+    """Of one database in which a state exists. Used by one thread."""
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._pids: dict[str, int] = {}
 
     def install(self) -> None:
         """Begin to note. No daemon runs yet."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute(_INSTALL)
 
-    def places(self) -> Mapping[str, str]:
-        """Member -> host and pid, of all there ever were."""
-        return dict(self._rows("SELECT id, place FROM audit.member"))
+    def pid(self, member: str) -> int:
+        """Of the daemon that is or was this member."""
+        if member not in self._pids:
+            places = self._rows("SELECT id, place FROM audit.member")
+            self._pids = {name: int(place.rpartition(" ")[2]) for name, place in places}
+        return self._pids[member]
 
     def holds(self) -> Sequence[Hold]:
         """In the order of their commits, or nearly so."""
@@ -103,6 +108,20 @@ class Audit:
         """The rows of any other question."""
         return self._rows(query)
 
+    def close(self) -> None:
+        """No further questions."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
     def _rows(self, query: str) -> Sequence[tuple[Any, ...]]:
-        with psycopg.connect(self._url, autocommit=True) as connection:
-            return connection.execute(query).fetchall()
+        try:
+            return self._asked(query)
+        except psycopg.OperationalError:  # the server was restarted
+            self.close()
+            return self._asked(query)
+
+    def _asked(self, query: str) -> Sequence[tuple[Any, ...]]:
+        if self._connection is None:
+            self._connection = psycopg.connect(self._url, autocommit=True)
+        return self._connection.execute(query.encode()).fetchall()

@@ -19,7 +19,7 @@ PATIENCE_SECONDS: Final = 60.0
 
 
 def wait_until(
-    true: Callable[[], bool], what: str, every_seconds: float = 0.05, within: float = PATIENCE_SECONDS
+    true: Callable[[], bool], what: str, every_seconds: float = 0.1, within: float = PATIENCE_SECONDS
 ) -> None:
     """Raises AssertionError when it does not come within so many seconds."""
     end = time.monotonic() + within

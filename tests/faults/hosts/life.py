@@ -15,7 +15,7 @@ from tests.faults.hosts.moments import Moment, strike
 from tests.faults.hosts.recorder import now_micros
 from tests.faults.hosts.scenarios import SCENARIOS, Takeover
 from tests.faults.hosts.verdict import Judged, judge_writes
-from tests.faults.hosts.world import GROUPS, JOBS, LEASE_SECONDS, LEAST, World, running_world, targets
+from tests.faults.hosts.world import GROUPS, JOBS, LEAST, World, running_world, targets
 
 _ATTEMPTS: Final = 8
 _OVERWRITES_SECONDS: Final = 3.0
@@ -41,27 +41,27 @@ class Outcome(msgspec.Struct, kw_only=True):
     """Windows and policies, by the writes that the comparing back end accepted."""
 
 
-def live(kind: str, runs: int, folder: Path, seed: int, lease_seconds: float = LEASE_SECONDS) -> Outcome:
+def live(kind: str, runs: int, folder: Path, seed: int) -> Outcome:
     """So many runs. `folder`: an empty one for its files; `seed`: for loads and victims."""
-    with running_world(folder, seed, lease_seconds=lease_seconds) as world:
-        world.start()
+    with running_world(folder, seed) as world:
         return endure(world, kind, [(kind, number) for number in range(runs)])
 
 
 def endure(world: World, what: str, runs: Sequence[tuple[str, int]]) -> Outcome:
-    """These runs, each of a kind and a number, in a world whose daemons all run; then they end."""
+    """These runs, each of a kind and a number, in a world in which no daemon runs yet; then they end again."""
     takeovers, stuck = list[Takeover](), list[str]()
     begun = 0
-    for kind, number in runs:
-        begun += 1
-        try:
+    try:
+        world.start()
+        for kind, number in runs:
+            begun += 1
             took = SCENARIOS[kind](world, number)
-        except AssertionError as error:
-            stuck.append(f"{kind}, run {number}: {error}\n" + "\n".join(host.last_words() for host in world.hosts))
-            break
-        world.look()
-        if took is not None:
-            takeovers.append(took)
+            world.look()
+            if took is not None:
+                takeovers.append(took)
+    except AssertionError as error:
+        said = "\n".join(host.last_words() for host in world.hosts)
+        stuck.append(f"run {begun} of {what}: {error}\n{said}")
     world.quiet()
     return _judged(world, what, begun, takeovers, stuck)
 

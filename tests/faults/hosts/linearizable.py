@@ -40,7 +40,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def not_linearizable(history: Sequence[Operation]) -> Mapping[str, str]:
-    """Targets whose operations no order explains -> Porcupine's word for it: "illegal", or "unknown" for no verdict.
+    """Targets whose operations no order explains -> "illegal" and where it fails, or "unknown" for no verdict in time.
 
     Skips the test where there is no Go to build the checker with.
     """

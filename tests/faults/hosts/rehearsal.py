@@ -34,7 +34,6 @@ def rehearse(folder: Path, short: bool) -> Iterator[Row]:
     """A row for each kind, and then those of all their writes and decisions together."""
     if short:
         with running_world(folder, seed=0, lease_seconds=_SHORT_LEASE_SECONDS) as world:
-            world.start()
             outcomes: Sequence[Outcome] = [endure(world, "a fault of each of three kinds", _SHORT)]
             found = planted(world)
     else:

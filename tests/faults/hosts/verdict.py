@@ -41,23 +41,20 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
     the size is, and everything else must be linearizable around it.
     """
     writes = [write for write in world.writes() if write.order.target.startswith(f"{backend}/")]
-    announced = world.audit.intended()
+    announced = _Announced(world)
     broken: list[str] = []
     found: list[Decided] = []
     for write in writes:
-        intended = _intended(world, announced, write)
+        intended = announced.before(write)
         if intended is None:
             broken.append(f"{_told(write)}: no commit announced it")
-        else:
+        elif write.accepted:
             found.append(Decided(write, intended))
     broken += _written_twice(found)
-    overtaken = _Overtaken(announced, world.audit.holds())
     history, late = [], []
     for each in found:
-        if not each.write.accepted:
-            continue
         assert each.write.answered is not None
-        at = overtaken.at(each.intended)
+        at = announced.overtaken(each.intended)
         is_late = not compares and each.write.answered > at
         if is_late and each.write.called > at and not _was_stopped(world, each):
             broken.append(f"{_told(each.write)}: sent after a newer decision, or after a takeover")
@@ -73,51 +70,55 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
     return Judged(len(history), sum(not write.accepted for write in writes), late, broken)
 
 
-def _intended(world: World, announced: Sequence[Intended], write: Write) -> Intended | None:
-    """The last commit of this host before the write that announced this size of the target."""
-    name = next(name for name, target in targets().items() if target == write.order.target)
-    decision = write.order.decision
-    decided = None if decision is None else to_micros(datetime.fromisoformat(decision.partition("@")[2]))
-    mine = [
-        each
-        for each in announced
-        if (each.name, each.size) == (name, write.order.size)
-        and each.at <= write.called
-        and decided in (None, each.decided)
-        and world.host_of(each.holder) == write.host
-    ]
-    return mine[-1] if mine else None
+class _Announced:
+    """Every commit that announced a write."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._names = {target: name for name, target in targets().items()}
+        self._by_name: dict[str, list[Intended]] = {}
+        for intended in world.audit.intended():
+            self._by_name.setdefault(intended.name, []).append(intended)
+        self._holds: dict[tuple[str, int], list[Hold]] = {}
+        for hold in world.audit.holds():
+            if hold.holder is not None:
+                self._holds.setdefault((hold.connection, hold.slot), []).append(hold)
+
+    def before(self, write: Write) -> Intended | None:
+        """The last one of the write's host before it, of this size of the target; None: there is none."""
+        decision = write.order.decision
+        decided = None if decision is None else to_micros(datetime.fromisoformat(decision.partition("@")[2]))
+        for each in reversed(self._by_name.get(self._names[write.order.target], [])):
+            if (
+                (each.at <= write.called and each.size == write.order.size)
+                and decided in (None, each.decided)
+                and self._world.host_of(each.holder) == write.host
+            ):
+                return each
+        return None
+
+    def overtaken(self, of: Intended) -> float:
+        """When it was no longer its target's newest decision, or another daemon had taken over; infinite: never.
+
+        Microseconds since 1970.
+        """
+        taken = [
+            hold.at
+            for hold in self._holds.get((of.connection, of.slot), [])
+            if hold.at > of.at and hold.holder != of.holder
+        ]
+        decided = [each.decided for each in self._by_name[of.name] if each.decided > of.decided]
+        return min([*taken, *decided], default=math.inf)
 
 
 def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
     """Decisions of which more than one write was accepted."""
     seen: dict[tuple[str, int], Write] = {}
     for write, intended in found:
-        if write.accepted:
-            decision = (intended.name, intended.decided)
-            if decision in seen:
-                yield f"{_told(write)}: the same decision was written before, {_told(seen[decision])}"
-            seen[decision] = write
-
-
-class _Overtaken:
-    """When a decision was no longer the newest of its target, or another daemon had taken over."""
-
-    def __init__(self, announced: Sequence[Intended], holds: Sequence[Hold]) -> None:
-        self._announced: dict[str, list[Intended]] = {}
-        for intended in announced:
-            self._announced.setdefault(intended.name, []).append(intended)
-        self._holds: dict[tuple[str, int], list[Hold]] = {}
-        for hold in holds:
-            if hold.holder is not None:
-                self._holds.setdefault((hold.connection, hold.slot), []).append(hold)
-
-    def at(self, of: Intended) -> float:
-        """Microseconds since 1970; infinite: it still is."""
-        holds = self._holds.get((of.connection, of.slot), [])
-        taken = [hold.at for hold in holds if hold.at > of.at and hold.holder != of.holder]
-        decided = [each.decided for each in self._announced[of.name] if each.at > of.at]
-        return min([*taken, *decided], default=math.inf)
+        decision = (intended.name, intended.decided)
+        if decision in seen:
+            yield f"{_told(write)}: the same decision was written before, {_told(seen[decision])}"
+        seen[decision] = write
 
 
 def _was_stopped(world: World, each: Decided) -> bool:

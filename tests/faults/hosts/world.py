@@ -127,8 +127,7 @@ class World:
 
     def host_of(self, member: str | None) -> int | None:
         """The number of the host whose daemon the member is or was."""
-        place = self.audit.places().get(member or "", "")
-        pid = int(place.rpartition(" ")[2] or 0)
+        pid = None if member is None else self.audit.pid(member)
         return next((host.number for host in self.hosts if pid in host.pids), None)
 
     def held(self) -> Mapping[int, frozenset[tuple[str, int]]]:
@@ -150,7 +149,7 @@ class World:
 
     def wait_until_even(self) -> None:
         """All hosts run, and share."""
-        wait_until(self.is_even, "even shares of all hosts", 0.1)
+        wait_until(self.is_even, "even shares of all hosts")
 
     def newest(self) -> Mapping[str, int]:
         """Autoscaler -> the `now` of its newest recorded cycle."""
@@ -178,6 +177,7 @@ def running_world(folder: Path, seed: int, lease_seconds: float = LEASE_SECONDS)
         State.open(url, folder / "schema", Retention()).close()
         audit = Audit(url)
         audit.install()
+        stack.callback(audit.close)
         nomad = stack.enter_context(running_nomad(folder / "nomad"))
         nowhere = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
         for name in JOBS:

@@ -1,7 +1,7 @@
 // Whether a history of sizes is linearizable, as Porcupine judges it.
 //
-// stdin: a JSON array of operations (see the type operation). stdout: a JSON object, target -> verdict: "ok",
-// "illegal", or "unknown" where the time did not suffice.
+// stdin: a JSON array of operations (see the type operation). stdout: a JSON object, target -> verdict: "ok"; "illegal"
+// and what has no place in any order; or "unknown" where the time did not suffice.
 //
 // A target is a register that holds a size, and the newest epoch in which it was set. To scale it is one atomic step:
 // look at the size, decide, write. So however several daemons look, decide and write side by side, each write that took
@@ -12,12 +12,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sort"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 )
 
 const timeout = 60 * time.Second
+
+// So many operations before and after a misfit are shown.
+const shown = 3
 
 var kinds = map[string]bool{"scale": true, "look": true, "set": true}
 
@@ -52,6 +56,41 @@ func step(before, input, _ interface{}) (bool, interface{}) {
 	return fits, state{true, done.Size, done.Epoch}
 }
 
+// misfit says where the longest order ends, and which operations come next without a place in it.
+func misfit(operations []porcupine.Operation, info porcupine.LinearizationInfo) string {
+	var longest []porcupine.Operation
+	for _, orders := range info.PartialLinearizationsOperations() {
+		for _, order := range orders {
+			if len(order) > len(longest) {
+				longest = order
+			}
+		}
+	}
+	placed := map[operation]bool{}
+	for _, each := range longest {
+		placed[each.Input.(operation)] = true
+	}
+	var left []operation
+	for _, each := range operations {
+		if one := each.Input.(operation); !placed[one] {
+			left = append(left, one)
+		}
+	}
+	sort.Slice(left, func(i, j int) bool { return left[i].Call < left[j].Call })
+	var before []operation
+	for _, each := range longest[most(0, len(longest)-shown):] {
+		before = append(before, each.Input.(operation))
+	}
+	return fmt.Sprintf("after %+v no place for %+v", before, left[:len(left)-most(0, len(left)-shown)])
+}
+
+func most(one, other int) int {
+	if one > other {
+		return one
+	}
+	return other
+}
+
 func main() {
 	var history []operation
 	if err := json.NewDecoder(os.Stdin).Decode(&history); err != nil {
@@ -70,11 +109,12 @@ func main() {
 	model := porcupine.Model{Init: func() interface{} { return state{} }, Step: step}
 	verdicts := map[string]string{}
 	for target, operations := range targets {
-		switch porcupine.CheckOperationsTimeout(model, operations, timeout) {
+		result, info := porcupine.CheckOperationsVerbose(model, operations, timeout)
+		switch result {
 		case porcupine.Ok:
 			verdicts[target] = "ok"
 		case porcupine.Illegal:
-			verdicts[target] = "illegal"
+			verdicts[target] = "illegal: " + misfit(operations, info)
 		default:
 			verdicts[target] = "unknown"
 		}
