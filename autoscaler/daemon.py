@@ -22,14 +22,14 @@ from autoscaler.clock import Clock
 from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
 from autoscaler.documents.hosts import unheld
-from autoscaler.errors import AutoscalerError, ConfigError, Problem, StateError, bug
+from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
-from autoscaler.record import Cut, LeaseOptions, Retention, State, make_folder, state_folder
-from autoscaler.runtime import Membership, Runtime
-from autoscaler.schedule import Batch, NoThread, Stop, Stopping, settle
+from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
+from autoscaler.runtime import Membership, Runtime, Upkeep, refuse_other_hosts
+from autoscaler.schedule import Batch, Stop, Stopping, settle
 
 if TYPE_CHECKING:
     from autoscaler.web import WebConfig, WebServer
@@ -40,8 +40,6 @@ _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
-_UPKEEP_SECONDS: Final = 5.0
-"""How often memory is returned, and it is looked whether the state was cut short."""
 _LEAVE_SECONDS: Final = 5.0
 """How long the end waits for a database that may not answer."""
 _LOGGED_PROBLEMS: Final = 100
@@ -68,26 +66,10 @@ def read(options: RunOptions) -> Settings:
     if settings.warnings:
         raise ConfigError(settings.warnings)
     if not settings.state.shared:
-        _refuse_other_hosts(settings)
+        refuse_other_hosts(settings, socket.gethostname())
     if options.dry_run:
         return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
     return settings
-
-
-def _refuse_other_hosts(settings: Settings) -> None:
-    """Raise ConfigError for a connection of another machine, where this daemon is the only one."""
-    host = socket.gethostname()
-    for name in sorted({scaler.target.adapter for scaler in settings.autoscalers}):
-        if settings.adapters[name].host not in (None, host):
-            raise ConfigError(
-                [
-                    Problem(
-                        str(settings.path), 1, 1, f"adapters.{name}.host",
-                        f"its targets are on {settings.adapters[name].host}, and this is {host}; run the daemon there, "
-                        "or let daemons of both share a PostgreSQL state (docs/hosts.md)",
-                    )
-                ]
-            )  # fmt: skip
 
 
 def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
@@ -129,7 +111,6 @@ class Daemon:
         """
         memory.return_freed()
         self._options = options
-        self._clock = clock
         self._logger = logger
         self._ready = False
         self._requests: SimpleQueue[int | _Reload | _Moved] = SimpleQueue()
@@ -137,10 +118,6 @@ class Daemon:
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
-        self._upkeep_at = 0.0
-        """When upkeep is due, on the monotonic clock."""
-        self._look: Future[Sequence[Cut]] | None = None
-        """The look at the state that is under way."""
         self.registry = CollectorRegistry()
         """Every metric of this process."""
         self._settings = settings = self._stop.unless(partial(read, options))
@@ -151,29 +128,33 @@ class Daemon:
         self._state = self._stop.unless(
             partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
         )
-        self._clock = self._state.clock
-        self._started = self._clock.now()
-        self._reporter = Reporter(logger, self._clock)
-        self._metrics = Metrics(self.registry, self._clock, _VERSION)
+        machine, clock = clock, self._state.clock
+        self._clock = clock
+        self._started = clock.now()
+        self._reporter = Reporter(logger, clock)
+        self._metrics = Metrics(self.registry, clock, _VERSION)
+        self._upkeep = Upkeep(
+            self._state.archive.cuts, self._reporter.state_cut, self._metrics.state_answered, clock, logger
+        )
         self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
         if self._state.taken_over is not None:
             self._reporter.state_taken_over(self._state.taken_over)
-        self._service = ServiceManager(self._clock)
+        self._service = ServiceManager(clock)
         shared = self._state.leases
-        self._membership = None if shared is None else Membership(shared, logger, self._moved)
+        self._membership = None if shared is None else Membership(shared, clock, logger, self._moved)
         self._runtime = Runtime(
             self._state,
             state_dir,
-            self._clock,
+            clock,
             logger,
             self._report,
             self._metrics,
             self._stop,
             self._membership,
             socket.gethostname(),
-            clock,
+            machine,
         )
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
@@ -185,9 +166,9 @@ class Daemon:
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
-        watch_state(self.registry, self._state.archive.size, self._clock)
+        watch_state(self.registry, self._state.archive.size, clock)
         if self._membership is not None:
-            watch_membership(self.registry, self._membership, self._unheld, self._clock)
+            watch_membership(self.registry, self._membership, self._unheld, clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
 
@@ -228,7 +209,7 @@ class Daemon:
             self._membership.check()
         self._runtime.supervise()
         self._count_served()
-        self._keep_up()
+        self._upkeep.turn()
         service.status(self._status_line())
         if not self._ready and lanes.begun():
             self._ready = True
@@ -370,43 +351,6 @@ class Daemon:
     def _report_settings(self, settings: Settings) -> None:
         self._reporter.log_every_decision(settings.log.every_decision)
         self._reporter.expressions_unknown([each.problem for each in settings.unknown_expressions])
-
-    def _keep_up(self) -> None:
-        """Every few seconds: return memory, look at the state, say whether it was cut short.
-
-        The look is on a thread of its own, so that a database that is silent keeps nothing else here.
-        """
-        look = self._look
-        if look is not None and look.done():
-            self._look = None
-            self._looked(look)
-        if self._clock.monotonic() < self._upkeep_at:
-            return
-        self._upkeep_at = self._clock.monotonic() + _UPKEEP_SECONDS
-        memory.trim()
-        if self._look is not None:
-            self._state_failed(f"the state has not answered for {_UPKEEP_SECONDS:g} s")
-            return
-        self._look = Future()
-        try:
-            threading.Thread(
-                target=settle, args=(self._look, self._state.archive.cuts), name="upkeep", daemon=True
-            ).start()
-        except RuntimeError:
-            self._look = None
-            self._state_failed(str(NoThread()))
-
-    def _looked(self, look: "Future[Sequence[Cut]]") -> None:
-        try:
-            self._reporter.state_cut(look.result())
-        except StateError as failure:
-            self._state_failed(str(failure))
-        else:
-            self._metrics.state_answered(True)
-
-    def _state_failed(self, error: str) -> None:
-        self._metrics.state_answered(False)
-        self._logger.error("state_failed", error=error)
 
     def _count(self, settings: Settings) -> None:
         self._served = self._runtime.changes

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import count
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
-import msgspec
 from sqlalchemy import Connection, delete, select, text, update
 
 from autoscaler.errors import StaleLedger, StateError
@@ -24,7 +24,7 @@ from autoscaler.model import Autoscaler
 from autoscaler.record import schema
 from autoscaler.record.database import Database, place
 from autoscaler.record.database_clock import DatabaseClock
-from autoscaler.record.entries import target_text
+from autoscaler.record.entries import SPEC, target_text
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.sharing import Place, Slots, dump_needs, load_needs, plan
 from autoscaler.record.slots import give_back, next_epochs, read_slots, slot_of, take_slots
@@ -66,9 +66,10 @@ class _Configuration(NamedTuple):
 
 
 class Leases:
-    """One a process, without a thread of its own. Any thread reads it.
+    """One a process, without a thread of its own. Any thread uses it.
 
-    `renew`, `share` and `follow` are for one thread each; `begin`, `confirm` and `give_up` for any.
+    A thread that has hung in the database while another has taken its place may come back at any time: what it found is
+    older, and changes nothing any more.
     """
 
     def __init__(
@@ -87,6 +88,9 @@ class Leases:
         self._ends = timedelta(0)
         """When the lease ends, on `DatabaseClock.elapsed`."""
         self._members = 0
+        self._turns = count(1)
+        self._turn = 0
+        """Of the `share` that the above is from."""
         self._configuration: _Configuration | None = None
         self._following: tuple[str, _Configuration] | None = None
         """Which member the rows of `follows` are of, and what they say."""
@@ -137,19 +141,19 @@ class Leases:
                 found = self._join(connection) if member is None else _prolong(connection, member, duration)
         except StateError:
             if self._ends - self._clock.elapsed() <= duration - self.options.renew_deadline:
-                self.give_up()
+                self.give_up(member)
             raise
         if found is None:
-            self.give_up()
+            self.give_up(member)
             return
         received = self._clock.elapsed()
-        if member is None:
-            with self._lock:
+        with self._lock:
+            if self._member is None and member is None:
                 self._member, self._ends = found.member, sent + duration
-        else:
-            self.confirmed(Renewal(member, sent))
-        now = from_micros(found.now)
-        self._timeline.look(found.lead, self._clock.seen(now, sent, received), self._database.writing)
+        self.confirmed(Renewal(found.member, sent))
+        self._timeline.look(
+            found.lead, self._clock.seen(from_micros(found.now), sent, received), self._database.writing
+        )
 
     def share(self, needs: Slots, done: Slots) -> None:
         """Take and give back slots, one step towards as many for each member. Raises StateError.
@@ -166,6 +170,7 @@ class Leases:
             if not _is_alive(connection, member):
                 self.give_up(member)
                 return
+            turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
             _evict(connection)
             _save_needs(connection, member, needs)
             give_back(connection, member, done)
@@ -178,7 +183,8 @@ class Leases:
             forgotten = [where for where in mine if _epoch(self._held, where) is None]  # a commit without an answer
             mine |= take_slots(connection, member, live, [*step.take, *forgotten])
         with self._lock:
-            if self._member == member:
+            if self._member == member and turn > self._turn:
+                self._turn = turn
                 # what another thread has begun meanwhile is newer
                 epochs = {where: max(epoch, _epoch(self._held, where) or epoch) for where, epoch in mine.items()}
                 self._held = _by_connection(epochs)
@@ -215,7 +221,8 @@ class Leases:
                 raise StateError(f"slots of adapter {connection!r} were taken over by another daemon")
         with self._lock:
             if self._member == member:
-                self._held = {**self._held, connection: {**self._held.get(connection, {}), **epochs}}
+                held = self._held.get(connection, {})
+                self._held = {**self._held, connection: {slot: epochs.get(slot, held[slot]) for slot in held}}
         return epochs
 
     def confirm(self, connection: Connection) -> Renewal:
@@ -376,13 +383,12 @@ def _by_connection(epochs: Mapping[Place, int]) -> Mapping[str, Mapping[int, int
 
 
 def _follows_row(scaler: Autoscaler) -> Mapping[str, Any]:
-    body = msgspec.json.encode(msgspec.to_builtins(scaler), order="deterministic")
     return {
         "name": scaler.name,
         "target": target_text(scaler.target),
         "connection": scaler.target.adapter,
         "slot": slot_of(scaler.target),
-        "digest": sha256(body).hexdigest()[:16],
+        "digest": sha256(SPEC.dump(scaler)).hexdigest()[:16],
     }
 
 

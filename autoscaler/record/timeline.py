@@ -106,6 +106,7 @@ class SharedTimeline(Timeline):
         self._looked_at = clock.elapsed()
         self._before = anchor.lead
         """The lead until `_followed_at`."""
+        self._looking = threading.Lock()
 
     def begin(self, connection: Connection) -> None:
         """Before the first cycle: count what the database's clock was set by while no member saw it.
@@ -133,8 +134,17 @@ class SharedTimeline(Timeline):
         """Follow what a look at the database showed: the row's lead, and after that `DatabaseClock.seen`.
 
         In this order: a lead that another member has moved is then of a clock that we see set, too. A step is
-        committed before the clock shows it. Raises StateError; then the clock is as before. From one thread.
+        committed before the clock shows it. Raises StateError; then the clock is as before. Does nothing while another
+        thread is at it.
         """
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            self._look(lead, booted, writing)
+        finally:
+            self._looking.release()
+
+    def _look(self, lead: int, booted: datetime, writing: Callable[[], AbstractContextManager[Connection]]) -> None:
         now = self._clock.elapsed()
         most, self._looked_at = (now - self._looked_at) * _SLEW, now
         # as far as a clock may be slewed since the last look, that is time gone by; the rest adds up to a step

@@ -5,10 +5,10 @@ Names, defaults and the jitter are those of Kubernetes' leader election (client-
 
 import random
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+from autoscaler.clock import Clock
 from autoscaler.errors import StateError, bug
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler
@@ -29,12 +29,16 @@ class Membership:
     that hangs in a call of the database is no reason to believe that the lease still stands.
     """
 
-    def __init__(self, leases: Leases, logger: Logger, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, leases: Leases, clock: Clock, logger: Logger, changed: Callable[[], None] = lambda: None
+    ) -> None:
         """`changed` is called, on the thread, when other slots are held or to be given back."""
         self._leases = leases
         self._renew_deadline = leases.options.renew_deadline.total_seconds()
         self._duration = leases.options.duration.total_seconds()
-        self._period = leases.options.retry_period.total_seconds()
+        self.period: Final = leases.options.retry_period.total_seconds()
+        """How often the lease is renewed, in seconds."""
+        self._clock = clock
         self._logger = logger
         self._changed = changed
         self._needs: Mapping[str, Collection[int]] = {}
@@ -83,11 +87,6 @@ class Membership:
         """Whether the lease stands and was renewed lately. From any thread."""
         return self._leases.member is not None and self._left() > 0
 
-    @property
-    def member(self) -> str | None:
-        """Its id; None: it holds no lease. From any thread."""
-        return self._leases.member if self.is_member else None
-
     def seconds_left(self) -> float:
         """Until the lease ends, with 0 once it is given up. From any thread."""
         return self._leases.seconds_left() if self.is_member else 0.0
@@ -134,7 +133,11 @@ class Membership:
         Where the thread has hung in the database for as long as a lease lasts, another one takes its place.
         """
         holds, began = self.is_member, self._turn_began
-        if began is not None and time.monotonic() - began > self._duration and len(self._threads) <= _MOST_HANGING:
+        if (
+            began is not None
+            and self._clock.monotonic() - began > self._duration
+            and len(self._threads) <= _MOST_HANGING
+        ):
             self.start()
         if self._holds and not holds:
             self.lost += 1
@@ -167,7 +170,7 @@ class Membership:
     def _run(self) -> None:
         me = threading.current_thread()
         while self._wait() and me is self._threads[-1]:
-            self._turn_began = time.monotonic()
+            self._turn_began = self._clock.monotonic()
             try:
                 self._turn()
             except StateError as failure:
@@ -181,7 +184,7 @@ class Membership:
 
     def _wait(self) -> bool:
         """Until the next turn. Returns whether there is one."""
-        self._wake.wait(self._period * (1 + _JITTER * random.random()))  # noqa: S311 - spreads requests
+        self._wake.wait(self.period * (1 + _JITTER * random.random()))  # noqa: S311 - spreads requests
         self._wake.clear()
         return not self._ended.is_set()
 

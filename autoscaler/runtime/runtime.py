@@ -58,7 +58,7 @@ class Runtime:
         `stop`: asked for, whatever else is under way here is given up and raises Stopping; `close` comes next.
         `membership`: among the daemons that share the state; None: there is no other. `host`: this machine's name, by
         which it serves connections that are bound to one; None: it serves them all. `machine`: its own clock, by which
-        the scheduler goes, where `clock` is the database's.
+        the schedule wakes, where `clock` is the database's.
         """
         self.lanes = Lanes(machine or clock, logger)
         self._state = state
@@ -224,10 +224,14 @@ class Runtime:
             ledger = self._ledger(name)
         except StateError as failure:
             self._waiting[name] = built
-            self._retry_at[name] = self._clock.monotonic() + _RETRY_SECONDS
+            self._retry_at[name] = self._clock.monotonic() + self._retry_seconds()
             return failure
         self._connect(name, built, ledger)
         return None
+
+    def _retry_seconds(self) -> float:
+        """How long after the state refused a lane it is tried again: another daemon waits for a lease at most."""
+        return _RETRY_SECONDS if self._membership is None else min(_RETRY_SECONDS, self._membership.period)
 
     def _supersede(self, have: Connected) -> AutoscalerError | None:
         """A new adapter, lane and epoch in place of one that hangs. What hangs can write and record nothing more.

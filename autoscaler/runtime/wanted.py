@@ -4,6 +4,7 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
+from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import Autoscaler, LaneName, TargetRef
 from autoscaler.record import lane_of, slot_of
 
@@ -65,3 +66,15 @@ def needed_slots(wanted: Mapping[LaneName, Wanted]) -> Mapping[str, Collection[i
     for name, lane in wanted.items():
         needs.setdefault(name.adapter, set()).update(slot_of(scaler.target) for scaler in lane.scalers)
     return needs
+
+
+def refuse_other_hosts(settings: Settings, host: str) -> None:
+    """Raise ConfigError for a connection of another machine, where the daemon on `host` is the only one."""
+    for name in sorted({scaler.target.adapter for scaler in settings.autoscalers}):
+        where = settings.adapters[name].host
+        if where not in (None, host):
+            problem = (
+                f"its targets are on {where}, and this is {host}; run the daemon there, or let daemons of both share a "
+                "PostgreSQL state (docs/hosts.md)"
+            )
+            raise ConfigError([Problem(str(settings.path), 1, 1, f"adapters.{name}.host", problem)])

@@ -200,3 +200,12 @@ def test_an_odd_number_of_writes_at_a_time_is_one(odd: object) -> None:
             return super().scale(target, change, call)
 
     assert Lane(Odd()).act(rescale("a"), rescale("b")) == {"a": Written(5), "b": Written(5)}
+
+
+def test_daemons_that_share_the_state_divide_the_writes_at_a_time() -> None:
+    """The back end takes so many of them all together; each has one at least."""
+    back = Back()
+    actuator = Actuator({"fleet": back}, SystemClock(), RecordingLogger(), members=lambda: 2)
+    outcomes = actuator.act([rescale(name) for name in ("a", "b", "c")], Call(NOW, time.monotonic() + 30))
+    assert {type(outcome) for outcome in outcomes.values()} == {Written}
+    assert back.most_at_once == 1

@@ -49,6 +49,7 @@ M = "autoscalers[0].metrics[0]"
 D = "autoscalers[0].behavior.scaleDown"
 R = "autoscalers[0].scaleTargetRef"
 NONE = "autoscalers: []\n"
+SHARED = NONE + "state: {url: postgresql://db/a}\n"
 
 MISTAKES = {
     # the file as a whole
@@ -112,6 +113,13 @@ MISTAKES = {
     "too many queries at a time": ("autoscalers: []\nprometheus: {p: {url: 'http://h', concurrency: §101}}\n", "prometheus.p.concurrency", "101 is out of range; write at most 100"),
     "a compression that is a truth": ("autoscalers: []\nprometheus: {p: {url: 'http://h', compression: §true}}\n", "prometheus.p.compression", "write 'auto', 'on' or 'off'"),
     "a size that is too small": (NONE + "state: {maxSize: §15MB}\n", "state.maxSize", "15MB is too small; write at least 16MB"),
+    "leases with SQLite": (NONE + "§ha: {leaseDuration: 15s}\n", "ha", "an SQLite state has one daemon, which needs no lease"),
+    "a lease as long as its deadline": (SHARED + "ha: §{leaseDuration: 10s}\n", "ha", "leaseDuration 10s is not longer than renewDeadline 10s"),
+    "a deadline for less than one renewal": (SHARED + "ha: §{renewDeadline: 2s}\n", "ha", "renewDeadline 2s is not longer than 1.2 x retryPeriod 2s"),
+    "a renewal all the time": (SHARED + "ha: §{retryPeriod: 10ms}\n", "ha", "retryPeriod 10ms is too short; write at least 100ms"),
+    "a pool of no host beside a shared state": (SHARED + "adapters: {a: §{type: process, pools: {web: {command: x}}}}\n", "adapters.a.host", "write the name of the machine"),
+    "a host of a type that has none": (NONE + "adapters: {a: {type: groups, §host: vm-1}}\n", "adapters.a.host", "unknown key"),
+    "a host without a name": (NONE + "adapters: {a: {type: process, host: §'', pools: {web: {command: x}}}}\n", "adapters.a.host", ""),
     "a retention without end": (NONE + "state: {retention: §101y}\n", "state.retention", "write at most 36500d (100 years)"),
     "a sync period without end": (NONE + "controller: {syncPeriod: §9000y}\n", "controller.syncPeriod", "write at most 36500d (100 years)"),
     "a sync period that floods": (NONE + "controller: {syncPeriod: §999ms}\n", "controller.syncPeriod", 'write at least "1s"'),

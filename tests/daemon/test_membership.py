@@ -21,6 +21,7 @@ from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import NOW
 from tests.replaced import replace
+from tests.schedule.clock import FakeClock
 from tests.schedule.ports import scaler
 
 NAMES = tuple({slot_of(TargetRef("a", f"s{n}")): f"s{n}" for n in range(12)}.values())[:8]
@@ -152,7 +153,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
         return found
 
     monkeypatch.setattr(state, "ledger", ledger)
-    membership = Membership(leases, log)  # type: ignore[arg-type]  # it stands for the database's
+    membership = Membership(leases, SystemClock(), log)  # type: ignore[arg-type]  # it stands for the database's
     metrics = Metrics(CollectorRegistry(), SystemClock(), "0")
     runtime = Runtime(
         state, tmp_path, SystemClock(), log, lambda batch: None, metrics, membership=membership, host="one"
@@ -271,6 +272,21 @@ def test_slots_that_the_configuration_needs_no_more_are_given_back(house: House)
     house.follow()
     house.follow(NAMES[:2])
     assert house.give_back() == {SLOT[name] for name in NAMES[2:]}
+
+
+def test_the_schedule_goes_by_the_machines_own_clock(tmp_path: Path) -> None:
+    """By which it wakes. The database's says what time it is in a cycle, and may be another by minutes."""
+    database, machine, log = FakeClock(), FakeClock(), RecordingLogger()
+    state = State.open(None, tmp_path, Retention())
+    metrics = Metrics(CollectorRegistry(), database, "0")
+    lanes = Runtime(state, tmp_path, database, log, lambda batch: None, metrics, machine=machine).lanes
+    database.step(600)
+    lanes.follow_clock()
+    assert lanes.clock_steps() == 0
+    machine.step(-600)
+    lanes.follow_clock()
+    assert lanes.clock_steps() == 1
+    state.close()
 
 
 def test_a_renewal_that_fails_is_logged_once(house: House) -> None:

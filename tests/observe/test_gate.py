@@ -112,3 +112,19 @@ def test_another_server_or_name_has_a_gate_of_its_own() -> None:
     first = gates.of("p", SOURCE)
     assert gates.of("p", replace(SOURCE, url="http://q")) is not first
     assert gates.of("other", SOURCE) is not first
+
+
+def test_daemons_that_share_the_state_divide_a_sources_limit() -> None:
+    """Ten hosts must not ask ten times as much. A share is one at least, and follows who comes and goes."""
+    members = 1
+    gate = Gates(lambda: members).of("default", replace(SOURCE, concurrency=6))
+    assert gate.limit == 6
+    members = 4
+    assert gate.limit == 1
+    assert gate.enter(0)
+    assert not gate.enter(0)
+    members = 3
+    assert gate.enter(0)
+    assert not gate.enter(0)
+    members = 100
+    assert gate.limit == 1

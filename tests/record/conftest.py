@@ -11,12 +11,9 @@ from sqlalchemy import create_engine, text
 from autoscaler.clock import Clock
 from autoscaler.record import Archive, Ledger, Retention, State
 from autoscaler.record.slots import SLOTS
-from tests.record.old_state import plant, plant_tables
+from tests.record.old_state import OLD_CONNECTIONS, plant, plant_tables
 from tests.record.postgresql import running_postgresql
 from tests.record.samples import FLEET
-
-CONNECTIONS = (FLEET, "swarm")
-"""Adapters of the tests here."""
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +44,8 @@ class Opener:
 
     def __init__(self, url: str | None, folder: Path) -> None:
         self.url, self.folder = url, folder
+        self.connections: Sequence[str] = (FLEET, "swarm")
+        """Those whose slots a state that is opened takes, on PostgreSQL."""
         self._open: list[State | Archive] = []
 
     def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
@@ -55,7 +54,7 @@ class Opener:
         self._open.append(state)
         if state.leases is not None:
             state.leases.renew()
-            state.leases.share(dict.fromkeys(CONNECTIONS, range(SLOTS)), {})
+            state.leases.share(dict.fromkeys(self.connections, range(SLOTS)), {})
         return state
 
     def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen
@@ -156,6 +155,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
         url = empty_database(request.getfixturevalue("postgresql"))
         opener = Opener(url, folder)
         plant_tables(url, folder)
+    opener.connections = OLD_CONNECTIONS
     yield opener
     opener.close()
 

@@ -21,6 +21,9 @@ def scaler(name: str) -> Autoscaler:
     return Autoscaler(name, TargetRef(**target), 1, 10, ())
 
 
+OLD_CONNECTIONS = sorted({scaler(name).target.adapter for name in CONTENTS["scalers"]})
+
+
 def recalled(state: State, names: Iterable[str] = CONTENTS["scalers"]) -> Mapping[str, History]:
     """What these autoscalers remember, each by a ledger of its connection."""
     scalers = [scaler(name) for name in names]

@@ -35,6 +35,7 @@ def test_nothing_is_kept_of_a_target_any_more(opener: Opener) -> None:
 
 def test_connections_keep_theirs_apart(opener: Opener) -> None:
     """Two regions may each have a group of one name."""
+    opener.connections = ("eu", "us")
     state = opener.state()
     ours, theirs = state.ledger("eu"), state.ledger("us")
     ours.save_adapter_memory(WEB, {"failures": 1})

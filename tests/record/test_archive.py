@@ -81,10 +81,10 @@ def test_decisions_are_ordered_by_their_commits(opener: Opener) -> None:
         assert (newest.decision.now, earlier.decision.now) == (at(15), at(15))
 
 
-def test_a_clock_that_was_set_back_makes_no_older_decision_the_newest(opener: Opener) -> None:
+def test_a_clock_that_was_set_back_makes_no_older_decision_the_newest(sqlite_opener: Opener) -> None:
     """An autoscaler's target was changed, and the clock set back by an hour: the newest is what was committed last."""
     clock = FakeClock(START)
-    state = opener.state()
+    state = sqlite_opener.state()
     ledger = state.ledger(FLEET)
     for step, target, reason in ((0, "old", "Before"), (-3600, "new", "After")):
         clock.step(step)
@@ -92,7 +92,7 @@ def test_a_clock_that_was_set_back_makes_no_older_decision_the_newest(opener: Op
         seconds = (clock.now() - START).total_seconds()
         keep(ledger, decision(seconds, target=target, events=[event(reason)]))
         clock.advance(15)
-    for archive in (state.archive, opener.archive()):
+    for archive in (state.archive, sqlite_opener.archive()):
         record = archive.record_at("web")
         assert record is not None
         assert record.decision.target.name == archive.latest()["web"].target.name == "new"

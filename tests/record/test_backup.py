@@ -30,6 +30,14 @@ def tables_of(url: str | None, folder: Path) -> Tables:
         }
 
 
+def content_of(url: str | None, folder: Path) -> Tables:
+    """The same, without what says whose turn it is to write: that begins anew where a backup is restored."""
+    tables = dict(tables_of(url, folder))
+    tables["slot"] = [{"connection": row["connection"], "slot": row["slot"]} for row in tables["slot"]]
+    tables["counter"] = [row for row in tables["counter"] if row["name"] != schema.INCARNATION]
+    return tables
+
+
 def _recalled(ledger: Ledger) -> History:
     return ledger.recall([scaler()])["web"]
 
@@ -50,13 +58,13 @@ def test_a_backup_restored_holds_every_row(opener: Opener, tmp_path: Path) -> No
     """Nothing is lost: what stands in the backup's tables is what stood in the state's, row for row."""
     live(opener)
     opener.close()
-    before = tables_of(opener.url, opener.folder)
+    before = content_of(opener.url, opener.folder)
     contents = backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     assert (contents.autoscalers, contents.last) == (2, at(450))
     assert contents.size == (tmp_path / "a.db").stat().st_size
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
-    assert tables_of(None, tmp_path / "elsewhere") == before
+    assert content_of(None, tmp_path / "elsewhere") == before
     assert all(before[name] for name in ("slot", "autoscaler", "memory", "intent", "journal", "event", "steering"))
 
 
@@ -116,13 +124,13 @@ def test_a_state_moves_from_sqlite_to_postgresql_and_back(postgresql: str, tmp_p
     here, server = Opener(None, tmp_path / "state"), empty_state(postgresql)
     live(here)
     here.close()
-    before = tables_of(None, here.folder)
+    before = content_of(None, here.folder)
     backup.back_up(None, here.folder, tmp_path / "a.db")
     backup.restore(server, tmp_path, tmp_path / "a.db")
-    assert tables_of(server, tmp_path) == before
+    assert content_of(server, tmp_path) == before
     backup.back_up(server, tmp_path, tmp_path / "b.db")
     backup.restore(None, tmp_path / "back", tmp_path / "b.db")
-    assert tables_of(None, tmp_path / "back") == before
+    assert content_of(None, tmp_path / "back") == before
 
 
 def test_new_autoscalers_get_ids_that_no_restored_row_has(opener: Opener, tmp_path: Path) -> None:
@@ -170,11 +178,11 @@ def test_a_damaged_state_can_be_replaced(tmp_path: Path) -> None:
     live(opener)
     opener.close()
     backup.back_up(None, opener.folder, tmp_path / "a.db")
-    expected = tables_of(None, opener.folder)
+    expected = content_of(None, opener.folder)
     (opener.folder / "state.db").write_bytes(b"not a database at all" * 1000)
     (opener.folder / "state.db-wal").write_bytes(b"a log of nothing")
     contents = backup.restore(None, opener.folder, tmp_path / "a.db", replacing=True)
-    assert tables_of(None, opener.folder) == expected
+    assert content_of(None, opener.folder) == expected
     assert contents.kept is not None
     assert contents.kept.read_bytes().startswith(b"not a database")
     assert not (opener.folder / "state.db-wal").exists() or not (opener.folder / "state.db-wal").stat().st_size
@@ -185,14 +193,14 @@ def test_the_log_of_a_state_that_was_moved_away_does_not_get_into_the_restored_o
     opener = Opener(None, tmp_path / "state")
     state = live(opener)
     backup.back_up(None, opener.folder, tmp_path / "a.db")
-    expected = tables_of(None, opener.folder)
+    expected = content_of(None, opener.folder)
     keep(state.ledger(FLEET), decision(900))
     log = (opener.folder / "state.db-wal").read_bytes()
     opener.close()
     (opener.folder / "state.db").rename(tmp_path / "moved.db")
     (opener.folder / "state.db-wal").write_bytes(log)  # as kill -9 leaves it
     contents = backup.restore(None, opener.folder, tmp_path / "a.db")
-    assert tables_of(None, opener.folder) == expected
+    assert content_of(None, opener.folder) == expected
     assert contents.kept is None
     assert (opener.folder / "state.db.replaced-1-wal").read_bytes() == log
 
@@ -231,7 +239,7 @@ def test_a_running_daemon_s_state_is_not_replaced(opener: Opener, tmp_path: Path
     """It would go on with what it remembers, and write over what was restored."""
     live(opener)
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
-    with pytest.raises(StateError, match="in use by another daemon"):
+    with pytest.raises(StateError, match=r"in use by (another|1) daemon"):
         backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
 
 

@@ -80,6 +80,7 @@ def test_a_write_that_was_announced_and_never_recorded_is_forgotten_too(opener: 
 
 def test_one_that_is_still_configured_is_never_forgotten(opener: Opener) -> None:
     """After a long standstill one lane's first cycle ends before another's."""
+    opener.connections = ("slow", "fast")
     state = opener.state(KEEP)
     keep(state.ledger("slow"), decision(0, "slow"))
     keep(state.ledger("fast"), decision(0, "fast"))

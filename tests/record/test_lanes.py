@@ -29,6 +29,7 @@ def _lane(state: State, lane: int) -> History:
 
 def test_lanes_share_one_state(opener: Opener) -> None:
     """Each connection's cycle commits by itself, at the same time as others; readers look on."""
+    opener.connections = [f"lane-{lane}" for lane in range(LANES)]
     state = opener.state()
     with ThreadPoolExecutor(LANES) as pool:
         expected = list(pool.map(lambda lane: _lane(state, lane), range(LANES)))

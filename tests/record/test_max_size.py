@@ -91,17 +91,17 @@ def test_the_oldest_detail_goes_first(opener: Opener) -> None:
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
 
 
-def test_what_was_recorded_after_a_clock_was_set_back_is_not_the_oldest(opener: Opener) -> None:
+def test_what_was_recorded_after_a_clock_was_set_back_is_not_the_oldest(sqlite_opener: Opener) -> None:
     """Else the newest goes, and what is from the future stays for ever."""
     clock = FakeClock(START)
-    ledger = opener.ledger(limited(1))
+    ledger = sqlite_opener.ledger(limited(1))
     for step in (0.0, -40 * 24 * 3600.0):
         clock.step(step)
         for quarter in range(12):
             clock.advance(QUARTER)
             ledger.follow_clock(clock.moment())
             keep(ledger, decision((clock.now() - START).total_seconds()), seen=noise(quarter))
-    left = [record.decision.now for record in opener.archive().records("web")]
+    left = [record.decision.now for record in sqlite_opener.archive().records("web")]
     assert left
     assert max(left) == clock.now()
 

@@ -54,6 +54,7 @@ def test_a_reader_does_not_wait_for_a_commit(writer: State, opener: Opener, read
 
 def test_a_lane_recalls_while_another_one_commits(opener: Opener) -> None:
     """One lane's slow disk is not the other's, as long as that one does not write."""
+    opener.connections = ("slow", "quick")
     state = opener.state()
     slow, quick = state.ledger("slow"), state.ledger("quick")
     keep(quick, decision(0))

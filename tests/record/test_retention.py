@@ -142,10 +142,10 @@ def test_nothing_is_looked_for_in_every_cycle(opener: Opener) -> None:
 
 @pytest.mark.parametrize("step", [40 * 24 * HOUR, -40 * 24 * HOUR, 40 * 365 * 24 * HOUR])
 @pytest.mark.usefixtures("short_blocks")
-def test_a_clock_that_is_set_makes_nothing_old_or_young(opener: Opener, step: float) -> None:
+def test_a_clock_that_is_set_makes_nothing_old_or_young(sqlite_opener: Opener, step: float) -> None:
     """An archive of 30 days outlives a step of 40 days, and what is 30 days old goes however the clock was set."""
     clock = FakeClock(at(0))
-    state = opener.state(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
+    state = sqlite_opener.state(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
     ledger = state.ledger(FLEET)
 
     def quarter(count: int) -> None:
@@ -171,17 +171,17 @@ def test_a_clock_that_is_set_makes_nothing_old_or_young(opener: Opener, step: fl
 
 
 @pytest.mark.usefixtures("short_blocks")
-def test_an_autoscaler_that_left_is_not_forgotten_for_a_clock_that_is_set(opener: Opener) -> None:
+def test_an_autoscaler_that_left_is_not_forgotten_for_a_clock_that_is_set(sqlite_opener: Opener) -> None:
     """It was decided about a minute ago."""
     clock = FakeClock(at(0))
-    ledger = opener.ledger(kept_for(retention=timedelta(hours=4)))
+    ledger = sqlite_opener.ledger(kept_for(retention=timedelta(hours=4)))
     ledger.follow_clock(clock.moment())
     keep(ledger, decision(0, "gone", "gone"))
     clock.step(1000 * HOUR)
     clock.advance(60)
     ledger.follow_clock(clock.moment())
     keep(ledger, decision(1000 * HOUR + 60))
-    assert opener.archive().knows("gone")
+    assert sqlite_opener.archive().knows("gone")
 
 
 def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,10 +50,10 @@ def test_a_lane_commits_while_a_reader_is_half_way(opener: Opener) -> None:
 
 
 def test_the_latest_decisions_of_lanes_need_no_look_at_the_state(
-    opener: Opener, monkeypatch: pytest.MonkeyPatch
+    sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the first page view the lanes say what they decide: the next ones decode nothing."""
-    state = opener.state()
+    state = sqlite_opener.state()
     ledger = state.ledger("fleet")
     keep(ledger, decision())
     state.archive.latest()

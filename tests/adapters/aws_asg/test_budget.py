@@ -67,3 +67,10 @@ def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Con
     shared = shared_budget(cloud.server.url, None, "eu-west-1")
     assert isinstance(shared, Budget)
     assert shared.reserve(0, 0.05) is None
+
+
+def test_daemons_that_share_the_account_divide_its_rate_and_its_burst() -> None:
+    """AWS counts their requests together."""
+    budget = Budget()
+    assert [budget.reserve(0, 10, members=4) for _ in range(25)] == [0.0] * 25
+    assert budget.reserve(0, 10, members=4) == pytest.approx(4 / 20)

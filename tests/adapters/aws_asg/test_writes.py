@@ -58,3 +58,18 @@ def test_what_is_saved_last_is_what_is_remembered(tmp_path: Path) -> None:
     memory.go_on.set()
     dropping.join()
     assert memory.of("a")["size"] == 3
+
+
+def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here(tmp_path: Path) -> None:
+    """AWS's reads lag its writes, whoever sent them: the old size must not be taken for somebody's change."""
+    memory = ForgetfulMemory()
+    here, there = writes(tmp_path, memory), writes(tmp_path, memory)
+    here.load()
+    here.remember("a", "1", 1, 2)
+    assert here.size("a", 2) == 2  # seen: from then on AWS is believed
+    there.remember("b", "2", 5, 6)
+    assert here.size("b", 5) == 5
+    here.reload()
+    here.load()
+    assert here.size("b", 5) == 6
+    assert here.size("a", 1) == 1

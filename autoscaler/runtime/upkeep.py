@@ -1,0 +1,72 @@
+"""What a daemon does every few seconds beside its cycles: returns memory, and looks whether the state answers."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Final
+
+from autoscaler import memory
+from autoscaler.clock import Clock
+from autoscaler.errors import StateError
+from autoscaler.logger import Logger
+from autoscaler.record import Cut
+from autoscaler.schedule import NoThread, settle
+
+_SECONDS: Final = 5.0
+
+
+class Upkeep:
+    """Used from the main thread. The look is on a thread of its own: a database that is silent keeps nothing else."""
+
+    def __init__(
+        self,
+        look: Callable[[], Sequence[Cut]],
+        cut: Callable[[Sequence[Cut]], None],
+        answered: Callable[[bool], None],
+        clock: Clock,
+        logger: Logger,
+    ) -> None:
+        """`look`: reads what the state was cut short by, which `cut` is told; may raise StateError.
+
+        `answered` is told whether the state did.
+        """
+        self._look = look
+        self._cut = cut
+        self._answered = answered
+        self._clock = clock
+        self._logger = logger
+        self._due = 0.0
+        """On the monotonic clock."""
+        self._looking: Future[Sequence[Cut]] | None = None
+        """The look that is under way."""
+
+    def turn(self) -> None:
+        """To be called every second or so."""
+        if self._looking is not None and self._looking.done():
+            looked, self._looking = self._looking, None
+            self._looked(looked)
+        if self._clock.monotonic() < self._due:
+            return
+        self._due = self._clock.monotonic() + _SECONDS
+        memory.trim()
+        if self._looking is not None:
+            self._failed(f"the state has not answered for {_SECONDS:g} s; check the database")
+            return
+        self._looking = Future()
+        try:
+            threading.Thread(target=settle, args=(self._looking, self._look), name="upkeep", daemon=True).start()
+        except RuntimeError:
+            self._looking = None
+            self._logger.error("state_failed", error=str(NoThread()))  # noqa: TRY400 - an expected failure, not a bug
+
+    def _looked(self, looked: "Future[Sequence[Cut]]") -> None:
+        try:
+            self._cut(looked.result())
+        except StateError as failure:
+            self._failed(str(failure))
+        else:
+            self._answered(True)
+
+    def _failed(self, error: str) -> None:
+        self._answered(False)
+        self._logger.error("state_failed", error=error)

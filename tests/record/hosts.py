@@ -1,0 +1,83 @@
+"""Several daemons' states on one real PostgreSQL, each with a clock of its own; the database's is set by the test.
+
+The database's time stands still but for `advance` and `step`: a function of the same name comes before its own.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+from autoscaler.record import LeaseOptions, Leases, Ledger, Retention, State
+from tests.record.conftest import empty_state
+from tests.record.samples import FLEET, START
+from tests.schedule.clock import FakeClock
+
+LEASE = LeaseOptions()
+SECONDS = LEASE.duration.total_seconds()
+
+
+class Host:
+    """One daemon's state."""
+
+    def __init__(self, state: State, clock: FakeClock) -> None:
+        assert state.leases is not None
+        self.state, self.clock = state, clock
+        self.leases: Leases = state.leases
+
+    def turn(self, needs: Mapping[str, Collection[int]]) -> None:
+        """What its thread does every few seconds, where no cycle uses what is to be given back."""
+        self.leases.renew()
+        self.leases.share(needs, self.leases.excess)
+
+    def count(self) -> int:
+        """How many slots it holds."""
+        return sum(map(len, self.leases.held.values()))
+
+    def ledger(self) -> Ledger:
+        """Of what it holds of FLEET."""
+        return self.state.ledger(FLEET, self.leases.held[FLEET].keys())
+
+
+class Hosts:
+    """All of them, and their database."""
+
+    def __init__(self, server: str, folder: Path) -> None:
+        self.plain_url = empty_state(server)
+        user = self.plain_url.partition("://")[2].partition("@")[0]
+        self.url = f"{self.plain_url}?options=-csearch_path%3D{user},pg_catalog%20-clock_timeout%3D5s"
+        self._folder = folder
+        self._all: list[Host] = []
+        self._set(
+            f"CREATE TABLE hands AS SELECT timestamptz '{START.isoformat()}' AS at",
+            "CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM hands'",
+        )
+
+    def start(self, wrong_by: float = 0, retention: Retention = Retention()) -> Host:  # noqa: B008 - it is frozen
+        """A daemon on a host of its own, whose clock is wrong by so many seconds. It has not joined yet."""
+        clock = FakeClock(START + timedelta(seconds=wrong_by))
+        host = Host(State.open(self.url, self._folder, retention, clock, LEASE), clock)
+        self._all.append(host)
+        return host
+
+    def advance(self, seconds: float) -> None:
+        """Time goes by, everywhere."""
+        self.step(seconds)
+        for host in self._all:
+            host.clock.advance(seconds)
+
+    def step(self, seconds: float) -> None:
+        """The database's clock is set, or the hosts' stand still."""
+        self._set(f"UPDATE hands SET at = at + interval '{seconds} seconds'")
+
+    def close(self) -> None:
+        for host in self._all:
+            host.state.close()
+
+    def _set(self, *statements: str) -> None:
+        engine = create_engine(self.plain_url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            for statement in statements:
+                connection.execute(text(statement))
+        engine.dispose()

@@ -1,0 +1,262 @@
+"""Daemons that share a state on a real PostgreSQL: who serves what, and from when."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autoscaler.errors import StaleLedger, StateError
+from autoscaler.record import Retention, State, slot_of
+from tests.record.conftest import empty_state, in_threads
+from tests.record.hosts import SECONDS, Host, Hosts
+from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
+
+pytestmark = pytest.mark.slow
+ALL = {FLEET: range(256)}
+SLOT = slot_of(scaler().target)
+
+
+@pytest.fixture
+def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
+    hosts = Hosts(postgresql, tmp_path)
+    yield hosts
+    hosts.close()
+
+
+def joined(hosts: Hosts, count: int) -> list[Host]:
+    """So many hosts, after as many turns as it takes."""
+    found = [hosts.start() for _ in range(count)]
+    for _ in range(2 * count):
+        for host in found:
+            host.turn(ALL)
+    return found
+
+
+def outlive(hosts: Hosts, second: Host) -> None:
+    """Let the lease of the other one end, whose own clock stands still: a virtual machine that was stopped."""
+    for _ in range(4):
+        second.turn(ALL)
+        hosts.step(SECONDS / 3)
+    second.turn(ALL)
+    assert second.count() == 256
+
+
+def test_one_daemon_serves_everything(hosts: Hosts) -> None:
+    (only,) = joined(hosts, 1)
+    assert (only.count(), only.leases.members, only.leases.seconds_left()) == (256, 1, SECONDS)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, [128, 128]), (3, [85, 85, 86])])
+def test_several_serve_as_many_slots_each(hosts: Hosts, count: int, expected: list[int]) -> None:
+    found = joined(hosts, count)
+    assert sorted(host.count() for host in found) == expected
+    assert {slot for host in found for slot in host.leases.held[FLEET]} == set(range(256))
+
+
+def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
+    """What stays has the epoch that it had: nothing of it was read anew."""
+    found = joined(hosts, 2)
+    before = [host.leases.held[FLEET] for host in found]
+    third = hosts.start()
+    for _ in range(4):
+        for host in (*found, third):
+            host.turn(ALL)
+    assert third.count() == 85
+    kept = [len(held.items() & host.leases.held[FLEET].items()) for held, host in zip(before, found, strict=True)]
+    assert sum(kept) == 256 - 85
+
+
+def test_what_is_in_use_is_given_back_only_when_it_is_done(hosts: Hosts) -> None:
+    """A cycle that is under way ends first, and nobody else begins one meanwhile."""
+    (first,) = joined(hosts, 1)
+    second = hosts.start()
+    second.turn(ALL)
+    for _ in range(3):
+        first.leases.renew()
+        first.leases.share(ALL, {})
+        second.turn(ALL)
+    assert (first.count(), second.count()) == (256, 0)
+    assert len(first.leases.excess[FLEET]) == 128
+
+
+def test_a_dead_daemon_s_slots_are_taken_after_its_lease_and_not_before(hosts: Hosts) -> None:
+    first, second = joined(hosts, 2)
+    hosts.advance(SECONDS - 0.01)
+    second.turn(ALL)
+    assert second.count() == 128
+    hosts.advance(0.01)
+    assert first.leases.seconds_left() == 0
+    second.turn(ALL)
+    assert (second.count(), second.leases.members) == (256, 1)
+
+
+@pytest.mark.parametrize("wrong_by", [600, -600])
+def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> None:
+    """Ten minutes: a lease by its own clock would be over at once, or would never be."""
+    wrong, right = hosts.start(wrong_by), hosts.start()
+    for _ in range(20):
+        for host in (wrong, right):
+            host.turn(ALL)
+        hosts.advance(2)
+    assert (wrong.count(), right.count()) == (128, 128)
+    assert wrong.state.clock.now() == right.state.clock.now() == at(40)
+    assert wrong.leases.seconds_left() == right.leases.seconds_left() == SECONDS - 2
+
+
+def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
+    """It was stopped for longer than its lease, and goes on in the middle of a cycle."""
+    (first,) = joined(hosts, 1)
+    ledger = first.ledger()
+    keep(ledger, decision(0))
+    ledger.recall([scaler()])
+    second = hosts.start()
+    outlive(hosts, second)
+    assert ledger.is_current(scaler().target)  # as far as it knows: so what it announces is confirmed first
+    with pytest.raises(StaleLedger, match="the lease of this daemon is over"):
+        ledger.intend([rising(15)])
+    assert not ledger.is_current(scaler().target)
+    with pytest.raises(StaleLedger):
+        save(ledger, decision(15))
+    before, first_id = second.leases.held, second.leases.member
+    first.leases.renew()
+    first.leases.share(ALL, {})
+    assert first.leases.member not in (None, first_id)
+    assert (first.leases.held, second.leases.held) == ({}, before)
+
+
+def test_a_commit_of_what_was_decided_before_the_eviction_is_refused(hosts: Hosts) -> None:
+    """Also one that needs no renewal: a cycle that writes to no target."""
+    (first,) = joined(hosts, 1)
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    second = hosts.start()
+    outlive(hosts, second)
+    with pytest.raises(StaleLedger, match="superseded"):
+        save(ledger, decision(0))
+    assert second.state.archive.latest() == {}
+
+
+def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:
+    (first,) = joined(hosts, 1)
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    hosts.advance(10)
+    assert first.leases.seconds_left() == SECONDS - 10
+    ledger.intend([rising(10)])
+    assert first.leases.seconds_left() == SECONDS
+
+
+def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None:
+    """Without asking the database: CLOCK_BOOTTIME went on."""
+    (first,) = joined(hosts, 1)
+    ledger = first.ledger()
+    assert ledger.is_current(scaler().target)
+    first.clock.sleep(SECONDS)
+    assert not ledger.is_current(scaler().target)
+
+
+def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
+    """Though nobody has taken anything: who joins anew reads anew."""
+    (first,) = joined(hosts, 1)
+    member = first.leases.member
+    hosts.advance(SECONDS)
+    first.leases.renew()
+    assert (first.leases.member, first.leases.held) == (None, {})
+    first.leases.renew()
+    assert first.leases.member not in (None, member)
+
+
+def test_who_leaves_lets_others_have_its_slots_at_once(hosts: Hosts) -> None:
+    first, second = joined(hosts, 2)
+    first.state.close()
+    second.turn(ALL)
+    assert second.count() == 256
+
+
+def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts: Hosts) -> None:
+    """A write of its own may be on its way until then."""
+    first, second = joined(hosts, 2)
+    first.leases.give_up()
+    assert (first.leases.held, first.leases.seconds_left()) == ({}, 0)
+    for host in (second, first):
+        host.turn(ALL)
+    assert (first.count(), second.count()) == (0, 128)
+    hosts.advance(SECONDS)
+    for _ in range(4):
+        for host in (second, first):
+            host.leases.renew()
+            host.turn(ALL)
+    assert first.count() + second.count() == 256
+
+
+def test_a_ledger_is_of_slots_that_are_held(hosts: Hosts) -> None:
+    first, second = joined(hosts, 2)
+    with pytest.raises(StateError, match=r"this daemon does not hold slots .* of adapter 'fleet' now"):
+        first.state.ledger(FLEET, second.leases.held[FLEET].keys())
+
+
+def test_a_slot_that_is_gained_brings_what_another_host_remembered(hosts: Hosts) -> None:
+    """Windows, and the write that was announced and may still land, which is settled first."""
+    first, second = joined(hosts, 2)
+    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
+    theirs = one.ledger()
+    keep(theirs, decision(0))
+    theirs.recall([scaler()])
+    theirs.intend([rising(15)])
+    expected = theirs.recall([scaler()])["web"]
+    ours = other.ledger()
+    ours.follow([])
+    ours.recall([])
+    one.state.close()
+    other.turn(ALL)
+    ours.follow([scaler()], other.leases.held[FLEET])
+    assert ours.recall([scaler()])["web"] == expected
+    assert expected.unfinished is not None
+    save(ours, written(rising(15)))
+    assert other.state.archive.latest()["web"].now == at(15)
+
+
+def test_what_was_held_before_is_read_anew_when_it_comes_back(hosts: Hosts) -> None:
+    """Another host has decided meanwhile."""
+    (first,) = joined(hosts, 1)
+    ours = first.ledger()
+    ours.follow([scaler()])
+    ours.recall([scaler()])
+    save(ours, decision(0))
+    second = hosts.start()
+    outlive(hosts, second)
+    keep(second.ledger(), decision(15, size=9))
+    second.state.close()
+    for _ in range(2):
+        first.leases.renew()
+    first.leases.share(ALL, {})
+    ours.follow([scaler()], first.leases.held[FLEET])
+    assert ours.recall([scaler()])["web"].at == at(15)
+    save(ours, decision(30))
+
+
+def test_any_daemon_shows_what_another_one_decided(hosts: Hosts) -> None:
+    """The page and the API of any daemon show all autoscalers."""
+    first, second = joined(hosts, 2)
+    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
+    ledger = one.ledger()
+    for seconds in (0, 15):
+        keep(ledger, decision(seconds))
+        assert one.state.archive.latest() == other.state.archive.latest() == {"web": decision(seconds)}
+
+
+def test_two_that_are_started_at_once_on_an_empty_database_share_it(postgresql: str, tmp_path: Path) -> None:
+    """Both find no tables."""
+    url = empty_state(postgresql)
+    opened: list[State] = []
+
+    def start() -> None:
+        opened.append(State.open(url, tmp_path, Retention()))
+        assert opened[-1].leases is not None
+        opened[-1].leases.renew()
+
+    with in_threads([start] * 3) as raised:
+        pass
+    for state in opened:
+        state.close()
+    assert (len(opened), raised) == (3, [])
