@@ -70,12 +70,12 @@ def strike(host: Host, moment: Moment, fault: Callable[[], object], late: Callab
         fault()
         return
     due = _Strike(moment, fault, late)
-    host.database.on_commit = due.committed
+    host.database.commits.on_commit = due.committed
     for recorder in (host.nomad, host.aws):
         recorder.on_request, recorder.on_answer = due.requested, due.answered
     try:
         assert due.done.wait(PATIENCE_SECONDS), f"host {host.number}: no moment {moment} within {PATIENCE_SECONDS:g} s"
     finally:
-        host.database.on_commit = None
+        host.database.commits.on_commit = None
         for recorder in (host.nomad, host.aws):
             recorder.on_request = recorder.on_answer = None

@@ -55,10 +55,10 @@ def cut(world: World, run: int) -> Takeover | None:
     victim = _victim(world)
     slots = world.held()[victim.number]
     at = now_micros()
-    victim.database.cut(silent=run % 2 == 1)
+    victim.database.way.cut(silent=run % 2 == 1)
     took = _taken_over(world, victim, slots, at)
     time.sleep(max(0.0, at / _SECOND + 2 * world.lease_seconds - time.time()))
-    victim.database.mend()
+    victim.database.way.mend()
     world.wait_until_even()
     return took
 

@@ -197,7 +197,7 @@ def running_world(folder: Path, seed: int, lease_seconds: float = LEASE_SECONDS)
             to_nomad = stack.enter_context(running_recorder(number, nomad.url, nomad_write))
             to_aws = stack.enter_context(running_recorder(number, aws.url, aws_write))
             config = home / "autoscaler.yaml"
-            own = f"postgresql://postgres@127.0.0.1:{database.port}/postgres"
+            own = f"postgresql://postgres@127.0.0.1:{database.way.port}/postgres"
             config.write_text(
                 yaml.safe_dump(_configuration(prometheus.url, own, to_nomad.url, to_aws.url, lease_seconds))
             )
