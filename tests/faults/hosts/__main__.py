@@ -21,7 +21,9 @@ def main(arguments: Sequence[str]) -> None:
     for number, kind in enumerate(kinds):
         with tempfile.TemporaryDirectory(dir=out) as folder:
             outcome = live(kind, int(runs), Path(folder), int(seed) + number)
-        (Path(out) / f"{number}.json").write_bytes(msgspec.json.encode(outcome))
+        part = Path(out) / "part"
+        part.write_bytes(msgspec.json.encode(outcome))
+        part.replace(Path(out) / f"{number}.json")  # whole: it is looked for meanwhile
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tests.faults.hosts.recorder import Recorder, now_micros
 from tests.servers import stepped_clock
 from tests.servers.stepped_clock import SteppedClock
 
-PATIENCE_SECONDS: Final = 60.0
+PATIENCE_SECONDS: Final = 120.0
 """How long anything is waited for that must come: the machine may be busy with others."""
 
 

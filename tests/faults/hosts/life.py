@@ -115,7 +115,7 @@ def _judged(world: World, kind: str, runs: int, takeovers: Sequence[Takeover], s
             records = list(archive.records(name))
             decisions += len(records)
             otherwise += judge.decided_otherwise(records)
-            if name in made:
+            if made.get(name) and records:
                 changes += len(made[name])
                 exceeded += judge.exceeded_policies(records, made[name])
                 exceeded += judge.forgotten_windows(records, made[name])

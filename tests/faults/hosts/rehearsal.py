@@ -1,10 +1,10 @@
 """Three daemons on one PostgreSQL, fault after fault: what becomes of their writes, and who takes over when."""
 
-import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,27 +28,31 @@ _SHORT: Final = (
 )
 _SHORT_LEASE_SECONDS: Final = 2.0
 _STOPPED_WITHIN_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 1.0
 
 
 def rehearse(folder: Path, short: bool) -> Iterator[Row]:
     """A row for each kind, and then those of all their writes and decisions together."""
+    outcomes: list[Outcome] = []
     if short:
         with running_world(folder, seed=0, lease_seconds=_SHORT_LEASE_SECONDS) as world:
-            outcomes: Sequence[Outcome] = [endure(world, "a fault of each of three kinds", _SHORT)]
+            outcomes.append(endure(world, "a fault of each of three kinds", _SHORT))
             found = planted(world)
+        yield _of_kind(outcomes[0], None)
     else:
-        outcomes = _side_by_side(folder)
+        for outcome in _side_by_side(folder):
+            outcomes.append(outcome)
+            yield _of_kind(outcome, 2 * LEASE_SECONDS)
         (folder / "planted").mkdir()
         with running_world(folder / "planted", seed=0) as world:
             found = planted(world)
-    for outcome in outcomes:
-        yield _of_kind(outcome, None if short else 2 * LEASE_SECONDS)
     yield from _of_all(outcomes)
     missed = [] if found else ["its writes were found to be in order"]
     yield Row(1, "the judge finds a daemon that writes without its lease", found[0] if found else "nothing", missed)
 
 
-def _side_by_side(folder: Path) -> Sequence[Outcome]:
+def _side_by_side(folder: Path) -> Iterator[Outcome]:
+    """Of each kind, as they come."""
     worlds = []
     try:
         for number, kinds in enumerate(SIDE_BY_SIDE):
@@ -57,16 +61,21 @@ def _side_by_side(folder: Path) -> Sequence[Outcome]:
             words = [sys.executable, "-m", "tests.faults.hosts", str(out), str(100 * number), str(RUNS), *kinds]
             with (out / "output").open("wb") as output:
                 worlds.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output))
-        codes = [world.wait() for world in worlds]
+        due = {folder / str(world) / f"{n}.json" for world, kinds in enumerate(SIDE_BY_SIDE) for n in range(len(kinds))}
+        while due:
+            ended = all(world.poll() is not None for world in worlds)
+            for file in sorted(file for file in due if file.exists()):
+                due.remove(file)
+                yield msgspec.json.decode(file.read_bytes(), type=Outcome)
+            if ended and due:
+                said = "".join((folder / str(number) / "output").read_text() for number in range(len(worlds)))
+                raise AssertionError(f"no outcome of {len(due)} kinds of faults:\n{said}")
+            time.sleep(_LOOK_SECONDS)
     finally:
         for world in worlds:
-            world.send_signal(signal.SIGTERM)
+            world.terminate()
         for world in worlds:
             world.wait(_STOPPED_WITHIN_SECONDS)
-    for number, code in enumerate(codes):
-        assert code == 0, (folder / str(number) / "output").read_text()
-    files = [folder / str(world) / f"{n}.json" for world, kinds in enumerate(SIDE_BY_SIDE) for n in range(len(kinds))]
-    return [msgspec.json.decode(file.read_bytes(), type=Outcome) for file in files]
 
 
 def _of_kind(outcome: Outcome, most: float | None) -> Row:
@@ -94,32 +103,34 @@ def _figures(seconds: Sequence[float]) -> str:
 def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
     """Of what was written and decided under all kinds of faults."""
     runs = sum(each.runs for each in outcomes)
+
+    def row(promised: str, seen: str, broken: Callable[[Outcome], Sequence[str]]) -> Row:
+        found = [f"{each.kind}: {text}" for each in outcomes for text in broken(each)]
+        return Row(runs, promised, seen.format(broken=len(found)), found)
+
     accepted = sum(each.compared.accepted for each in outcomes)
     refused = sum(each.compared.refused for each in outcomes)
-    broken = [f"{each.kind}: {text}" for each in outcomes for text in each.compared.broken]
-    yield Row(
-        runs,
+    yield row(
         "no double write where the back end compares and sets (Nomad)",
-        f"{len(broken)} of {accepted:,} writes; {refused} refused by Nomad",
-        broken,
+        f"{{broken}} of {accepted:,} writes; {refused} refused by Nomad",
+        lambda each: each.compared.broken,
     )
     accepted = sum(each.uncompared.accepted for each in outcomes)
     late = sum(len(each.uncompared.late) for each in outcomes)
-    broken = [f"{each.kind}: {text}" for each in outcomes for text in each.uncompared.broken]
-    yield Row(
-        runs,
+    yield row(
         "where it does not (AWS), none but within the documented window",
-        f"{late} of {accepted:,} writes within it, {len(broken)} outside",
-        broken,
+        f"{late} of {accepted:,} writes within it, {{broken}} outside",
+        lambda each: each.uncompared.broken,
     )
     decisions = sum(each.decisions for each in outcomes)
-    broken = [f"{each.kind}: {text}" for each in outcomes for text in each.decided_otherwise]
-    yield Row(
-        runs,
+    yield row(
         "decisions are what decide gives from everything committed",
-        f"{len(broken)} of {decisions:,} are not",
-        broken,
+        f"{{broken}} of {decisions:,} are not",
+        lambda each: each.decided_otherwise,
     )
     changes = sum(each.changes for each in outcomes)
-    broken = [f"{each.kind}: {text}" for each in outcomes for text in each.exceeded]
-    yield Row(runs, "no window is forgotten, no policy exceeded", f"{len(broken)} of {changes:,} changes were", broken)
+    yield row(
+        "no window is forgotten, no policy exceeded",
+        f"{{broken}} of {changes:,} changes",
+        lambda each: each.exceeded,
+    )
