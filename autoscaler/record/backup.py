@@ -121,7 +121,7 @@ def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
         remove_database(new)
         leaving.callback(remove_database, new)
         _copy_file(source, new, named=where)
-        _begin_incarnation(new, named=source)
+        _begin_incarnation(new, named=source, after=_incarnation_of(where))
         contents = _verified(new, named=source)
         sync(new)
         kept = _put_aside(where, path)
@@ -130,11 +130,19 @@ def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
     return replace(contents, kept=kept)
 
 
-def _begin_incarnation(file: Path, *, named: URL) -> None:
+def _incarnation_of(where: URL) -> int:
+    """Of the file that is replaced; 0: there is none, or it cannot be read."""
+    with suppress(StateError), opened(where, read_only=True) as connection:
+        if (schema.version(connection) or 0) > 1:
+            return incarnation_of(connection)
+    return 0
+
+
+def _begin_incarnation(file: Path, *, named: URL, after: int) -> None:
     with opened(_file_url(file), named=named) as connection, connection.begin():
         if schema.version(connection) == schema.VERSION:
             seconds = int(SystemClock().now().timestamp())
-            begin_incarnation(connection, max(seconds, incarnation_of(connection) + 1))
+            begin_incarnation(connection, max(seconds, incarnation_of(connection) + 1, after + 1))
 
 
 def _put_aside(where: URL, path: Path) -> Path | None:

@@ -26,13 +26,22 @@ from autoscaler.record.database import Database, place
 from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import SPEC, target_text
 from autoscaler.record.locks import Lock, wait_for
-from autoscaler.record.sharing import Place, Slots, dump_needs, load_needs, plan
+from autoscaler.record.member_rows import (
+    FOUND,
+    NOW,
+    Found,
+    evict,
+    is_alive,
+    needs_of_members,
+    prolong,
+    remove,
+    save_needs,
+)
+from autoscaler.record.sharing import Place, Slots, plan
 from autoscaler.record.slots import give_back, next_epochs, read_slots, slot_of, take_slots
-from autoscaler.record.timeline import SharedTimeline
+from autoscaler.record.timeline import Look, SharedTimeline
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
-_NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-"""SQL: the database's time in microseconds, also within a transaction."""
 _VERSION: Final = version("prometheus-autoscaler")
 
 
@@ -138,22 +147,20 @@ class Leases:
         member, sent, duration = self._member, self._clock.elapsed(), self.options.duration
         try:
             with self._database.writing() as connection:
-                found = self._join(connection) if member is None else _prolong(connection, member, duration)
+                found = self._join(connection) if member is None else prolong(connection, member, duration)
+                look = None if found is None else self._look(connection, found, sent)
         except StateError:
             if self._ends - self._clock.elapsed() <= duration - self.options.renew_deadline:
                 self.give_up(member)
             raise
-        if found is None:
+        if found is None or look is None:
             self.give_up(member)
             return
-        received = self._clock.elapsed()
         with self._lock:
             if self._member is None and member is None:
                 self._member, self._ends = found.member, sent + duration
         self.confirmed(Renewal(found.member, sent))
-        self._timeline.look(
-            found.lead, self._clock.seen(from_micros(found.now), sent, received), self._database.writing
-        )
+        self._timeline.follow_look(look)
 
     def share(self, needs: Slots, done: Slots) -> None:
         """Take and give back slots, one step towards as many for each member. Raises StateError.
@@ -167,14 +174,14 @@ class Leases:
         self._save_configuration(member)
         with self._database.writing() as connection:
             wait_for(connection, Lock.SHARING)
-            if not _is_alive(connection, member):
+            if not is_alive(connection, member):
                 self.give_up(member)
                 return
             turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
-            _evict(connection)
-            _save_needs(connection, member, needs)
+            evict(connection)
+            save_needs(connection, member, needs)
             give_back(connection, member, done)
-            wanted = _needs_of_members(connection)
+            wanted = needs_of_members(connection)
             found = read_slots(connection, {*wanted[member], *self._held})
             live = set(connection.execute(select(schema.member.c.id)).scalars())
             holders = {where: row.holder for where, row in found.items() if row.holder in live}
@@ -228,7 +235,7 @@ class Leases:
     def confirm(self, connection: Connection) -> Renewal:
         """Renew the lease within a transaction, before it locks anything else. Raises StaleLedger when it is over."""
         member, sent = self._member, self._clock.elapsed()
-        if member is None or _prolong(connection, member, self.options.duration) is None:
+        if member is None or prolong(connection, member, self.options.duration) is None:
             self.give_up(member)
             raise StaleLedger(
                 f"{place(self._database.url)}: the lease of this daemon is over; it writes nothing until it has joined "
@@ -264,17 +271,17 @@ class Leases:
             return
         with self._database.writing() as connection:
             wait_for(connection, Lock.SHARING)
-            _remove(connection, [member])
+            remove(connection, [member])
 
-    def _join(self, connection: Connection) -> "_Found":
+    def _join(self, connection: Connection) -> Found:
         """A new row, which no other member sees before the commit."""
         wait_for(connection, Lock.SHARING)  # nobody joins while a backup is restored
         member, host = uuid4().hex, socket.gethostname()
         configuration = self._configuration
         columns = "id, place, host, version, joined, until, loaded, digest"
-        values = f":id, :place, :host, :version, {_NOW}, {_NOW} + :duration, :loaded, :digest"
+        values = f":id, :place, :host, :version, {NOW}, {NOW} + :duration, :loaded, :digest"
         row = connection.execute(
-            text(f"INSERT INTO member ({columns}) VALUES ({values}) RETURNING {_NOW} AS now, ({_LEAD}) AS lead"),  # noqa: S608 - constants
+            text(f"INSERT INTO member ({columns}) VALUES ({values}) RETURNING {FOUND}"),  # noqa: S608 - constants
             {
                 "id": member,
                 "place": f"{host}, pid {os.getpid()}",
@@ -285,7 +292,12 @@ class Leases:
                 "digest": configuration and configuration.digest,
             },
         ).one()
-        return _Found(member, row.now, row.lead)
+        return Found(member, *row)
+
+    def _look(self, connection: Connection, found: Found, sent: timedelta) -> Look:
+        """What the renewal says of the database's clock."""
+        booted = self._clock.seen(from_micros(found.now), sent, self._clock.elapsed())
+        return self._timeline.look(connection, found.lead, booted, alone=found.alone)
 
     def _save_configuration(self, member: str) -> None:
         """Bring the member's rows of `follows` to what the configuration says; only what differs is written."""
@@ -309,65 +321,13 @@ class Leases:
 
 def database_time(connection: Connection) -> int:
     """In microseconds since 1970."""
-    now: int = connection.execute(text(f"SELECT {_NOW}")).scalar_one()
+    now: int = connection.execute(text(f"SELECT {NOW}")).scalar_one()
     return now
 
 
-class _Found(NamedTuple):
-    """What a renewal found."""
-
-    member: str
-    now: int
-    lead: int
-
-
-_LEAD: Final = "SELECT coalesce(max(lead), 0) FROM timeline"
-
-
-def _prolong(connection: Connection, member: str, duration: timedelta) -> _Found | None:
-    """Renew a lease; None: it is over. Locks the row: an eviction that is under way is waited for, or waits."""
-    row = connection.execute(
-        text(
-            f"UPDATE member SET until = {_NOW} + :duration WHERE id = :id AND until > {_NOW} "  # noqa: S608 - constants
-            f"RETURNING {_NOW} AS now, ({_LEAD}) AS lead"
-        ),
-        {"id": member, "duration": micros_of(duration)},
-    ).one_or_none()
-    return None if row is None else _Found(member, row.now, row.lead)
-
-
-def _is_alive(connection: Connection, member: str) -> bool:
-    """Locks its row, so that it stays so."""
-    query = text(f"SELECT id FROM member WHERE id = :id AND until > {_NOW} FOR UPDATE")  # noqa: S608 - constants
-    return connection.execute(query, {"id": member}).one_or_none() is not None
-
-
-def _evict(connection: Connection) -> None:
-    """Remove the members whose lease is over.
-
-    One that is being renewed is left alone: whether it is over then is seen at the next time.
-    """
-    query = text(f"SELECT id FROM member WHERE until <= {_NOW} ORDER BY id FOR UPDATE SKIP LOCKED")  # noqa: S608 - constants
-    _remove(connection, [row.id for row in connection.execute(query)])
-
-
-def _remove(connection: Connection, members: Collection[str]) -> None:
-    """Their slots are free by that: no member holds them any more."""
-    if members:
-        connection.execute(delete(schema.member).where(schema.member.c.id.in_(members)))
-        connection.execute(delete(schema.follows).where(schema.follows.c.member.in_(members)))
-
-
-def _save_needs(connection: Connection, member: str, needs: Slots) -> None:
-    table, dumped = schema.member, dump_needs(needs)
-    others = table.c.needs.is_distinct_from(dumped)
-    connection.execute(update(table).where(table.c.id == member, others).values(needs=dumped))
-
-
-def _needs_of_members(connection: Connection) -> dict[str, Slots]:
-    table = schema.member
-    rows = connection.execute(select(table.c.id, table.c.needs).where(table.c.needs.is_not(None)))
-    return {row.id: load_needs(row.needs) for row in rows}
+def has_members(connection: Connection, now: int) -> bool:
+    """Whether a lease stands at this time of the database's."""
+    return connection.execute(select(schema.member.c.id).where(schema.member.c.until > now)).first() is not None
 
 
 def _epoch(held: Mapping[str, Mapping[int, int]], where: Place) -> int | None:

@@ -18,7 +18,7 @@ from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.journal import Journal
-from autoscaler.record.leases import LeaseOptions, Leases, database_time
+from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_members
 from autoscaler.record.ledger import Ledger, Shared
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.slots import SLOTS, next_epochs
@@ -105,7 +105,8 @@ class State:
             taken = _prepare(connection, where)
             supersede_claim(connection, now, databases.place(where))
             timeline = SharedTimeline(read_anchor(connection), clock)
-            timeline.begin(connection)
+            if not has_members(connection, now):
+                timeline.begin(connection)
         leases = Leases(database, clock, timeline, options)
         return cls(database, retention, clock, timeline, leases, closing.pop_all(), taken)
 

@@ -91,6 +91,18 @@ class Timeline:
             return followed.lead
 
 
+class Look(NamedTuple):
+    """What a member saw of the database's clock."""
+
+    at: timedelta
+    """On this machine's clock, since its start."""
+    booted: datetime
+    """When this machine was started, by the database's clock."""
+    slewed: datetime
+    """The same, as far as no step is: what the next look is compared with."""
+    lead: int
+
+
 class SharedTimeline(Timeline):
     """PostgreSQL: the wall clock is the database's, and all members share the row. So one step of it counts once.
 
@@ -106,10 +118,9 @@ class SharedTimeline(Timeline):
         self._looked_at = clock.elapsed()
         self._before = anchor.lead
         """The lead until `_followed_at`."""
-        self._looking = threading.Lock()
 
     def begin(self, connection: Connection) -> None:
-        """Before the first cycle: count what the database's clock was set by while no member saw it.
+        """Before the first cycle, with no other member there: count what the database's clock was set by meanwhile.
 
         This machine alone can tell, and only if it counted last and was not started again since.
         """
@@ -125,41 +136,39 @@ class SharedTimeline(Timeline):
         with self._lock:
             return self._before if moment.elapsed < self._followed_at else self._anchor.lead
 
-    def look(
-        self,
-        lead: int,
-        booted: datetime,
-        writing: Callable[[], AbstractContextManager[Connection]],
-    ) -> None:
-        """Follow what a look at the database showed: the row's lead, and after that `DatabaseClock.seen`.
+    def look(self, connection: Connection, lead: int, booted: datetime, *, alone: bool) -> Look:
+        """What a look at the database shows: the row's lead, and after that `DatabaseClock.seen`.
 
-        In this order: a lead that another member has moved is then of a clock that we see set, too. A step is
-        committed before the clock shows it. Raises StateError; then the clock is as before. Does nothing while another
-        thread is at it.
+        In this order: a lead that another member has moved is then of a clock that we see set, too. A step is counted
+        within the caller's transaction, after which `follow_look` follows.
+
+        `alone`: no other member's lease stands. Else a step forward is not counted: it may be this virtual machine that
+        stood still, and of a database's clock that was set forward by more than a lease every lease is over.
         """
-        if not self._looking.acquire(blocking=False):
-            return
-        try:
-            self._look(lead, booted, writing)
-        finally:
-            self._looking.release()
-
-    def _look(self, lead: int, booted: datetime, writing: Callable[[], AbstractContextManager[Connection]]) -> None:
-        now = self._clock.elapsed()
-        most, self._looked_at = (now - self._looked_at) * _SLEW, now
+        at = self._clock.elapsed()
+        with self._lock:
+            known, before, most = self._anchor.lead, self._booted, (at - self._looked_at) * _SLEW
         # as far as a clock may be slewed since the last look, that is time gone by; the rest adds up to a step
-        self._booted += min(max(booted - self._booted, -most), most)
-        known, step = self._anchor.lead, booted - self._booted
-        if lead == known and abs(step) > STEP:
-            followed = Anchor(self._clock.moment().boot, to_micros(booted), known + micros_of(step))
-            with writing() as connection:
-                lead = self._count(connection, followed)
+        slewed = before + min(max(booted - before, -most), most)
+        step = booted - slewed
+        if abs(step) <= STEP:
+            return Look(at, booted, slewed, lead)
+        if lead == known and (alone or step < timedelta(0)):
+            moved = Anchor(self._clock.moment().boot, to_micros(booted), known + micros_of(booted - before))
+            lead = self._count(connection, moved)
+        return Look(at, booted, booted, lead)
+
+    def follow_look(self, look: Look) -> None:
+        """It is committed: the clock shows it from now on. One that is older than another changes nothing."""
         with self._lock:  # whoever asks for the lead of a moment that the clock shows from now on waits for it
-            self._clock.set(booted)
-            if lead != known:
+            if look.at < self._looked_at:
+                return
+            self._clock.set(look.booted)
+            self._looked_at, self._booted = look.at, look.slewed
+            if look.lead != self._anchor.lead:
                 self._followed_at = self._clock.elapsed()
-                self._before, self._booted = known, booted
-                self._anchor = self._anchor._replace(lead=lead)
+                self._before, self._booted = self._anchor.lead, look.booted
+                self._anchor = self._anchor._replace(lead=look.lead)
 
     def _count(self, connection: Connection, followed: Anchor) -> int:
         """Move the row there, unless another member has moved it. Returns its lead."""

@@ -54,21 +54,26 @@ class Hosts:
             "CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM hands'",
         )
 
-    def start(self, wrong_by: float = 0, retention: Retention = Retention()) -> Host:  # noqa: B008 - it is frozen
-        """A daemon on a host of its own, whose clock is wrong by so many seconds. It has not joined yet."""
+    def start(self, wrong_by: float = 0, up: float = 0, retention: Retention = Retention()) -> Host:  # noqa: B008 - it is frozen
+        """A daemon on a host of its own, whose clock is wrong by so many seconds. It has not joined yet.
+
+        `up`: for how much longer its machine is up than that of those that were started first.
+        """
         clock = FakeClock(START + timedelta(seconds=wrong_by))
+        clock.advance(up)
         host = Host(State.open(self.url, self._folder, retention, clock, LEASE), clock)
         self._all.append(host)
         return host
 
-    def advance(self, seconds: float) -> None:
-        """Time goes by, everywhere."""
+    def advance(self, seconds: float, without: Collection[Host] = ()) -> None:
+        """Time goes by; `without`: virtual machines that stand still."""
         self.step(seconds)
         for host in self._all:
-            host.clock.advance(seconds)
+            if host not in without:
+                host.clock.advance(seconds)
 
     def step(self, seconds: float) -> None:
-        """The database's clock is set, or the hosts' stand still."""
+        """The database's clock is set."""
         self._set(f"UPDATE hands SET at = at + interval '{seconds} seconds'")
 
     def close(self) -> None:

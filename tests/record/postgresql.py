@@ -7,63 +7,107 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
 
 
-@dataclass(frozen=True, slots=True)
-class PostgreSQL:
-    """One that runs."""
+class Server:
+    """A server in a folder of its own."""
 
-    port: int
-    _data: Path
-    _control: str
-    _user: str | None
+    def __init__(self, folder: Path, user: str | None) -> None:
+        self.folder, self.port = folder, free_port()
+        self._user = user
+        self._data = folder / "data"
 
     @property
-    def url(self) -> str:
+    def address(self) -> str:
         """`postgresql://…` without a database."""
         return f"postgresql://postgres@127.0.0.1:{self.port}"
 
-    def restart(self, mode: str = "fast") -> None:
-        """`mode`: "fast" ends connections in order; "immediate" is as a crash."""
-        self._run("-m", mode, "restart")
+    def create(self) -> None:
+        """An empty one."""
+        self._run([_program("initdb"), "-D", self._data, "-A", "trust", "-U", "postgres", "--no-sync"])
 
-    def _run(self, *arguments: str | Path) -> None:
-        _run([self._control, "-D", self._data, "-w", *arguments], self._data.parent, self._user)
+    def start(self) -> None:
+        # what is written outlives the server's own end, and no test cuts the power
+        options = (
+            f"-c fsync=off -c full_page_writes=off -c listen_addresses=127.0.0.1 -p {self.port} -k {self.folder} "
+            "-c wal_level=replica -c hot_standby=on"
+        )
+        self._control(["-o", options, "-l", self.folder / "log", "-w", "start"])
+
+    def stop(self) -> None:
+        """As if its machine failed."""
+        self._control(["-m", "immediate", "-w", "stop"])
+
+    def restart(self, mode: str) -> None:
+        """`mode`: "fast" ends its connections in order, "immediate" is as a crash."""
+        self._control(["-m", mode, "-w", "restart"])
+
+    def standby(self) -> "Server":
+        """Another server that follows this one, asynchronously; running."""
+        standby = Server(_folder(self._user), self._user)
+        source = f"{self.address}/postgres"
+        options = ["-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", source]
+        standby._run([_program("pg_basebackup"), "-D", standby._data, *options])
+        standby.start()
+        return standby
+
+    def wait_for(self, primary: "Server") -> None:
+        """Until everything that is committed there has arrived here."""
+        there = self._ask(primary, "SELECT pg_current_wal_lsn()")
+        while self._ask(self, f"SELECT pg_last_wal_replay_lsn() >= '{there}'") != "t":
+            pass
+
+    def promote(self, port: int) -> None:
+        """A standby that is stopped becomes a server that may be written to, on this port."""
+        self.port = port
+        self.start()
+        self._control(["-w", "promote"])
+
+    def _ask(self, server: "Server", query: str) -> str:
+        command = [_program("psql"), "-At", "-c", query, f"{server.address}/postgres"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
+    def _control(self, arguments: list[str | Path]) -> None:
+        self._run([_program("pg_ctl"), "-D", self._data, *arguments])
+
+    def _run(self, command: list[str | Path]) -> None:
+        _run(command, self.folder, self._user)
+
+
+def _folder(user: str | None) -> Path:
+    # not pytest's own folder: that one is closed to the user postgres
+    folder = Path(tempfile.mkdtemp(prefix="autoscaler-postgresql-"))
+    if user is not None:
+        os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
+    return folder
+
+
+@contextmanager
+def running_server() -> Iterator[Server]:
+    """A fresh server, removed at the end; stopped by then where the test has not stopped it."""
+    user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
+    server = Server(_folder(user), user)
+    try:
+        server.create()
+        server.start()
+        try:
+            yield server
+        finally:
+            if (server.folder / "data" / "postmaster.pid").exists():
+                server.stop()
+    finally:
+        shutil.rmtree(server.folder)
 
 
 @contextmanager
 def running_postgresql() -> Iterator[str]:
     """The address of a fresh server, `postgresql://…` without a database; it is stopped and removed at the end."""
-    with postgresql_server() as server:
-        yield server.url
-
-
-@contextmanager
-def postgresql_server() -> Iterator[PostgreSQL]:
-    """A fresh server; it is stopped and removed at the end."""
-    user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
-    initdb, control = _program("initdb"), _program("pg_ctl")
-    # not pytest's own folder: that one is closed to the user postgres
-    folder = Path(tempfile.mkdtemp(prefix="autoscaler-postgresql-"))
-    try:
-        if user is not None:
-            os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
-        server = PostgreSQL(free_port(), folder / "data", control, user)
-        _run([initdb, "-D", folder / "data", "-A", "trust", "-U", "postgres", "--no-sync"], folder, user)
-        # what is written outlives the server's own end, and no test cuts the power
-        options = f"-c fsync=off -c full_page_writes=off -c listen_addresses=127.0.0.1 -p {server.port} -k {folder}"
-        server._run("-o", options, "-l", folder / "log", "start")
-        try:
-            yield server
-        finally:
-            server._run("-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder)
+    with running_server() as server:
+        yield server.address
 
 
 def _program(name: str) -> str:

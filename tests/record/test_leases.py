@@ -32,11 +32,11 @@ def joined(hosts: Hosts, count: int) -> list[Host]:
     return found
 
 
-def outlive(hosts: Hosts, second: Host) -> None:
-    """Let the lease of the other one end, whose own clock stands still: a virtual machine that was stopped."""
+def outlive(hosts: Hosts, first: Host, second: Host) -> None:
+    """Let the lease of the first end, whose own clock stands still: a virtual machine that was stopped."""
     for _ in range(4):
         second.turn(ALL)
-        hosts.step(SECONDS / 3)
+        hosts.advance(SECONDS / 3, without=[first])
     second.turn(ALL)
     assert second.count() == 256
 
@@ -110,7 +110,7 @@ def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
     keep(ledger, decision(0))
     ledger.recall([scaler()])
     second = hosts.start()
-    outlive(hosts, second)
+    outlive(hosts, first, second)
     assert ledger.is_current(scaler().target)  # as far as it knows: so what it announces is confirmed first
     with pytest.raises(StaleLedger, match="the lease of this daemon is over"):
         ledger.intend([rising(15)])
@@ -130,7 +130,7 @@ def test_a_commit_of_what_was_decided_before_the_eviction_is_refused(hosts: Host
     ledger = first.ledger()
     ledger.recall([scaler()])
     second = hosts.start()
-    outlive(hosts, second)
+    outlive(hosts, first, second)
     with pytest.raises(StaleLedger, match="superseded"):
         save(ledger, decision(0))
     assert second.state.archive.latest() == {}
@@ -224,7 +224,7 @@ def test_what_was_held_before_is_read_anew_when_it_comes_back(hosts: Hosts) -> N
     ours.recall([scaler()])
     save(ours, decision(0))
     second = hosts.start()
-    outlive(hosts, second)
+    outlive(hosts, first, second)
     keep(second.ledger(), decision(15, size=9))
     second.state.close()
     for _ in range(2):

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from sqlalchemy import text
 
 from autoscaler.errors import StateError
 from autoscaler.record import Archive, Retention, State, schema
 from tests.record.conftest import Opener
-from tests.record.samples import decision, keep, scaler
+from tests.record.samples import FLEET, at, decision, keep, scaler
+from tests.record.test_epochs import epochs_of
 
 DEFAULT: Final = Retention()
 
@@ -121,6 +123,65 @@ def test_a_newer_state_is_left_alone(opener: Opener) -> None:
     for open_it in (opener.state, opener.archive):
         with pytest.raises(StateError, match=r"written by a newer version \(its schema is 99, this version knows 3\)"):
             open_it()
+
+
+def statements(state: State, *texts: str) -> None:
+    with state._database.writing() as connection:
+        for each in texts:
+            connection.execute(text(each))
+
+
+def as_of_version_2(state: State) -> None:
+    """What version 3 has added is gone."""
+    if state.leases is not None:
+        state.leases.leave()
+    statements(
+        state,
+        "ALTER TABLE slot DROP COLUMN holder",
+        "ALTER TABLE schema_version DROP COLUMN works_for",
+        "DROP TABLE member",
+        "DROP TABLE follows",
+        "DELETE FROM owner",
+        "UPDATE schema_version SET version = 2",
+    )
+
+
+def test_a_state_of_version_2_is_converted_in_place(opener: Opener) -> None:
+    """With what autoscalers remember, and with the epochs that older lanes had."""
+    state = opener.state()
+    keep(state.ledger(FLEET), decision(0))
+    before = epochs_of(state)
+    as_of_version_2(state)
+    opener.close()
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    assert ledger.recall([scaler()])["web"].at == at(0)
+    assert all(epoch > before[slot] for slot, epoch in epochs_of(state).items())
+
+
+def test_readers_leave_a_state_of_version_2_alone(opener: Opener) -> None:
+    """It still works for a daemon of that version, until one of this converts it."""
+    as_of_version_2(opener.state())
+    with pytest.raises(StateError, match="written by an older version; start this version's daemon once"):
+        opener.archive()
+
+
+def test_a_newer_state_that_works_for_this_version_is_served(opener: Opener) -> None:
+    """A rolling upgrade: the first daemon of the next version has converted it, the last of this one is still there."""
+    state = opener.state()
+    keep(state.ledger(FLEET), decision(0))
+    statements(
+        state,
+        "CREATE TABLE of_tomorrow (id INTEGER PRIMARY KEY)",
+        "ALTER TABLE memory ADD COLUMN of_tomorrow INTEGER",
+        "ALTER TABLE slot ADD COLUMN of_tomorrow INTEGER",
+        "ALTER TABLE journal ADD COLUMN of_tomorrow INTEGER",
+        "UPDATE schema_version SET version = 4, works_for = 3",
+    )
+    opener.close()
+    ledger = opener.ledger()
+    keep(ledger, decision(15))
+    assert opener.archive().latest()["web"].now == at(15)
 
 
 def test_reading_needs_a_state(tmp_path: Path) -> None:

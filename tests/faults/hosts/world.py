@@ -20,7 +20,7 @@ from tests.faults.hosts.audit import Audit
 from tests.faults.hosts.database_proxy import running_database_proxy
 from tests.faults.hosts.host import Host, wait_until
 from tests.faults.hosts.recorder import Write, aws_write, nomad_write, now_micros, running_recorder
-from tests.record.postgresql import PostgreSQL, postgresql_server
+from tests.record.postgresql import Server, running_server
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
 from tests.servers.exporter import Exporter, running_exporter
@@ -84,7 +84,7 @@ class World:
 
     folder: Path
     hosts: Sequence[Host]
-    server: PostgreSQL
+    server: Server
     url: str
     audit: Audit
     nomad: NomadServer
@@ -172,8 +172,8 @@ def running_world(folder: Path, seed: int, lease_seconds: float = LEASE_SECONDS)
         (folder / name).mkdir()
     chance = random.Random(seed)
     with ExitStack() as stack:
-        server = stack.enter_context(postgresql_server())
-        url = f"{server.url}/postgres"
+        server = stack.enter_context(running_server())
+        url = f"{server.address}/postgres"
         State.open(url, folder / "schema", Retention()).close()
         audit = Audit(url)
         audit.install()

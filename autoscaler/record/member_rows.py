@@ -1,0 +1,77 @@
+"""The rows of the table `member`: one for each daemon that shares a state on PostgreSQL."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, delete, select, text, update
+
+from autoscaler.record import schema
+from autoscaler.record.sharing import Slots, dump_needs, load_needs
+from autoscaler.record.times import micros_of
+
+NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+"""SQL: the database's time in microseconds, also within a transaction."""
+
+
+class Found(NamedTuple):
+    """What a renewal found."""
+
+    member: str
+    now: int
+    lead: int
+    alone: bool
+    """Whether no other member's lease stands."""
+
+
+_OTHERS: Final = f"SELECT 1 FROM member AS other WHERE other.id <> :id AND other.until > {NOW}"  # noqa: S608 - constants
+_KNOWN_LEAD: Final = "SELECT coalesce(max(lead), 0) FROM timeline"
+FOUND: Final = f"{NOW} AS now, ({_KNOWN_LEAD}) AS lead, NOT EXISTS ({_OTHERS}) AS alone"
+
+
+def prolong(connection: Connection, member: str, duration: timedelta) -> Found | None:
+    """Renew a lease; None: it is over. Locks the row: an eviction that is under way is waited for, or waits."""
+    row = connection.execute(
+        text(
+            f"UPDATE member SET until = {NOW} + :duration WHERE id = :id AND until > {NOW} "  # noqa: S608 - constants
+            f"RETURNING {FOUND}"
+        ),
+        {"id": member, "duration": micros_of(duration)},
+    ).one_or_none()
+    return None if row is None else Found(member, *row)
+
+
+def is_alive(connection: Connection, member: str) -> bool:
+    """Locks its row, so that it stays so."""
+    query = text(f"SELECT id FROM member WHERE id = :id AND until > {NOW} FOR UPDATE")  # noqa: S608 - constants
+    return connection.execute(query, {"id": member}).one_or_none() is not None
+
+
+def evict(connection: Connection) -> None:
+    """Remove the members whose lease is over.
+
+    One that is being renewed is left alone: whether it is over then is seen at the next time.
+    """
+    query = text(f"SELECT id FROM member WHERE until <= {NOW} ORDER BY id FOR UPDATE SKIP LOCKED")  # noqa: S608 - constants
+    remove(connection, [row.id for row in connection.execute(query)])
+
+
+def remove(connection: Connection, members: Collection[str]) -> None:
+    """Their slots are free by that: no member holds them any more."""
+    if members:
+        connection.execute(delete(schema.member).where(schema.member.c.id.in_(members)))
+        connection.execute(delete(schema.follows).where(schema.follows.c.member.in_(members)))
+
+
+def save_needs(connection: Connection, member: str, needs: Slots) -> None:
+    """Say what the member needs, where that has changed."""
+    table, dumped = schema.member, dump_needs(needs)
+    others = table.c.needs.is_distinct_from(dumped)
+    connection.execute(update(table).where(table.c.id == member, others).values(needs=dumped))
+
+
+def needs_of_members(connection: Connection) -> dict[str, Slots]:
+    """Of each member that has said so."""
+    table = schema.member
+    rows = connection.execute(select(table.c.id, table.c.needs).where(table.c.needs.is_not(None)))
+    return {row.id: load_needs(row.needs) for row in rows}

@@ -1,0 +1,130 @@
+"""What was begun on a server that is gone is never valid again: after a restored backup, or on another server."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from autoscaler.errors import StaleLedger, StateError
+from autoscaler.record import LeaseOptions, Retention, State, backup
+from tests.record.conftest import Opener, empty_state
+from tests.record.hosts import Host, Hosts
+from tests.record.postgresql import Server, running_server
+from tests.record.samples import FLEET, decision, keep, rising, save, scaler
+from tests.record.test_epochs import epochs_of
+from tests.schedule.clock import FakeClock
+
+ALL = {FLEET: range(256)}
+
+
+def test_an_epoch_is_never_begun_again_after_a_backup_was_restored(opener: Opener, tmp_path: Path) -> None:
+    """Neither of what the backup knows, nor of a slot that came after it."""
+    state = opener.state()
+    state.ledger(FLEET)
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    for _ in range(5):
+        state.ledger(FLEET)
+    before = epochs_of(state)
+    for _ in range(2):
+        opener.close()
+        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+        state = opener.state()
+        state.ledger(FLEET)
+        assert min(epochs_of(state).values()) > max(before.values())
+        before = epochs_of(state)
+
+
+@pytest.mark.slow
+def test_a_slot_that_the_backup_does_not_know_begins_after_all_of_before(opener: Opener, tmp_path: Path) -> None:
+    """It was served for the first time after the backup was made."""
+    opener.connections = ()
+    state = opener.state()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    opener.close()
+    opener.connections = (FLEET,)
+    state = opener.state()
+    state.ledger(FLEET)
+    before = epochs_of(state)
+    opener.close()
+    backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+    state = opener.state()
+    state.ledger(FLEET)
+    assert min(epochs_of(state).values()) > max(before.values())
+
+
+@pytest.mark.slow
+def test_a_daemon_that_outlived_a_restored_backup_commits_nothing(postgresql: str, tmp_path: Path) -> None:
+    """It was believed dead: its lease was over when the backup was restored."""
+    hosts = Hosts(postgresql, tmp_path)
+    first = hosts.start()
+    first.turn(ALL)
+    ledger = first.ledger()
+    backup.back_up(hosts.url, tmp_path, tmp_path / "a.db")
+    with pytest.raises(StateError, match="in use by 1 daemon"):
+        backup.restore(hosts.url, tmp_path, tmp_path / "a.db", replacing=True)
+    hosts.advance(15, without=[first])
+    backup.restore(hosts.url, tmp_path, tmp_path / "a.db", replacing=True)
+    ledger.recall([scaler()])
+    with pytest.raises(StaleLedger):
+        save(ledger, decision(0))
+    with pytest.raises(StaleLedger):
+        ledger.intend([rising(15)])
+    hosts.close()
+
+
+@pytest.fixture
+def primary() -> Iterator[Server]:
+    with running_server() as server:
+        yield server
+
+
+SHORT = LeaseOptions(timedelta(seconds=10), timedelta(seconds=8), timedelta(seconds=1))
+
+
+def opened(url: str, folder: Path) -> Host:
+    return Host(State.open(url, folder, Retention(), leases=SHORT), FakeClock())
+
+
+@pytest.mark.slow
+def test_a_lagging_standby_that_is_promoted_lets_no_old_daemon_in(primary: Server, tmp_path: Path) -> None:
+    """It has not heard of the last takeover, and gives the same epoch again, to another daemon.
+
+    So epochs alone would let two write. Source: PostgreSQL's streaming replication, asynchronous by default.
+    """
+    url = empty_state(primary.address)
+    first = opened(url, tmp_path)
+    first.turn(ALL)
+    first.ledger()
+    standby = primary.standby()
+    standby.wait_for(primary)
+    standby.stop()  # it lags from here on
+    first.state.close()
+    second = opened(url, tmp_path)
+    second.turn(ALL)
+    stale = second.ledger()
+    keep(stale, decision(0))
+    known = dict(second.leases.held[FLEET])
+    primary.stop()
+    standby.promote(primary.port)
+    try:
+        third = opened(url, tmp_path)
+        third.turn(ALL)
+        until = time.monotonic() + 60
+        while third.count() < 256 and time.monotonic() < until:
+            third.turn(ALL)  # the first has a lease there still: of its leaving the standby has not heard
+        ledger = third.ledger()
+        assert dict(third.leases.held[FLEET]) == known
+        keep(ledger, decision(15))
+        stale.recall([scaler()])
+        with pytest.raises(StaleLedger, match="superseded"):
+            save(stale, decision(30))
+        with pytest.raises(StaleLedger, match="lease of this daemon is over"):
+            stale.intend([rising(45)])
+        third.state.close()
+        second.state.close()
+    finally:
+        standby.stop()
+        shutil.rmtree(standby.folder)

@@ -1,0 +1,164 @@
+"""What two daemons do at the same moment, on a real PostgreSQL: the orders are forced by locks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from sqlalchemy import delete, select
+
+from autoscaler.errors import StaleLedger
+from autoscaler.model import Direction, Pause, Steering
+from autoscaler.record import Ledger, schema, slot_of
+from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.member_rows import prolong
+from tests.record.conftest import in_threads
+from tests.record.hosts import LEASE, SECONDS, Host, Hosts
+from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
+from tests.record.test_epochs_postgresql import until_blocked
+
+pytestmark = pytest.mark.slow
+ALL = {FLEET: range(256)}
+
+
+@pytest.fixture
+def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
+    hosts = Hosts(postgresql, tmp_path)
+    yield hosts
+    hosts.close()
+
+
+def two(hosts: Hosts) -> tuple[Host, Host]:
+    first, second = hosts.start(), hosts.start()
+    for _ in range(3):
+        first.turn(ALL)
+        second.turn(ALL)
+    return first, second
+
+
+def test_a_renewal_that_is_under_way_is_not_evicted(hosts: Hosts) -> None:
+    """It began in time, and its commit is on the way when the lease ends."""
+    first, second = two(hosts)
+    assert first.leases.member is not None
+    hosts.advance(SECONDS - 1)
+    second.leases.renew()
+    with first.state._database.writing() as connection:
+        assert prolong(connection, first.leases.member, LEASE.duration) is not None
+        hosts.advance(2)  # the lease is over by the row as it is committed
+        second.leases.share(ALL, {})
+    second.leases.share(ALL, {})
+    assert (second.count(), second.leases.members) == (128, 2)
+
+
+def test_a_renewal_waits_for_an_eviction_and_finds_its_lease_lost(hosts: Hosts) -> None:
+    """A read would still find the row, and the daemon would go on beside its successor."""
+    first, second = two(hosts)
+    with second.state._database.writing() as connection:
+        connection.execute(delete(schema.member).where(schema.member.c.id == first.leases.member))
+        renewing = in_threads([first.leases.renew])
+        raised = renewing.__enter__()
+        until_blocked(second.state._database)
+    renewing.__exit__(None, None, None)
+    assert (raised, first.leases.member, first.leases.held) == ([], None, {})
+
+
+def announce(ledger: Ledger) -> None:
+    ledger.intend([rising(15)])
+
+
+def test_an_announcement_waits_for_an_eviction_and_is_refused(hosts: Hosts) -> None:
+    """The successor decides from what was committed before."""
+    first, second = two(hosts)
+    one, other = owner_first(first, second)
+    ledger = one.ledger()
+    ledger.recall([scaler()])
+    with other.state._database.writing() as connection:
+        connection.execute(delete(schema.member).where(schema.member.c.id == one.leases.member))
+        announcing = in_threads([lambda: announce(ledger)])
+        raised = announcing.__enter__()
+        until_blocked(other.state._database)
+    announcing.__exit__(None, None, None)
+    assert [type(error) for error in raised] == [StaleLedger]
+    with other.state._database.writing() as connection:
+        assert connection.execute(select(schema.intent)).all() == []
+
+
+def test_a_slot_that_a_commit_uses_is_taken_after_it(hosts: Hosts) -> None:
+    """A daemon stands still within a commit: it holds up its own slot alone, and others' turns are not blocked."""
+    first, second = two(hosts)
+    ledger = first.ledger()
+    slot = min(first.leases.held[FLEET])
+    with ledger._commit([slot]):
+        for _ in range(4):
+            hosts.advance(SECONDS / 3, without=[first])
+            second.turn(ALL)
+        assert second.count() == 255
+        assert slot not in second.leases.held[FLEET]
+    second.turn(ALL)
+    assert second.count() == 256
+
+
+def owner_first(first: Host, second: Host) -> tuple[Host, Host]:
+    slot = slot_of(scaler().target)
+    return (first, second) if slot in first.leases.held[FLEET] else (second, first)
+
+
+def names_of(host: Host, count: int) -> list[str]:
+    """Autoscalers, whose targets are called alike, in slots that it holds."""
+    names = (f"s{number}" for number in range(10_000))
+    mine = (name for name in names if slot_of(scaler(name, name).target) in host.leases.held[FLEET])
+    return [next(mine) for _ in range(count)]
+
+
+def test_daemons_write_pages_of_one_journal_side_by_side(hosts: Hosts, short_blocks: int) -> None:
+    """A page has up to 64 autoscalers by their ids, whoever serves them; packing turns pages of both into blocks."""
+    found = two(hosts)
+    cycles = 5 * short_blocks
+    start = Barrier(2)
+    names = [names_of(host, 5) for host in found]
+
+    def run(ledger: Ledger, mine: list[str]) -> None:
+        start.wait(30)
+        for cycle in range(cycles):
+            keep(ledger, *(decision(15 * cycle, name, name) for name in mine))
+
+    works = [(host.ledger(), mine) for host, mine in zip(found, names, strict=True)]
+    with in_threads([lambda work=work: run(*work) for work in works]) as raised:  # type: ignore[misc]
+        pass
+    assert raised == []
+    for host in found:
+        for name in [*names[0], *names[1]]:
+            recorded = [record.decision.now for record in host.state.archive.records(name)]
+            assert sorted(recorded) == [at(15 * cycle) for cycle in range(cycles)]
+        assert {made.now for made in host.state.archive.latest().values()} == {at(15 * (cycles - 1))}
+
+
+def test_daemons_steer_the_same_autoscalers_side_by_side(hosts: Hosts) -> None:
+    """In opposite orders, some paused and some taken back: one waits for the other, and neither for both."""
+    found = two(hosts)
+    names = [f"s{number}" for number in range(40)]
+    pause = Steering(pause=Pause(Direction.IN, "ops", "sale", at(0), None))
+
+    def run(host: Host, order: list[str]) -> None:
+        for turn in range(25):
+            host.state.steer_all(
+                {name: pause if (number + turn) % 2 else Steering() for number, name in enumerate(order)}
+            )
+
+    with in_threads([lambda: run(found[0], names), lambda: run(found[1], names[::-1])]) as raised:
+        pass
+    assert raised == []
+
+
+def test_one_daemon_keeps_house_at_a_time(hosts: Hosts) -> None:
+    """Another one's cycle does not wait for it."""
+    first, second = two(hosts)
+    one, other = owner_first(first, second)
+    ledger = one.ledger()
+    with other.state._database.writing() as connection:
+        wait_for(connection, Lock.HOUSEKEEPING)
+        keep(ledger, decision(0))
+    assert one.state._shared.housekeeper._due < 0
+    ledger.recall([scaler()])
+    save(ledger, decision(15))
+    assert one.state._shared.housekeeper._due > 0
