@@ -3,23 +3,18 @@
 import os
 import signal
 import socket
-import threading
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.config import load_apart
 from autoscaler.config.settings import Settings
 from autoscaler.documents.hosts import unheld
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
@@ -27,12 +22,12 @@ from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
-from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
-from autoscaler.runtime import Membership, Runtime, Upkeep, refuse_other_hosts
-from autoscaler.schedule import Batch, Stop, Stopping, settle
+from autoscaler.record import LeaseOptions, State, make_folder, state_folder
+from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of
+from autoscaler.schedule import Batch, Stop, Stopping, within
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebConfig, WebServer
+    from autoscaler.web import WebServer
 
 _VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -40,50 +35,12 @@ _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
 _LOOK_SECONDS: Final = 0.1
 """How often it is looked meanwhile whether the daemon stops."""
-_LEAVE_SECONDS: Final = 5.0
-"""How long the end waits for a database that may not answer."""
+_STATE_SECONDS: Final = 5.0
+"""How long the end, and /metrics, wait for a database that may not answer."""
+_T = TypeVar("_T")
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line says."""
-
-    config_file: Path
-    dry_run: bool = False
-    """True: every autoscaler is a dry run, whatever the file says."""
-    listen: str | None = None
-    """HOST:PORT of the HTTP server; None: what the file says."""
-    web_config: Path | None = None
-    """Of the HTTP server's TLS and users; None: neither."""
-
-
-def read(options: RunOptions) -> Settings:
-    """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
-    settings = load_apart(options.config_file)
-    if settings.warnings:
-        raise ConfigError(settings.warnings)
-    if not settings.state.shared:
-        refuse_other_hosts(settings, socket.gethostname())
-    if options.dry_run:
-        return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
-    return settings
-
-
-def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
-    """The HTTP server's configuration, with the users that `settings` names. Raises ConfigError."""
-    if options.web_config is None and not settings.web.read_only_users:
-        return None
-    from autoscaler.web import load_web_config, with_read_only_users  # noqa: PLC0415 - a single cycle needs no server
-
-    return with_read_only_users(None if options.web_config is None else load_web_config(options.web_config), settings)
-
-
-def retention_of(settings: Settings) -> Retention:
-    """What of the state is kept."""
-    return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
 
 
 class _Reload:
@@ -166,7 +123,7 @@ class Daemon:
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
-        watch_state(self.registry, self._state.archive.size, clock)
+        watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
             watch_membership(self.registry, self._membership, self._unheld, clock)
         ProcessCollector(registry=self.registry)
@@ -261,7 +218,9 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self._ready,
             reload=self._request_reload,
-            status=lambda: self._metrics.health.status(self._settings, self._runtime.lanes, _VERSION, self._started),
+            status=lambda: self._metrics.health.status(
+                self._settings, self._runtime.lanes, _VERSION, self._started, lease_lost=self._is_lease_lost()
+            ),
             started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
@@ -371,7 +330,7 @@ class Daemon:
         count = len(self._settings.autoscalers)
         if self._membership is None:
             return self._reporter.status(f"{count} autoscalers on {len(self._runtime.adapters)} connections")
-        if not self._membership.is_member:
+        if self._is_lease_lost():
             return self._reporter.status("the lease is lost, nothing is scaled: the database does not answer")
         served = len(self._runtime.served(self._settings))
         members = self._membership.members
@@ -380,10 +339,19 @@ class Daemon:
             f"daemon{'' if members == 1 else 's'}"
         )
 
+    def _is_lease_lost(self) -> bool:
+        return self._membership is not None and not self._membership.is_member
+
     def _unheld(self) -> int:
         """How many autoscalers no daemon serves. Raises StateError."""
-        sharing = self._state.archive.sharing()
+        sharing = self._asked(self._state.archive.sharing)
         return 0 if sharing is None else len(unheld(sharing))
+
+    def _asked(self, read: Callable[[], _T]) -> _T:
+        """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""
+        if self._is_lease_lost():
+            raise StateError("the lease is lost: the database does not answer")
+        return within(_STATE_SECONDS, read)
 
     def _close(self) -> bool:
         ended = self._runtime.close() and not self._stop.left_behind()
@@ -404,15 +372,10 @@ class Daemon:
             if ended:
                 self._state.close()
 
-        leaving = Future[None]()
-        threading.Thread(target=settle, args=(leaving, leave), name="leave", daemon=True).start()
         try:
-            leaving.result(_LEAVE_SECONDS)
+            within(_STATE_SECONDS, leave)
         except StateError as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
-        except TimeoutError:
-            error = f"the database has not answered within {_LEAVE_SECONDS:g} s; the lease ends by itself"
-            self._logger.error("state_failed", error=error)  # noqa: TRY400 - as above
 
     def _report(self, batch: Batch) -> None:
         self._reporter.cycle_ended(batch.decisions, batch.broken)

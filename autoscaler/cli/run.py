@@ -9,9 +9,10 @@ import typer
 
 from autoscaler.cli.output import show_error
 from autoscaler.clock import SystemClock
-from autoscaler.daemon import Daemon, RunOptions
+from autoscaler.daemon import Daemon
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
 from autoscaler.log import Format, Level, configure, route_uncaught
+from autoscaler.runtime import RunOptions
 from autoscaler.schedule import Stopping
 
 

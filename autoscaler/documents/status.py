@@ -69,6 +69,8 @@ class DaemonStatus(Document):
     """The worst of everything below."""
     problems: tuple[str, ...]
     """What is wrong, in a sentence each; empty: nothing is."""
+    lease_lost: bool = False
+    """Whether the daemon shares its state and its lease is over: then it scales nothing."""
     last_reload: ReloadStatus
     sources: tuple[SourceStatus, ...]
     """By name."""

@@ -27,6 +27,7 @@ _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing: one query that fails is no outage."""
 _OF_THE_SERVER: Final = (TargetUnavailable, TargetForbidden)
 """Errors of targets that speak of the back end; any other speaks of its target alone."""
+_LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
 _SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)
 
 
@@ -107,8 +108,10 @@ class Health:
         """Each of its lanes has ended a cycle at or after this Unix time."""
         self._cycles[connection] = datetime.fromtimestamp(at, UTC)
 
-    def status(self, settings: Settings, lanes: LaneCounts, version: str, started: datetime) -> DaemonStatus:
-        """What is known now: of the configuration's servers, and of the lanes."""
+    def status(
+        self, settings: Settings, lanes: LaneCounts, version: str, started: datetime, *, lease_lost: bool = False
+    ) -> DaemonStatus:
+        """What is known now: of the configuration's servers, and of the lanes. `lease_lost`: nothing is scaled here."""
         sources = tuple([self._source(name, settings) for name in sorted(settings.prometheus)])
         missed, superseded = lanes.missed(), lanes.superseded()
         hung = Counter(lane.adapter for lane in lanes.hung())
@@ -120,6 +123,7 @@ class Health:
         )
         reload = self._reload
         levels = [Level.NORMAL if reload.successful else Level.WARNING]
+        levels += [Level.ERROR] if lease_lost else []
         levels += [each.level for each in sources]
         levels += [each.level for each in connections]
         return DaemonStatus(
@@ -128,7 +132,8 @@ class Health:
             configuration=str(settings.path),
             autoscalers=len(settings.autoscalers),
             level=max(levels, key=_SEVERITY.index),
-            problems=tuple(_problems(reload, sources, connections)),
+            problems=(*([_LEASE_LOST] if lease_lost else []), *_problems(reload, sources, connections)),
+            lease_lost=lease_lost,
             last_reload=reload,
             sources=sources,
             connections=connections,

@@ -65,13 +65,33 @@ class Stop:
                 raise Stopping
             if time.monotonic() >= until:
                 self._left_behind.append(future)
-                raise StateError(f"the state has not answered within {seconds:g} s; check the database")
+                raise StateError(_silent(seconds))
         return future.result()
 
     def left_behind(self) -> bool:
         """Whether something that was given up is still under way: an orderly exit could wait for it."""
         self._left_behind = [future for future in self._left_behind if not future.done()]
         return bool(self._left_behind)
+
+
+def within(seconds: float, work: Callable[[], _T]) -> _T:
+    """What work on the state returns or raises. Raises StateError after so long, and then leaves its thread behind.
+
+    For who must not wait for a database that is silent.
+    """
+    future: Future[_T] = Future()
+    try:
+        threading.Thread(target=settle, args=(future, work), name="bounded", daemon=True).start()
+    except RuntimeError:
+        raise StateError(str(NoThread())) from None
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        raise StateError(_silent(seconds)) from None
+
+
+def _silent(seconds: float) -> str:
+    return f"the state has not answered within {seconds:g} s; check the database"
 
 
 def settle(future: Future[_T], work: Callable[[], _T]) -> None:

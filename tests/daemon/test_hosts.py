@@ -132,6 +132,8 @@ def test_one_that_loses_the_database_scales_nothing_says_so_and_recovers(hosts: 
         assert one.decided(since) == set()
         one.daemon.wait_until_told("STATUS=the lease is lost")
         assert one.metrics()["autoscaler_lease_held"] == 0
+        status = one.get("status/daemon")
+        assert (status["leaseLost"], status["level"]) == (True, "error")
         assert one.metrics()["autoscaler_lease_lost_total"] >= 1
         assert requests.get(f"{one.url}/-/healthy", timeout=60).status_code == 200
         proxy.mend()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.daemon import RunOptions, read
 from autoscaler.errors import ConfigError
+from autoscaler.runtime import RunOptions, read
 from tests.daemon.running import autoscaler, write_config
 
 

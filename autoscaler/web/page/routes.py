@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -158,7 +159,11 @@ class _Page:
 
     def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
         """The daemon, and what it depends on."""
-        return self._render("status.html", now, day=timedelta(days=1), sharing=self._sources.library().hosts(now))
+        sharing = None
+        if not self._sources.status().lease_lost:  # else the database does not answer, which the page says
+            with suppress(StateError):  # nor now
+                sharing = self._sources.library().hosts(now)
+        return self._render("status.html", now, day=timedelta(days=1), sharing=sharing)
 
     def autoscaler(self, request: Request, now: datetime) -> str:
         """One autoscaler: its charts, why it decided so, and the forms that pause and override it."""

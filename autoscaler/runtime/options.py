@@ -1,0 +1,54 @@
+"""What the command line says, and the configuration that it names."""
+
+import socket
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoscaler.config import load_apart
+from autoscaler.config.settings import Settings
+from autoscaler.errors import ConfigError
+from autoscaler.record import Retention
+from autoscaler.runtime.wanted import refuse_other_hosts
+
+if TYPE_CHECKING:
+    from autoscaler.web import WebConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the command line says."""
+
+    config_file: Path
+    dry_run: bool = False
+    """True: every autoscaler is a dry run, whatever the file says."""
+    listen: str | None = None
+    """HOST:PORT of the HTTP server; None: what the file says."""
+    web_config: Path | None = None
+    """Of the HTTP server's TLS and users; None: neither."""
+
+
+def read(options: RunOptions) -> Settings:
+    """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
+    settings = load_apart(options.config_file)
+    if settings.warnings:
+        raise ConfigError(settings.warnings)
+    if not settings.state.shared:
+        refuse_other_hosts(settings, socket.gethostname())
+    if options.dry_run:
+        return replace(settings, autoscalers=tuple(replace(scaler, dry_run=True) for scaler in settings.autoscalers))
+    return settings
+
+
+def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
+    """The HTTP server's configuration, with the users that `settings` names. Raises ConfigError."""
+    if options.web_config is None and not settings.web.read_only_users:
+        return None
+    from autoscaler.web import load_web_config, with_read_only_users  # noqa: PLC0415 - a single cycle needs no server
+
+    return with_read_only_users(None if options.web_config is None else load_web_config(options.web_config), settings)
+
+
+def retention_of(settings: Settings) -> Retention:
+    """What of the state is kept."""
+    return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
