@@ -38,7 +38,7 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
     """The writes to `nomad` or `aws`. `compares`: it compares and sets, so that a late write cannot do harm.
 
     Where it does not, a late write within the window that docs/hosts.md names is told apart: it sets a size, whatever
-    the size is, and everything else must be linearizable around it.
+    the size is, and so does a write whose decision it crosses. Everything else must be linearizable around them.
     """
     writes = [write for write in world.writes() if write.order.target.startswith(f"{backend}/")]
     announced = _Announced(world)
@@ -51,23 +51,21 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
         elif write.accepted:
             found.append(Decided(write, intended))
     broken += _written_twice(found)
-    history, late = [], []
-    for each in found:
-        assert each.write.answered is not None
-        at = announced.overtaken(each.intended)
-        is_late = not compares and each.write.answered > at
-        if is_late and each.write.called > at and not _was_stopped(world, each):
-            broken.append(f"{_told(each.write)}: sent after a newer decision, or after a takeover")
-        elif is_late:
-            late.append(_told(each.write))
-        history.append(_operation(each, "set" if is_late else "scale"))
+    late = [] if compares else [each for each in found if _is_late(each, announced)]
+    broken += [
+        f"{_told(each.write)}: sent after a newer decision, or after a takeover"
+        for each in late
+        if each.write.called > announced.overtaken(each.intended) and not _was_stopped(world, each)
+    ]
+    history = [_operation(each, "set" if _meets(each, late) else "scale") for each in found]
     looks = [
         Operation(target=target, client=len(world.hosts), kind="look", size=size, call=asked, answered=answered)
         for target, size, asked, answered in world.sizes
         if target.startswith(f"{backend}/")
     ]
     broken += [f"{target}: {verdict}" for target, verdict in not_linearizable([*history, *looks]).items()]
-    return Judged(len(history), sum(not write.accepted for write in writes), late, broken)
+    refused = sum(not write.accepted for write in writes)
+    return Judged(len(found), refused, [_told(each.write) for each in late], broken)
 
 
 class _Announced:
@@ -119,6 +117,22 @@ def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
         if decision in seen:
             yield f"{_told(write)}: the same decision was written before, {_told(seen[decision])}"
         seen[decision] = write
+
+
+def _is_late(each: Decided, announced: _Announced) -> bool:
+    """Whether it took effect when it was no longer its target's newest decision."""
+    assert each.write.answered is not None
+    return each.write.answered > announced.overtaken(each.intended)
+
+
+def _meets(each: Decided, late: Sequence[Decided]) -> bool:
+    """Whether it is a late write, or one was on its way to the same target between its decision and its effect."""
+    return any(
+        one.write.order.target == each.write.order.target
+        and one.write.called <= (each.write.answered or 0)
+        and each.intended.decided <= (one.write.answered or 0)
+        for one in late
+    )
 
 
 def _was_stopped(world: World, each: Decided) -> bool:
