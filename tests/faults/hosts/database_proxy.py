@@ -13,10 +13,13 @@ from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
 
 _INTENDS: Final = re.compile(rb"INSERT\s+INTO\s+intent\b", re.IGNORECASE)
 _RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+memory\b", re.IGNORECASE)
+_SHARES: Final = b"sharing"
 INTENT: Final = "intent"
 """A commit with writes that are about to be sent."""
 OUTCOME: Final = "outcome"
 """A commit of what came of a cycle."""
+SHARING: Final = "sharing"
+"""Not a commit: a transaction that is about to have the lock of those who take and give back slots."""
 
 
 _WITHOUT_TYPE: Final = {(80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big")}
@@ -51,9 +54,9 @@ class _Messages:
 
 
 class Commits:
-    """The commits of one daemon. `on_commit`, where a test sets it, is called with INTENT or OUTCOME.
+    """The commits of one daemon. `on_commit`, where a test sets it, is called with INTENT, OUTCOME or SHARING.
 
-    The daemon does not hear of the commit before that returns.
+    The daemon does not hear of the commit, and the database not of the lock, before that returns.
     """
 
     def __init__(self) -> None:
@@ -81,6 +84,8 @@ class _Statements:
                 self._prepared[name] = rest.partition(b"\0")[0]
             elif kind == b"B":  # Bind: portal, name of the statement
                 self._note(self._prepared.get(content.split(b"\0", 2)[1], b""))
+                if _SHARES in content and (on_commit := self._commits.on_commit) is not None:
+                    on_commit(SHARING)
             elif kind == b"Q":
                 self._note(content)
             elif not kind and content in _WITHOUT_TYPE:

@@ -5,19 +5,20 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
-from tests.faults.hosts.database_proxy import INTENT, OUTCOME
+from tests.faults.hosts.database_proxy import INTENT, OUTCOME, SHARING
 from tests.faults.hosts.host import PATIENCE_SECONDS, Host
 from tests.faults.hosts.recorder import Write
 
 
 class Moment(StrEnum):
-    """Of one write."""
+    """Of one write; the last one, of what it shares with others."""
 
     RANDOM = "at random"
     INTENT = "after the intent's commit"
     REQUEST = "after the request"
     ANSWER = "before the answer"
     OUTCOME = "after the outcome"
+    SHARING = "while it shares"
 
 
 MOMENTS: Final = tuple(Moment)
@@ -34,7 +35,9 @@ class _Strike:
 
     def committed(self, kind: str) -> None:
         """Before the daemon hears of it."""
-        if kind == INTENT:
+        if kind == SHARING:
+            self._at(Moment.SHARING)
+        elif kind == INTENT:
             self._intended = True
             self._at(Moment.INTENT)
         elif kind == OUTCOME and self._intended:  # of a cycle that has written
