@@ -309,13 +309,12 @@ class Ledger:
 
     def _fence(self, connection: Connection, slots: Collection[int]) -> None:
         """Make sure that these slots are this ledger's still. Raises StaleLedger."""
-        leases = self._shared.leases
-        if leases is not None and leases.member is None:
+        member = None if self._shared.leases is None else self._shared.leases.member
+        if member is None and self._shared.leases is not None:
             raise StaleLedger(
                 f"this daemon has lost its lease; what the cycle of {self.connection!r} came to is not kept"
             )
-        epochs = {slot: self._epochs.get(slot, -1) for slot in slots}
-        fence(connection, self.connection, epochs, None if leases is None else leases.member)
+        fence(connection, self.connection, {slot: self._epochs.get(slot, -1) for slot in slots}, member)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

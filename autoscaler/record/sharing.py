@@ -30,7 +30,7 @@ def plan(member: str, needs: Mapping[str, Slots], holders: Mapping[Place, str]) 
     """The next step of `member`. `needs`: of every member; `holders`: of the slots that a member holds.
 
     Followed by each member in turn it ends with counts in each group that differ by at most one, and moves no more
-    slots than that takes: who holds most keeps the remainder.
+    slots than that takes: who holds more keeps the remainder.
     """
     wanted = {
         name: {(connection, slot) for connection in its for slot in its[connection]} for name, its in needs.items()
@@ -54,9 +54,13 @@ def plan(member: str, needs: Mapping[str, Slots], holders: Mapping[Place, str]) 
 
 
 def _share(member: str, held: Mapping[str, int], total: int) -> int:
-    """How many of `total` slots `member` may hold, of the members that hold so many now."""
+    """How many of `total` slots `member` may hold, of the members that hold so many now.
+
+    Who holds one more than the least comes first, and how many more does not matter: else shares would change while
+    slots are given back, and some would be that need not.
+    """
     least, more = divmod(total, len(held))
-    in_order = sorted(held, key=lambda name: (-held[name], name))
+    in_order = sorted(held, key=lambda name: (-min(held[name], least + 1), name))
     return least + (in_order.index(member) < more)
 
 

@@ -148,3 +148,18 @@ def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
     ledger.recall([scaler("new", "new")])
     save(ledger, decision(PAST + 20, "new", "new"))
     assert [record.decision.now for record in opener.archive().records("new")] == [at(PAST + 20)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_blocks")
+def test_one_that_another_daemon_s_configuration_has_is_never_forgotten(postgresql_opener: Opener) -> None:
+    """Configurations differ while they are rolled out, and its own daemon may have stood still for a month."""
+    state = postgresql_opener.state(KEEP)
+    ledger = state.ledger(FLEET)
+    keep(ledger, decision(0, "theirs"), decision(0, "gone", "gone"))
+    assert state.leases is not None
+    state.leases.follow([scaler("theirs"), scaler("ours", "ours")], "theirs")  # as another member's rows
+    state.follow(KEEP, [scaler("ours", "ours")])
+    for minutes in range(5):
+        keep(ledger, decision(PAST + 100 * minutes, "ours", "ours"))
+    assert postgresql_opener.archive().latest().keys() == {"theirs", "ours"}

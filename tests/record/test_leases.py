@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from autoscaler.errors import StaleLedger, StateError
-from autoscaler.record import Retention, State, slot_of
+from autoscaler.record import Retention, State, schema, slot_of
 from tests.record.conftest import empty_state, in_threads
 from tests.record.hosts import SECONDS, Host, Hosts
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
@@ -233,6 +234,45 @@ def test_what_was_held_before_is_read_anew_when_it_comes_back(hosts: Hosts) -> N
     ours.follow([scaler()], first.leases.held[FLEET])
     assert ours.recall([scaler()])["web"].at == at(15)
     save(ours, decision(30))
+
+
+def followed(host: Host) -> dict[str, str]:
+    """Name and digest of each autoscaler that some member's configuration asks for."""
+    with host.state._shared.readers.begin() as connection:
+        return {row.name: row.digest for row in connection.execute(select(schema.follows))}
+
+
+def loaded(host: Host) -> list[int | None]:
+    with host.state._shared.readers.begin() as connection:
+        return list(connection.execute(select(schema.member.c.loaded)).scalars())
+
+
+def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
+    """With a hash of each autoscaler, so that any daemon can say what differs."""
+    first, second = joined(hosts, 2)
+    first.leases.follow([scaler("a"), scaler("b")], "one")
+    before = followed(second)
+    first.leases.follow([scaler("b", maximum=30), scaler("a"), scaler("c")], "two")
+    after = followed(second)
+    assert (sorted(before), sorted(after)) == (["a", "b"], ["a", "b", "c"])
+    assert (before["a"] == after["a"], before["b"] == after["b"]) == (True, False)
+    first.leases.follow([scaler("c")], "three")
+    assert followed(second) == {"c": after["c"]}
+    first.state.close()
+    assert followed(second) == {}
+
+
+def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(hosts: Hosts) -> None:
+    """Else one that has missed a reload would make its old one the wanted one."""
+    (first,) = joined(hosts, 1)
+    first.leases.follow([scaler("a")], "one")
+    expected = loaded(first)
+    hosts.advance(SECONDS)
+    first.leases.renew()
+    for _ in range(2):
+        first.turn(ALL)
+    assert loaded(first) == expected
+    assert sorted(followed(first)) == ["a"]
 
 
 def test_any_daemon_shows_what_another_one_decided(hosts: Hosts) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.record import slot_of
+from autoscaler.record.timeline import SharedTimeline
 from tests.record.conftest import in_threads
 from tests.record.hosts import SECONDS, Host, Hosts
 from tests.record.samples import FLEET, at, decision, save, scaler
@@ -62,6 +63,20 @@ def test_a_step_that_all_see_at_once_counts_once(hosts: Hosts) -> None:
         pass
     renew(*found)
     assert (raised, leads(*found)) == ([], [-HOUR] * 3)
+
+
+def test_whom_another_was_quicker_than_takes_what_that_one_counted(hosts: Hosts) -> None:
+    """Its own count may differ by what its look took; and two steps may be on the way."""
+    first, second = joined(hosts, 2)
+    hosts.step(-HOUR)
+    first.leases.renew()
+    timeline, booted = second.state.timeline, second.state.clock.moment().booted
+    assert isinstance(timeline, SharedTimeline)
+    with second.state._database.writing() as connection:
+        look = timeline.look(connection, timeline.lead, booted - timedelta(seconds=HOUR + 3), alone=False)
+    assert look.lead == first.state.timeline.lead
+    renew(first, second)
+    assert leads(first, second) == [-HOUR, -HOUR]
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
