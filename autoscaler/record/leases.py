@@ -25,7 +25,7 @@ from autoscaler.record import schema
 from autoscaler.record.database import Database, place
 from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import SPEC, target_text
-from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.locks import Lock, is_free, wait_for
 from autoscaler.record.member_rows import (
     FOUND,
     NOW,
@@ -165,6 +165,8 @@ class Leases:
     def share(self, needs: Slots, done: Slots) -> None:
         """Take and give back slots, one step towards as many for each member. Raises StateError.
 
+        Nothing happens while another member does so: it is for the next time.
+
         `needs`: those that an autoscaler of this process' configuration falls into and that this host can serve, by
         connection; `done`: those to give back, which no cycle uses any more. Members whose lease is over are removed.
         """
@@ -173,7 +175,8 @@ class Leases:
             return
         self._save_configuration(member)
         with self._database.writing() as connection:
-            wait_for(connection, Lock.SHARING)
+            if not is_free(connection, Lock.SHARING):
+                return  # another one shares; were that one stopped now, waiting for it would cost this one its lease
             if not is_alive(connection, member):
                 self.give_up(member)
                 return

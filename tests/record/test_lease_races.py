@@ -162,3 +162,15 @@ def test_one_daemon_keeps_house_at_a_time(hosts: Hosts) -> None:
     ledger.recall([scaler()])
     save(ledger, decision(15))
     assert one.state._shared.housekeeper._due > 0
+
+
+def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts: Hosts) -> None:
+    """Its transaction stays open until the server ends it. The others waited, and did not renew meanwhile."""
+    first, second = two(hosts)
+    held = second.leases.held
+    with first.state._database.writing() as connection:
+        wait_for(connection, Lock.SHARING)
+        with in_threads([lambda: second.turn(ALL)]) as raised:
+            pass  # until it has ended
+    assert raised == []
+    assert second.leases.held == held
