@@ -72,16 +72,15 @@ class Shared:
 
 
 def _keep_settled(connection: Connection, entry: Entry, made: Decision) -> History:
-    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived.
-
-    One that was never recorded has no row to keep it in.
-    """
+    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived."""
     if entry.scaler is None or not (made.scale_ups or made.scale_downs):
         return entry.history
-    history = settled(entry.scaler, entry.history, made)
     table = schema.memory
     mine = table.c.autoscaler_id == entry.id
-    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one()
+    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one_or_none()
+    if lead is None:
+        return entry.history  # one that was never recorded has no row to keep it in
+    history = settled(entry.scaler, entry.history, made)
     as_recorded = history.moved(timedelta(microseconds=lead - entry.lead))
     connection.execute(update(table).where(mine).values(body=remembered_body(as_recorded)))
     return history

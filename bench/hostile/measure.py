@@ -11,7 +11,7 @@ from bench.hostile.log import NOT_JSON, Stretch
 from bench.hostile.notes import Notes
 
 PAGES: Final = ("/", "/autoscalers/bad", "/metrics")
-_FORBIDDEN: Final = (
+FORBIDDEN: Final = (
     "adapter_failed",
     "autoscaler_failed",
     "cycle_failed",
@@ -148,7 +148,7 @@ class Meter:
             f"control characters in {log.unprintable} lines of the log": log.unprintable > 0,
         }
         yield from (problem for problem, holds in beyond.items() if holds)
-        for event in _FORBIDDEN:
+        for event in FORBIDDEN:
             if log.events[event]:
                 said = next((error for error in log.errors if error.startswith(f"{event}: ")), event)
                 yield f"{log.events[event]} x {said}"

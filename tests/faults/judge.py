@@ -94,14 +94,7 @@ def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) 
         accepted = [each for each in asked if each.accepted]
         sizes = [_current(records[0]), *[each.size for each in accepted]]
         return [Change(each.at, *sizes[n : n + 2]) for n, each in enumerate(accepted)]
-    found = []
-    for before, after in pairwise(records):
-        was, is_now = _current(before), _current(after)
-        if was != is_now:
-            intent = None if after.history is None else after.history.unfinished
-            at = before.decision.now if intent is None or intent.size != is_now else intent.at
-            found.append(Change(at, was, is_now))
-    return found
+    return [change for before, after in pairwise(records) for change in _between(before, after)]
 
 
 def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
@@ -149,6 +142,22 @@ def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) ->
         moved = sum(each.after - each.before for each in earlier if each.at > change.at - policy.period)
         allowed.append(policy.value - moved if up else policy.value + moved)
     return max(0, *allowed)
+
+
+def _between(before: Record, after: Record) -> Sequence[Change]:
+    """How the size went from one recorded cycle to the next: several daemons may have written, and died, in between."""
+    known, since = after.history or History(), before.decision.now
+    steps = [(each.at, each.change) for each in known.scale_ups if each.at >= since]
+    steps += [(each.at, -each.change) for each in known.scale_downs if each.at >= since]
+    if (last := known.unfinished) is not None and last.size == _current(after):
+        steps.append((last.at, last.size - last.decided_from))
+    size, found = _current(before), list[Change]()
+    for at, step in sorted(steps):
+        found.append(Change(at, size, size + step))
+        size += step
+    if size != _current(after):  # what is remembered does not explain it: it counts as one change
+        return [Change(since, _current(before), _current(after))]
+    return [each for each in found if each.before != each.after]
 
 
 def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> History:

@@ -8,7 +8,7 @@ from tests.faults.hosts import rehearsal as hosts
 from tests.faults.rehearsal import Rehearsal
 
 REHEARSALS: Final[Mapping[str, Rehearsal]] = {
-    "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse, minutes=60),
-    "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse, minutes=40),
+    "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse, minutes=45),
+    "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse, minutes=20),
     "hosts": Rehearsal("3 daemons on one PostgreSQL: 100 x each of six faults", hosts.rehearse, minutes=65),
 }

@@ -139,3 +139,9 @@ def test_what_a_decision_was_made_from_must_be_known() -> None:
     records, asked = lived()
     records[3] = replace(records[3], history=None)
     assert found(records, asked)["decided otherwise"]
+
+
+def test_several_writes_between_two_recorded_cycles_are_several_changes() -> None:
+    """Each counts at its own time: two daemons may have died before anything was recorded."""
+    records, asked = lived()
+    assert judge.changes_of([records[0], records[9]]) == judge.changes_of(records, asked[:2])

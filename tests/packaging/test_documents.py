@@ -9,6 +9,7 @@ from autoscaler.config import load
 from autoscaler.log.line import keys
 from bench.hostile.cases import SECTIONS
 from tests.decisions import decision
+from tests.faults.rehearsals import REHEARSALS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -40,6 +41,16 @@ def test_every_promise_of_security_has_the_tests_and_the_bad_days_that_it_names(
     days = [case.name for cases in SECTIONS.values() for case in cases]
     named = [words for cell in re.findall(r"hostile: ([^;|]+)", text) for words in cell.strip().split(", ")]
     assert [words for words in named if not any(words in day for day in days)] == []
+
+
+def test_every_promise_of_reliability_has_the_tests_and_the_rehearsals_that_it_names() -> None:
+    """And every rehearsal is named there: what is tried says what it is tried for."""
+    text = (ROOT / "docs/reliability.md").read_text()
+    tests = re.findall(r"`(tests/[\w/]+\.py)`", text)
+    assert len(tests) > 10
+    assert [file for file in tests if not (ROOT / file).exists()] == []
+    named = [name for cell in re.findall(r"rehearse: ([^;|]+)", text) for name in cell.strip().split(", ")]
+    assert set(named) == set(REHEARSALS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -89,7 +89,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:  # the client has died while it sent this: no server acts on it
+            self.close_connection = True
+            return
         request = f"{self.command} {self.path}"
         fault = self.proxy.take(request)
         write = Write(request, body)
