@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from autoscaler.record import Record
 from tests.faults import judge
 from tests.faults.hosts import unchecked
 from tests.faults.hosts.host import Host, wait_until
@@ -34,11 +35,16 @@ class Outcome(msgspec.Struct, kw_only=True):
     """Writes to the back end that compares and sets,"""
     uncompared: Judged
     """and to the one that does not."""
-    decisions: int
-    decided_otherwise: Sequence[str]
-    changes: int
-    exceeded: Sequence[str]
-    """Windows and policies, by the writes that the comparing back end accepted."""
+    decisions: int = 0
+    decided_otherwise: list[str] = msgspec.field(default_factory=list)
+    changes: int = 0
+    """Of sizes, that the comparing back end accepted."""
+    exceeded: list[str] = msgspec.field(default_factory=list)
+    """Those beyond a window or a policy."""
+    unrecorded: int = 0
+    """Those whose outcome was not recorded,"""
+    unsettled: list[str] = msgspec.field(default_factory=list)
+    """and of them those that nobody knew of later."""
 
 
 def live(kind: str, runs: int, folder: Path, seed: int) -> Outcome:
@@ -106,41 +112,45 @@ def _overwrites(world: World, wrong: Host) -> bool:
 
 
 def _judged(world: World, kind: str, runs: int, takeovers: Sequence[Takeover], stuck: Sequence[str]) -> Outcome:
-    compared, uncompared = judge_writes(world, "nomad", compares=True), judge_writes(world, "aws", compares=False)
-    decisions, changes = 0, 0
-    otherwise, exceeded = list[str](), list[str]()
-    made = _changes(world)
-    with closing(world.archive()) as archive:
-        for name in (*JOBS, *GROUPS):
-            records = list(archive.records(name))
-            decisions += len(records)
-            otherwise += judge.decided_otherwise(records)
-            if made.get(name) and records:
-                changes += len(made[name])
-                exceeded += judge.exceeded_policies(records, made[name])
-                exceeded += judge.forgotten_windows(records, made[name])
-    return Outcome(
+    found = Outcome(
         kind=kind,
         runs=runs,
         takeovers=takeovers,
         stuck=stuck,
-        compared=compared,
-        uncompared=uncompared,
-        decisions=decisions,
-        decided_otherwise=otherwise,
-        changes=changes,
-        exceeded=exceeded,
+        compared=judge_writes(world, "nomad", compares=True),
+        uncompared=judge_writes(world, "aws", compares=False),
     )
+    asked = _asked(world)
+    with closing(world.archive()) as archive:
+        for name in (*JOBS, *GROUPS):
+            if records := list(archive.records(name)):
+                _judge_decisions(found, records, asked.get(name, []))
+    return found
 
 
-def _changes(world: World) -> Mapping[str, Sequence[judge.Change]]:
-    """By job: the sizes that Nomad accepted, in the order in which it did."""
-    found: dict[str, list[judge.Change]] = {name: [] for name in JOBS}
+def _judge_decisions(found: Outcome, records: Sequence[Record], asked: Sequence[judge.Asked]) -> None:
+    """Of one autoscaler. `asked`: of Nomad; of AWS none, since it is not told whose decision a write is."""
+    found.decisions += len(records)
+    found.decided_otherwise += judge.decided_otherwise(records)
+    accepted = [each for each in asked if each.accepted]
+    sizes = [LEAST, *[each.size for each in accepted]]
+    changes = [judge.Change(each.at, *sizes[n : n + 2]) for n, each in enumerate(accepted)]
+    found.changes += len(changes)
+    found.exceeded += judge.exceeded_policies(records, changes)
+    found.exceeded += judge.forgotten_windows(records, changes)
+    recorded = {record.decision.now for record in records}
+    unrecorded = [each for each in accepted if each.at not in recorded and each.at < records[-1].decision.now]
+    found.unrecorded += len(unrecorded)
+    found.unsettled += judge.unknown_writes(records, unrecorded)
+
+
+def _asked(world: World) -> Mapping[str, list[judge.Asked]]:
+    """By job: what was to be written, in the order in which it took effect."""
+    found: dict[str, list[judge.Asked]] = {name: [] for name in JOBS}
     for write in sorted(world.writes(), key=lambda one: one.answered or one.called):
         backend, _, name = write.order.target.partition("/")
-        if backend == "nomad" and write.accepted:
+        if backend == "nomad":
             assert write.order.decision is not None
             at = datetime.fromisoformat(write.order.decision.partition("@")[2])
-            before = found[name][-1].after if found[name] else LEAST
-            found[name].append(judge.Change(at, before, write.order.size))
+            found[name].append(judge.Asked(write.order.decision, at, write.order.size, write.accepted))
     return found

@@ -128,6 +128,12 @@ def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
         f"{{broken}} of {decisions:,} are not",
         lambda each: each.decided_otherwise,
     )
+    unrecorded = sum(each.unrecorded for each in outcomes)
+    yield row(
+        "a write whose outcome was not recorded is settled by who takes over",
+        f"{unrecorded} such writes, {{broken}} forgotten",
+        lambda each: each.unsettled,
+    )
     changes = sum(each.changes for each in outcomes)
     yield row(
         "no window is forgotten, no policy exceeded",

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from adapters.aws_asg.writes import BELIEVED_FOR
 from autoscaler.record.times import to_micros
 from tests.faults.hosts.audit import Hold, Intended
 from tests.faults.hosts.linearizable import Operation, not_linearizable
@@ -14,6 +15,7 @@ from tests.faults.hosts.recorder import Write
 from tests.faults.hosts.world import World, targets
 
 _PATIENCE_MICROS: Final = 1_000_000
+_BELIEVED_MICROS: Final = BELIEVED_FOR // timedelta(microseconds=1)
 
 
 class Decided(NamedTuple):
@@ -38,7 +40,9 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
     """The writes to `nomad` or `aws`. `compares`: it compares and sets, so that a late write cannot do harm.
 
     Where it does not, a late write within the window that docs/hosts.md names is told apart: it sets a size, whatever
-    the size is, and so does a write whose decision it crosses. Everything else must be linearizable around them.
+    the size is, and so does a write whose decision it crosses. And AWS's reads lag its writes, so that the adapter
+    believes for a while what was to be written, also where its daemon died before it was sent. Everything else must be
+    linearizable around these.
     """
     writes = [write for write in world.writes() if write.order.target.startswith(f"{backend}/")]
     announced = _Announced(world)
@@ -57,7 +61,8 @@ def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
         for each in late
         if each.write.called > announced.overtaken(each.intended) and not _was_stopped(world, each)
     ]
-    history = [_operation(each, "set" if _meets(each, late) else "scale") for each in found]
+    lost = [] if compares else announced.without([each.intended for each in found])
+    history = [_operation(each, "set" if _meets(each, late) or _believes(each, lost) else "scale") for each in found]
     looks = [
         Operation(target=target, client=len(world.hosts), kind="look", size=size, call=asked, answered=answered)
         for target, size, asked, answered in world.sizes
@@ -94,6 +99,11 @@ class _Announced:
             ):
                 return each
         return None
+
+    def without(self, written: Sequence[Intended]) -> Sequence[Intended]:
+        """Those that no write followed."""
+        known = set(written)
+        return [each for of_one in self._by_name.values() for each in of_one if each not in known]
 
     def overtaken(self, of: Intended) -> float:
         """When it was no longer its target's newest decision, or another daemon had taken over; infinite: never.
@@ -132,6 +142,15 @@ def _meets(each: Decided, late: Sequence[Decided]) -> bool:
         and one.write.called <= (each.write.answered or 0)
         and each.intended.decided <= (one.write.answered or 0)
         for one in late
+    )
+
+
+def _believes(each: Decided, lost: Sequence[Intended]) -> bool:
+    """Whether it was decided from a size that was announced lately and never written."""
+    made = each.intended
+    return any(
+        (one.name, one.size) == (made.name, made.start) and 0 < made.decided - one.decided < _BELIEVED_MICROS
+        for one in lost
     )
 
 
