@@ -1,4 +1,4 @@
-"""The short form: a fault of each of three kinds, and a planted bug that the judge must find."""
+"""The short form: a kill, a pause, and a planted bug that the judge must find."""
 
 from pathlib import Path
 
@@ -10,5 +10,6 @@ from tests.faults.rehearsal import held
 pytestmark = pytest.mark.slow
 
 
-def test_three_daemons_on_one_database_survive_faults(tmp_path: Path) -> None:
+def test_no_daemon_writes_what_another_one_has_taken_over(tmp_path: Path) -> None:
+    """One is killed between a write and its answer, one is stopped between an intent's commit and its write."""
     held(rehearse(tmp_path, True))
