@@ -15,7 +15,6 @@ from hashlib import sha256
 from importlib.metadata import version
 from itertools import count
 from typing import Any, Final, NamedTuple
-from uuid import uuid4
 
 from sqlalchemy import Connection, delete, select, text, update
 
@@ -33,6 +32,7 @@ from autoscaler.record.member_rows import (
     evict,
     is_alive,
     needs_of_members,
+    new_member,
     prolong,
     remove,
     save_needs,
@@ -82,13 +82,20 @@ class Leases:
     """
 
     def __init__(
-        self, database: Database, clock: DatabaseClock, timeline: SharedTimeline, options: LeaseOptions
+        self,
+        database: Database,
+        clock: DatabaseClock,
+        timeline: SharedTimeline,
+        options: LeaseOptions,
+        process: str,
     ) -> None:
-        """Not a member yet."""
+        """Not a member yet. `process`: as `member_rows.new_process` made it; the database's sessions are called so."""
         self.options: Final = options
         self._database: Final = database
         self._clock: Final = clock
         self._timeline: Final = timeline
+        self._process: Final = process
+        self._joins: Final = count(1)
         self._lock = threading.Lock()
         """For the attributes below, never held while the database is asked."""
         self._member: str | None = None
@@ -181,7 +188,7 @@ class Leases:
                 self.give_up(member)
                 return
             turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
-            evict(connection)
+            evict(connection, self.options.retry_period)
             save_needs(connection, member, needs)
             give_back(connection, member, done)
             wanted = needs_of_members(connection)
@@ -279,7 +286,7 @@ class Leases:
     def _join(self, connection: Connection) -> Found:
         """A new row, which no other member sees before the commit."""
         wait_for(connection, Lock.SHARING)  # nobody joins while a backup is restored
-        member, host = uuid4().hex, socket.gethostname()
+        member, host = new_member(self._process, next(self._joins)), socket.gethostname()
         configuration = self._configuration
         columns = "id, place, host, version, joined, until, loaded, digest"
         values = f":id, :place, :host, :version, {NOW}, {NOW} + :duration, :loaded, :digest"
