@@ -39,6 +39,7 @@ LONGEST: Final = (
     "aws",
     "tests/packaging/test_debian_package.py",
     "tests/faults/test_kills.py",
+    "tests/faults/hosts/test_hosts.py",
     "tests/systemd/test_booted.py",
     "tests/quickstart/test_nomad.py",
     "tests/quickstart/test_aws.py",

@@ -77,10 +77,11 @@ def place(url: URL) -> str:
     return f"state {url.set(drivername='postgresql', query={}).render_as_string(hide_password=True)}"
 
 
-def connect(url: URL, *, read_only: bool = False, idle: timedelta = _IDLE) -> Engine:
+def connect(url: URL, *, read_only: bool = False, idle: timedelta = _IDLE, sessions: str | None = None) -> Engine:
     """A pool of connections; connects at first use. Raises StateError.
 
-    `idle`: how long a transaction may leave PostgreSQL waiting while it holds rows that others wait for.
+    `idle`: how long a transaction may leave PostgreSQL waiting while it holds rows that others wait for. `sessions`:
+    how they are called there (application_name); None: as the address says.
     """
     try:
         if url.get_backend_name() != "sqlite":
@@ -88,6 +89,8 @@ def connect(url: URL, *, read_only: bool = False, idle: timedelta = _IDLE) -> En
             options = f"-c lock_timeout={_LOCK_SECONDS}s -c idle_in_transaction_session_timeout={milliseconds}"
             known = {**_POSTGRESQL_LIMITS, "options": options}
             limits = {name: value for name, value in known.items() if name not in url.query}
+            if sessions is not None:
+                limits["application_name"] = sessions
             # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
             level = "REPEATABLE READ" if read_only else "READ COMMITTED"
             return create_engine(url, pool_pre_ping=True, connect_args=limits, isolation_level=level)
@@ -129,11 +132,11 @@ def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
 class Database:
     """Where the state is, for those who write it: any number of threads, on SQLite one after another."""
 
-    def __init__(self, url: URL, *, idle: timedelta = _IDLE) -> None:
-        """Connects at first use; `idle` as of `connect`. Raises StateError."""
+    def __init__(self, url: URL, *, idle: timedelta = _IDLE, sessions: str | None = None) -> None:
+        """Connects at first use; `idle` and `sessions` as of `connect`. Raises StateError."""
         self.url: Final = url
         self.sqlite: Final = url.get_backend_name() == "sqlite"
-        self._engine = connect(url, idle=idle)
+        self._engine = connect(url, idle=idle, sessions=sessions)
         self._turn = FairLock()
 
     @contextmanager

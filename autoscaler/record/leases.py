@@ -15,7 +15,6 @@ from hashlib import sha256
 from importlib.metadata import version
 from itertools import count
 from typing import Any, Final, NamedTuple
-from uuid import uuid4
 
 from sqlalchemy import Connection, delete, select, text, update
 
@@ -25,7 +24,7 @@ from autoscaler.record import schema
 from autoscaler.record.database import Database, place
 from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import SPEC, target_text
-from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.locks import Lock, is_free, wait_for
 from autoscaler.record.member_rows import (
     FOUND,
     NOW,
@@ -33,6 +32,7 @@ from autoscaler.record.member_rows import (
     evict,
     is_alive,
     needs_of_members,
+    new_member,
     prolong,
     remove,
     save_needs,
@@ -82,13 +82,20 @@ class Leases:
     """
 
     def __init__(
-        self, database: Database, clock: DatabaseClock, timeline: SharedTimeline, options: LeaseOptions
+        self,
+        database: Database,
+        clock: DatabaseClock,
+        timeline: SharedTimeline,
+        options: LeaseOptions,
+        process: str,
     ) -> None:
-        """Not a member yet."""
+        """Not a member yet. `process`: as `member_rows.new_process` made it; the database's sessions are called so."""
         self.options: Final = options
         self._database: Final = database
         self._clock: Final = clock
         self._timeline: Final = timeline
+        self._process: Final = process
+        self._joins: Final = count(1)
         self._lock = threading.Lock()
         """For the attributes below, never held while the database is asked."""
         self._member: str | None = None
@@ -165,6 +172,8 @@ class Leases:
     def share(self, needs: Slots, done: Slots) -> None:
         """Take and give back slots, one step towards as many for each member. Raises StateError.
 
+        Nothing happens while another member does so: it is for the next time.
+
         `needs`: those that an autoscaler of this process' configuration falls into and that this host can serve, by
         connection; `done`: those to give back, which no cycle uses any more. Members whose lease is over are removed.
         """
@@ -173,12 +182,13 @@ class Leases:
             return
         self._save_configuration(member)
         with self._database.writing() as connection:
-            wait_for(connection, Lock.SHARING)
+            if not is_free(connection, Lock.SHARING):
+                return  # another one shares; were that one stopped now, waiting for it would cost this one its lease
             if not is_alive(connection, member):
                 self.give_up(member)
                 return
             turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
-            evict(connection)
+            evict(connection, self.options.retry_period)
             save_needs(connection, member, needs)
             give_back(connection, member, done)
             wanted = needs_of_members(connection)
@@ -276,7 +286,7 @@ class Leases:
     def _join(self, connection: Connection) -> Found:
         """A new row, which no other member sees before the commit."""
         wait_for(connection, Lock.SHARING)  # nobody joins while a backup is restored
-        member, host = uuid4().hex, socket.gethostname()
+        member, host = new_member(self._process, next(self._joins)), socket.gethostname()
         configuration = self._configuration
         columns = "id, place, host, version, joined, until, loaded, digest"
         values = f":id, :place, :host, :version, {NOW}, {NOW} + :duration, :loaded, :digest"

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from datetime import timedelta
 from typing import Final, NamedTuple
+from uuid import uuid4
 
 from sqlalchemy import Connection, delete, select, text, update
 
@@ -10,6 +11,9 @@ from autoscaler.record import schema
 from autoscaler.record.sharing import Slots, dump_needs, load_needs
 from autoscaler.record.times import micros_of
 
+_PROCESS: Final = 24
+"""Characters of a member's id, of 32, that are its process'."""
+_SESSIONS: Final = "autoscaler "
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 """SQL: the database's time in microseconds, also within a transaction."""
 
@@ -47,11 +51,36 @@ def is_alive(connection: Connection, member: str) -> bool:
     return connection.execute(query, {"id": member}).one_or_none() is not None
 
 
-def evict(connection: Connection) -> None:
-    """Remove the members whose lease is over.
+def new_process() -> str:
+    """The beginning of the ids of all members that one process comes to be, one after another."""
+    return uuid4().hex[:_PROCESS]
 
-    One that is being renewed is left alone: whether it is over then is seen at the next time.
+
+def new_member(process: str, count: int) -> str:
+    """The id of its member of this number."""
+    return f"{process}{count:08x}"
+
+
+def sessions_of(process: str) -> str:
+    """What a process calls its sessions, so that others can tell whose they are."""
+    return f"{_SESSIONS}{process}"
+
+
+def evict(connection: Connection, patience: timedelta) -> None:
+    """Remove the members whose lease is over, and end their sessions whose transactions are open for `patience`.
+
+    One that is being renewed is left alone: whether it is over then is seen at the next time. A process that was
+    stopped in the middle of a transaction, or whose host is gone, would keep its rows locked for as long as it is.
+    PostgreSQL's own time-outs do not end a session that has sent a part of a command.
     """
+    connection.execute(
+        text(
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608 - constants
+            "WHERE pg_catalog.clock_timestamp() - xact_start > :patience AND application_name IN "
+            f"(SELECT '{_SESSIONS}' || left(id, {_PROCESS}) FROM member GROUP BY 1 HAVING max(until) <= {NOW})"
+        ),
+        {"patience": patience},
+    )
     query = text(f"SELECT id FROM member WHERE until <= {NOW} ORDER BY id FOR UPDATE SKIP LOCKED")  # noqa: S608 - constants
     remove(connection, [row.id for row in connection.execute(query)])
 

@@ -21,6 +21,7 @@ from autoscaler.record.journal import Journal
 from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_members
 from autoscaler.record.ledger import Ledger, Shared
 from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.member_rows import new_process, sessions_of
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
 from autoscaler.record.takeover import take_over, take_over_tables
@@ -95,7 +96,8 @@ class State:
         cls, where: URL, retention: Retention, machine: Clock, options: LeaseOptions, closing: ExitStack
     ) -> "State":
         clock = DatabaseClock(machine)
-        database = Database(where, idle=options.duration)
+        process = new_process()
+        database = Database(where, idle=options.duration, sessions=sessions_of(process))
         closing.callback(database.close)
         with database.writing() as connection:
             wait_for(connection, Lock.OPENING)
@@ -107,7 +109,7 @@ class State:
             timeline = SharedTimeline(read_anchor(connection), clock)
             if not has_members(connection, now):
                 timeline.begin(connection)
-        leases = Leases(database, clock, timeline, options)
+        leases = Leases(database, clock, timeline, options, process)
         return cls(database, retention, clock, timeline, leases, closing.pop_all(), taken)
 
     def ledger(self, connection: str, slots: Collection[int] = range(SLOTS)) -> Ledger:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
+from tests.record.postgresql import running_postgresql
 from tests.servers.scripted import Wire, scripted
 from tests.servers.stepped_clock import PROGRAM, SteppedClock
 
@@ -121,3 +122,25 @@ def test_a_clock_that_is_set_while_no_daemon_runs_ends_no_window_either(scene: S
         line = daemon.wait_for("clock_stepped")
         assert line["seconds"] == pytest.approx(2 * HOUR, abs=1)
         scene.stands(daemon)
+
+
+def test_a_host_whose_clock_is_set_goes_on_where_time_is_the_databases(folder: Path) -> None:
+    """Its cycles stood still for as long as the clock was set back: the scheduler goes by the machine's own."""
+    loads = {"web": 1}
+    with running_postgresql() as database, answering(loads) as url:
+        clock = SteppedClock(folder)
+        config = write_config(
+            folder,
+            url,
+            [autoscaler("web", "web", adapter="only")],
+            {"only": {"type": "memory", "groups": {"web": {}}}},
+            state={"url": f"{database}/postgres"},
+        )
+        with running_daemon(config, env=clock.env, program=PROGRAM) as daemon:
+            daemon.wait_for("decision", autoscaler="web")
+            for offset in (-HOUR, HOUR):
+                clock.set(offset)
+                loads["web"] += 1
+                daemon.wait_for("decision", autoscaler="web", written=loads["web"])
+                daemon.wait_for("decision", autoscaler="web", current=loads["web"])
+            assert daemon.stop() == 0

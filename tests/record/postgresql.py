@@ -42,6 +42,10 @@ class Server:
         """As if its machine failed."""
         self._control(["-m", "immediate", "-w", "stop"])
 
+    def restart(self, mode: str) -> None:
+        """`mode`: "fast" ends its connections in order, "immediate" is as a crash."""
+        self._control(["-m", mode, "-w", "restart"])
+
     def standby(self) -> "Server":
         """Another server that follows this one, asynchronously; running."""
         standby = Server(_folder(self._user), self._user)

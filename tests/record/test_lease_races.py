@@ -1,10 +1,12 @@
 """What two daemons do at the same moment, on a real PostgreSQL: the orders are forced by locks."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Barrier
 
 import pytest
+from psycopg import OperationalError
 from sqlalchemy import delete, select
 
 from autoscaler.errors import StaleLedger
@@ -162,3 +164,34 @@ def test_one_daemon_keeps_house_at_a_time(hosts: Hosts) -> None:
     ledger.recall([scaler()])
     save(ledger, decision(15))
     assert one.state._shared.housekeeper._due > 0
+
+
+def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts: Hosts) -> None:
+    """Its transaction stays open until the server ends it. The others waited, and did not renew meanwhile."""
+    first, second = two(hosts)
+    held = second.leases.held
+    with first.state._database.writing() as connection:
+        wait_for(connection, Lock.SHARING)
+        with in_threads([lambda: second.turn(ALL)]) as raised:
+            pass  # until it has ended
+    assert raised == []
+    assert second.leases.held == held
+
+
+def test_a_daemon_that_is_stopped_in_a_transaction_is_taken_over_all_the_same(hosts: Hosts) -> None:
+    """Its session has sent a part of a command: no time-out of the server's ends that, and its rows stayed locked."""
+    first, second = two(hosts)
+    member = first.leases.member
+    with first.state._database._engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.execute("SET idle_in_transaction_session_timeout = 0")  # as where it does not count
+        driver.execute("UPDATE member SET place = place WHERE id = %s", (member,))
+        hosts.advance(SECONDS + 1)
+        end = time.monotonic() + 60
+        while second.count() < 256:
+            assert time.monotonic() < end, "its slots are not taken over"
+            second.turn(ALL)
+            time.sleep(0.1)
+        with pytest.raises(OperationalError):
+            driver.execute("SELECT 1")

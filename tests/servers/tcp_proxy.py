@@ -2,15 +2,36 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Protocol
+
+
+class Watch(Protocol):
+    """Sees what passes on one connection, each piece before it is passed on."""
+
+    def sent(self, piece: bytes) -> None:
+        """By the client."""
+
+    def answered(self, piece: bytes) -> None:
+        """By the server."""
+
+
+class _Nobody:
+    """Sees nothing."""
+
+    def sent(self, piece: bytes) -> None:
+        """By the client."""
+
+    answered = sent
 
 
 class TcpProxy:
     """One that runs, on `port` of 127.0.0.1."""
 
-    def __init__(self, listening: socket.socket, server_port: int) -> None:
+    def __init__(self, listening: socket.socket, server_port: int, watch: Callable[[], Watch]) -> None:
         self.port: int = listening.getsockname()[1]
+        self._watch = watch
         self._listening = listening
         self._server_port = server_port
         self._passing = threading.Event()
@@ -43,17 +64,19 @@ class TcpProxy:
         self._open.add(client)
         with suppress(OSError), socket.create_connection(("127.0.0.1", self._server_port)) as server:
             self._open.add(server)
-            back = threading.Thread(target=self._pump, args=(server, client), daemon=True)
+            watch = self._watch()
+            back = threading.Thread(target=self._pump, args=(server, client, watch.answered), daemon=True)
             back.start()
-            self._pump(client, server)
+            self._pump(client, server, watch.sent)
             back.join()
             self._open.discard(server)
         self._open.discard(client)
         client.close()
 
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pump(self, source: socket.socket, sink: socket.socket, look: Callable[[bytes], None]) -> None:
         with suppress(OSError):
             while piece := source.recv(65536):
+                look(piece)
                 if self._passing.is_set():  # else it is lost
                     sink.sendall(piece)
         for each in (source, sink):
@@ -67,10 +90,10 @@ class TcpProxy:
 
 
 @contextmanager
-def running_tcp_proxy(server_port: int) -> Iterator[TcpProxy]:
-    """In front of this port of 127.0.0.1."""
+def running_tcp_proxy(server_port: int, watch: Callable[[], Watch] = _Nobody) -> Iterator[TcpProxy]:
+    """In front of this port of 127.0.0.1. `watch` is called for each connection."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        proxy = TcpProxy(listening, server_port)
+        proxy = TcpProxy(listening, server_port, watch)
         thread = threading.Thread(target=proxy.accept, daemon=True)
         thread.start()
         try:

@@ -1,0 +1,1 @@
+"""Rehearsals of three daemons that share a PostgreSQL."""

@@ -1,0 +1,122 @@
+"""A proxy in front of PostgreSQL, one for each daemon: it cuts the daemon off, and holds the answer to a commit.
+
+It follows PostgreSQL's protocol 3.0 as far as it needs to (its documentation, "Message Formats"): which statements a
+connection has sent since it began its transaction, and when COMMIT was answered.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
+
+_INTENDS: Final = re.compile(rb"INSERT\s+INTO\s+intent\b", re.IGNORECASE)
+_RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+memory\b", re.IGNORECASE)
+_SHARES: Final = b"sharing"
+INTENT: Final = "intent"
+"""A commit with writes that are about to be sent."""
+OUTCOME: Final = "outcome"
+"""A commit of what came of a cycle."""
+SHARING: Final = "sharing"
+"""Not a commit: a transaction that is about to have the lock of those who take and give back slots."""
+
+
+_WITHOUT_TYPE: Final = {(80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big")}
+"""SSLRequest and GSSENCRequest: answered by a single byte, after which another message without a type follows."""
+
+
+class _Messages:
+    """A stream of messages, cut into them as they become whole."""
+
+    def __init__(self, *, typed: bool) -> None:
+        """`typed`: each begins with a byte that says what it is; a client's first ones do not."""
+        self._typed = typed
+        self._rest = b""
+        self.to_skip = 0
+        """So many bytes that come next belong to no message."""
+
+    def feed(self, piece: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Type and content of those that are whole now."""
+        skipped = min(self.to_skip, len(piece))
+        self.to_skip -= skipped
+        self._rest += piece[skipped:]
+        while True:
+            head = 5 if self._typed else 4
+            if len(self._rest) < head:
+                return
+            end = head - 4 + int.from_bytes(self._rest[head - 4 : head], "big")
+            if len(self._rest) < end:
+                return
+            kind, content, self._rest = self._rest[: head - 4], self._rest[head:end], self._rest[end:]
+            self._typed = self._typed or content not in _WITHOUT_TYPE
+            yield kind, content
+
+
+class Commits:
+    """The commits of one daemon. `on_commit`, where a test sets it, is called with INTENT, OUTCOME or SHARING.
+
+    The daemon does not hear of the commit, and the database not of the lock, before that returns.
+    """
+
+    def __init__(self) -> None:
+        self.on_commit: Callable[[str], None] | None = None
+
+    def watch(self) -> "_Statements":
+        """For a connection."""
+        return _Statements(self)
+
+
+class _Statements:
+    """What one connection has sent in its transaction."""
+
+    def __init__(self, commits: Commits) -> None:
+        self._commits = commits
+        self._client, self._server = _Messages(typed=False), _Messages(typed=True)
+        self._prepared: dict[bytes, bytes] = {}
+        self._kind: str | None = None
+
+    def sent(self, piece: bytes) -> None:
+        """By the daemon."""
+        for kind, content in self._client.feed(piece):
+            if kind == b"P":  # Parse: name, statement
+                name, _, rest = content.partition(b"\0")
+                self._prepared[name] = rest.partition(b"\0")[0]
+            elif kind == b"B":  # Bind: portal, name of the statement
+                self._note(self._prepared.get(content.split(b"\0", 2)[1], b""))
+                if _SHARES in content and (on_commit := self._commits.on_commit) is not None:
+                    on_commit(SHARING)
+            elif kind == b"Q":
+                self._note(content)
+            elif not kind and content in _WITHOUT_TYPE:
+                self._server.to_skip += 1
+
+    def answered(self, piece: bytes) -> None:
+        """By the server."""
+        for kind, content in self._server.feed(piece):
+            if kind != b"C" or not content.startswith((b"COMMIT\0", b"ROLLBACK\0")):
+                continue
+            found, self._kind = self._kind, None
+            if found and content.startswith(b"COMMIT") and (on_commit := self._commits.on_commit) is not None:
+                on_commit(found)
+
+    def _note(self, statement: bytes) -> None:
+        if _RECORDS.search(statement):
+            self._kind = OUTCOME
+        elif _INTENDS.search(statement) and self._kind is None:
+            self._kind = INTENT
+
+
+class DatabaseProxy(NamedTuple):
+    """One that runs."""
+
+    way: TcpProxy
+    commits: Commits
+
+
+@contextmanager
+def running_database_proxy(server_port: int) -> Iterator[DatabaseProxy]:
+    """In front of the PostgreSQL at this port of 127.0.0.1."""
+    commits = Commits()
+    with running_tcp_proxy(server_port, commits.watch) as way:
+        yield DatabaseProxy(way, commits)

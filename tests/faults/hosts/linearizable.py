@@ -1,0 +1,66 @@
+"""What Porcupine says of a history: the program in `checker/`, built with Go when it is needed for the first time."""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from tests.servers.required import require
+from tools.golang import GoFailed, build_once
+
+_MODULE: Final = Path(__file__).resolve().parent / "checker"
+_CACHE: Final = Path(__file__).resolve().parents[3] / ".cache" / "checker"
+_OLDEST_GO: Final = (1, 18, 0)
+_SECONDS: Final = 300.0
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """A look at a target, or a write that took effect; one that did not is none. Times are microseconds since 1970."""
+
+    target: str
+    client: int
+    """Who did it, from 0."""
+    kind: Literal["scale", "look", "set"]
+    """set: a write whose decision is not judged."""
+    start: int = 0
+    """scale: the size that it was decided from."""
+    size: int
+    """The size that was set, or found."""
+    epoch: int = 0
+    """scale: of the target's slot, when it was decided."""
+    call: int
+    """scale: when the cycle began that decided it; else when it was asked for."""
+    answered: int
+    """When it had taken effect, or was answered."""
+
+
+def not_linearizable(history: Sequence[Operation]) -> Mapping[str, str]:
+    """Targets whose operations no order explains -> "illegal" and where it fails, or "unknown" for no verdict in time.
+
+    Skips the test where there is no Go to build the checker with.
+    """
+    names = {"start": "from", "answered": "return"}
+    given = [{names.get(name, name): value for name, value in msgspec.structs.asdict(one).items()} for one in history]
+    done = subprocess.run(
+        [_checker()], input=json.dumps(given), capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    verdicts: dict[str, str] = json.loads(done.stdout)
+    assert verdicts.keys() == {one.target for one in history}
+    return {target: verdict for target, verdict in verdicts.items() if verdict != "ok"}
+
+
+@cache
+def _checker() -> Path:
+    """Built anew whenever its source is another one."""
+    source = b"".join(file.read_bytes() for file in sorted(_MODULE.iterdir()))
+    name = f"checker-{hashlib.sha256(source).hexdigest()[:16]}"
+    try:
+        return build_once(_CACHE / name, _MODULE, ".", _OLDEST_GO)
+    except GoFailed as error:
+        require(f"the checker of histories cannot be built: {error}; install Go (https://go.dev/dl)")

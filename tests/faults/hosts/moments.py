@@ -1,0 +1,84 @@
+"""Places a fault at a moment of a daemon's write: what stands between the daemon and the world causes it."""
+
+import threading
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final
+
+from tests.faults.hosts.database_proxy import INTENT, OUTCOME, SHARING
+from tests.faults.hosts.host import PATIENCE_SECONDS, Host
+from tests.faults.hosts.recorder import Write
+
+
+class Moment(StrEnum):
+    """Of one write; the last one, of what it shares with others."""
+
+    RANDOM = "at random"
+    INTENT = "after the intent's commit"
+    REQUEST = "after the request"
+    ANSWER = "before the answer"
+    OUTCOME = "after the outcome"
+    SHARING = "while it shares"
+
+
+MOMENTS: Final = tuple(Moment)
+
+
+class _Strike:
+    """One fault that is due. Called by the proxies' threads, several of which may come to the moment at once."""
+
+    def __init__(self, moment: Moment, fault: Callable[[], object], late: Callable[[], object]) -> None:
+        self._moment, self._fault, self._late = moment, fault, late
+        self._lock = threading.Lock()
+        self._begun, self._intended = False, False
+        self.done = threading.Event()
+
+    def committed(self, kind: str) -> None:
+        """Before the daemon hears of it."""
+        if kind == SHARING:
+            self._at(Moment.SHARING)
+        elif kind == INTENT:
+            self._intended = True
+            self._at(Moment.INTENT)
+        elif kind == OUTCOME and self._intended:  # of a cycle that has written
+            self._at(Moment.OUTCOME)
+
+    def requested(self, _: Write) -> None:
+        """Before it is forwarded."""
+        if self._at(Moment.REQUEST):
+            self._late()
+
+    def answered(self, _: Write) -> None:
+        """Before the daemon hears of it."""
+        self._at(Moment.ANSWER)
+
+    def _at(self, moment: Moment) -> bool:
+        """Whether the fault was due, and was caused."""
+        with self._lock:
+            if self._begun or moment is not self._moment:
+                return False
+            self._begun = True
+        self._fault()
+        self.done.set()
+        return True
+
+
+def strike(host: Host, moment: Moment, fault: Callable[[], object], late: Callable[[], object] = lambda: None) -> None:
+    """Cause `fault` at the next such moment of the host's daemon, and return after it; at once for RANDOM.
+
+    `late`: waits for as long as the request is still on its way, for REQUEST. Raises AssertionError where the daemon
+    comes to no such moment.
+    """
+    if moment is Moment.RANDOM:
+        fault()
+        return
+    due = _Strike(moment, fault, late)
+    host.database.commits.on_commit = due.committed
+    for recorder in (host.nomad, host.aws):
+        recorder.on_request, recorder.on_answer = due.requested, due.answered
+    try:
+        assert due.done.wait(PATIENCE_SECONDS), f"host {host.number}: no moment {moment} within {PATIENCE_SECONDS:g} s"
+    finally:
+        host.database.commits.on_commit = None
+        for recorder in (host.nomad, host.aws):
+            recorder.on_request = recorder.on_answer = None

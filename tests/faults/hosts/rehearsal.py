@@ -1,0 +1,144 @@
+"""Three daemons on one PostgreSQL, fault after fault: what becomes of their writes, and who takes over when."""
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tests.faults.hosts.life import Outcome, endure, planted
+from tests.faults.hosts.moments import MOMENTS, Moment
+from tests.faults.hosts.world import LEASE_SECONDS, running_world
+from tests.faults.rehearsal import Row
+
+RUNS: Final = 100
+SIDE_BY_SIDE: Final = (
+    ("kill -9", "SIGSTOP", "database restarted"),
+    ("database cut off", "clock 10 min off", "started at once"),
+)
+"""Two worlds, in each one kind of fault after another: most of their time they wait."""
+_SHORT: Final = (("kill -9", MOMENTS.index(Moment.ANSWER)), ("SIGSTOP", MOMENTS.index(Moment.INTENT)))
+"""Kinds and numbers of runs: daemons that lose the database have tests of their own, tests/daemon/test_hosts.py."""
+_SHORT_LEASE_SECONDS: Final = 2.0
+_STOPPED_WITHIN_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 1.0
+
+
+def rehearse(folder: Path, short: bool) -> Iterator[Row]:
+    """A row for each kind, and then those of all their writes and decisions together."""
+    outcomes: list[Outcome] = []
+    if short:
+        with running_world(folder, seed=0, lease_seconds=_SHORT_LEASE_SECONDS) as world:
+            outcomes.append(endure(world, "kill -9 and SIGSTOP", _SHORT))
+            found = planted(world)
+        yield _of_kind(outcomes[0], None)
+    else:
+        for outcome in _side_by_side(folder):
+            outcomes.append(outcome)
+            yield _of_kind(outcome, 2 * LEASE_SECONDS)
+        (folder / "planted").mkdir()
+        with running_world(folder / "planted", seed=0) as world:
+            found = planted(world)
+    yield from _of_all(outcomes)
+    missed = [] if found else ["its writes were found to be in order"]
+    yield Row(
+        1,
+        "the judge finds a daemon that writes without its lease",
+        ": ".join(found[0].split(": ")[:2]) if found else "nothing",
+        missed,
+    )
+
+
+def _side_by_side(folder: Path) -> Iterator[Outcome]:
+    """Of each kind, as they come."""
+    worlds = []
+    try:
+        for number, kinds in enumerate(SIDE_BY_SIDE):
+            out = folder / str(number)
+            out.mkdir()
+            words = [sys.executable, "-m", "tests.faults.hosts", str(out), str(100 * number), str(RUNS), *kinds]
+            with (out / "output").open("wb") as output:
+                worlds.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output))
+        due = {folder / str(world) / f"{n}.json" for world, kinds in enumerate(SIDE_BY_SIDE) for n in range(len(kinds))}
+        while due:
+            ended = all(world.poll() is not None for world in worlds)
+            for file in sorted(file for file in due if file.exists()):
+                due.remove(file)
+                yield msgspec.json.decode(file.read_bytes(), type=Outcome)
+            if ended and due:
+                said = "".join((folder / str(number) / "output").read_text() for number in range(len(worlds)))
+                raise AssertionError(f"no outcome of {len(due)} kinds of faults:\n{said}")
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        for world in worlds:
+            world.terminate()
+        for world in worlds:
+            world.wait(_STOPPED_WITHIN_SECONDS)
+
+
+def _of_kind(outcome: Outcome, most: float | None) -> Row:
+    """Who serves what after each fault. `most`: seconds that a takeover may take; None: the machine has other work."""
+    if not outcome.takeovers:
+        through = outcome.runs - len(outcome.stuck)
+        return Row(
+            outcome.runs, f"{outcome.kind}: all go on by themselves", f"{through} of {outcome.runs}", outcome.stuck
+        )
+    held = [each.held for each in outcome.takeovers]
+    decided = [each.decided for each in outcome.takeovers]
+    late = [f"{seconds:.1f} s" for seconds in held if most is not None and seconds > most]
+    return Row(
+        outcome.runs,
+        f"{outcome.kind}: taken over" + ("" if most is None else f" within 2 x leaseDuration ({most:g} s)"),
+        f"median {statistics.median(held):.1f} s, at most {max(held):.1f} s; decided again {_figures(decided)}",
+        [*outcome.stuck, *late],
+    )
+
+
+def _figures(seconds: Sequence[float]) -> str:
+    return f"after {statistics.median(seconds):.1f} s, at most {max(seconds):.1f} s"
+
+
+def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
+    """Of what was written and decided under all kinds of faults."""
+    runs = sum(each.runs for each in outcomes)
+
+    def row(promised: str, seen: str, broken: Callable[[Outcome], Sequence[str]]) -> Row:
+        found = [f"{each.kind}: {text}" for each in outcomes for text in broken(each)]
+        return Row(runs, promised, seen.format(broken=len(found)), found)
+
+    accepted = sum(each.compared.accepted for each in outcomes)
+    refused = sum(each.compared.refused for each in outcomes)
+    yield row(
+        "no double write where the back end compares and sets (Nomad)",
+        f"{{broken}} of {accepted:,} writes; {refused} refused by Nomad",
+        lambda each: each.compared.broken,
+    )
+    accepted = sum(each.uncompared.accepted for each in outcomes)
+    late = sum(len(each.uncompared.late) for each in outcomes)
+    yield row(
+        "where it does not (AWS), none but within the documented window",
+        f"{late} of {accepted:,} writes within it, {{broken}} outside",
+        lambda each: each.uncompared.broken,
+    )
+    decisions = sum(each.decisions for each in outcomes)
+    yield row(
+        "decisions are what decide gives from everything committed",
+        f"{{broken}} of {decisions:,} are not",
+        lambda each: each.decided_otherwise,
+    )
+    unrecorded = sum(each.unrecorded for each in outcomes)
+    yield row(
+        "a write whose outcome was not recorded is settled by who takes over",
+        f"{unrecorded} such writes, {{broken}} forgotten",
+        lambda each: each.unsettled,
+    )
+    changes = sum(each.changes for each in outcomes)
+    yield row(
+        "no window is forgotten, no policy exceeded",
+        f"{{broken}} of {changes:,} changes",
+        lambda each: each.exceeded,
+    )

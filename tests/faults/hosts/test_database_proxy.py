@@ -1,0 +1,40 @@
+"""What places a fault at a commit: it must know one commit from another, however the driver sends them."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from tests.faults.hosts.database_proxy import INTENT, OUTCOME, DatabaseProxy, running_database_proxy
+from tests.record.postgresql import running_server
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def proxy() -> Iterator[DatabaseProxy]:
+    with running_server() as server, running_database_proxy(server.port) as proxy:
+        yield proxy
+
+
+def test_each_commit_is_told_by_what_it_holds(proxy: DatabaseProxy) -> None:
+    """Statements are prepared after some calls, and those for many rows are sent together."""
+    kinds: list[str] = []
+    proxy.commits.on_commit = kinds.append
+    with closing(psycopg.connect(f"postgresql://postgres@127.0.0.1:{proxy.way.port}/postgres")) as connection:
+        for table in ("intent", "memory", "slot"):
+            connection.execute(f"CREATE TABLE {table} (number int)")
+        connection.commit()
+        for number in range(8):
+            rows = [(number,), (number + 1,)]
+            with connection.transaction(), connection.cursor() as cursor:
+                cursor.executemany("INSERT INTO intent VALUES (%s)", rows)
+            with connection.transaction():
+                connection.execute("INSERT INTO slot VALUES (%s)", (number,))
+            with connection.transaction(), connection.cursor() as cursor:
+                cursor.executemany("INSERT INTO memory VALUES (%s)", rows)
+                cursor.execute("INSERT INTO intent VALUES (%s)", (number,))
+            with connection.transaction(force_rollback=True):
+                connection.execute("INSERT INTO intent VALUES (%s)", (number,))
+    assert kinds == [INTENT, OUTCOME] * 8

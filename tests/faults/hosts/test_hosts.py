@@ -1,0 +1,15 @@
+"""The short form: a kill, a pause, and a planted bug that the judge must find."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.hosts.rehearsal import rehearse
+from tests.faults.rehearsal import held
+
+pytestmark = pytest.mark.slow
+
+
+def test_no_daemon_writes_what_another_one_has_taken_over(tmp_path: Path) -> None:
+    """One is killed between a write and its answer, one is stopped between an intent's commit and its write."""
+    held(rehearse(tmp_path, True))
