@@ -90,9 +90,6 @@ class Daemon:
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
         self._metrics = Metrics(self.registry, clock, _VERSION)
-        self._upkeep = Upkeep(
-            self._state.archive.cuts, self._reporter.state_cut, self._metrics.state_answered, clock, logger
-        )
         self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
@@ -113,6 +110,8 @@ class Daemon:
             socket.gethostname(),
             machine,
         )
+        cuts, answered = self._state.archive.cuts, self._metrics.state_answered
+        self._upkeep = Upkeep(cuts, self._reporter.state_cut, answered, self._runtime.lanes, clock, logger)
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
             self._runtime.follow(settings)

@@ -10,17 +10,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import URL, Connection, text
 
 from autoscaler.errors import StateError
 from autoscaler.record import database as databases
-from autoscaler.record import schema, version1
-from autoscaler.record.conversion import Converted, convert
+from autoscaler.record import schema
 from autoscaler.record.database import driver_of, opened
 from autoscaler.record.folder import remove_database, sync
 from autoscaler.record.values import Takeover
+
+if TYPE_CHECKING:
+    from autoscaler.record.conversion import Converted
 
 _SUFFIX: Final = ".v1"
 """Of the old file's name from then on."""
@@ -63,12 +65,14 @@ def take_over(url: URL) -> Takeover | None:
 
 def take_over_tables(connection: Connection) -> Takeover:
     """Take over a PostgreSQL database of version 1, within the caller's transaction. Raises StateError."""
+    from autoscaler.record import conversion, version1  # noqa: PLC0415 - a megabyte that other starts need not have
+
     begin = time.monotonic()
     connection.execute(text(f"CREATE SCHEMA {version1.SCHEMA}"))
     for table in version1.metadata.tables.values():
         connection.execute(text(f"ALTER TABLE {table.name} SET SCHEMA {version1.SCHEMA}"))
     schema.create(connection)
-    return _report(convert(connection), f"schema {version1.SCHEMA}", begin)
+    return _report(conversion.convert(connection), f"schema {version1.SCHEMA}", begin)
 
 
 def _version(url: URL) -> int | None:
@@ -82,14 +86,16 @@ def _checkpoint(url: URL) -> None:
         driver_of(connection).execute("PRAGMA journal_mode=DELETE").fetchall()
 
 
-def _convert(old: URL, new: URL) -> Converted:
+def _convert(old: URL, new: URL) -> "Converted":
+    from autoscaler.record import conversion, version1  # noqa: PLC0415 - as above
+
     with opened(new, named=old) as connection:
         driver = driver_of(connection)
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # no second file whose loss would matter
         driver.execute(f"ATTACH ? AS {version1.SCHEMA}", (old.database,))
         with connection.begin():
             schema.create(connection)
-            return convert(connection)
+            return conversion.convert(connection)
 
 
 @contextmanager
@@ -103,7 +109,7 @@ def _os_errors(url: URL) -> Iterator[None]:
         ) from error
 
 
-def _report(converted: Converted, kept: str, begin: float) -> Takeover:
+def _report(converted: "Converted", kept: str, begin: float) -> Takeover:
     return Takeover(
         kept=kept,
         autoscalers=converted.autoscalers,

@@ -1,4 +1,4 @@
-"""What a daemon does every few seconds beside its cycles: returns memory, and looks whether the state answers."""
+"""What a daemon does beside its cycles: returns memory, and looks every few seconds whether the state answers."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,9 +10,13 @@ from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
-from autoscaler.schedule import NoThread, settle
+from autoscaler.schedule import Lanes, NoThread, settle
 
 _SECONDS: Final = 5.0
+_QUIET_SECONDS: Final = 1.0
+"""How long no cycle is to begin after what holds every thread has begun: it takes less."""
+_PATIENCE_SECONDS: Final = 10.0
+"""How long such a moment is waited for; then a cycle may begin late by as much once."""
 
 
 class Upkeep:
@@ -23,6 +27,7 @@ class Upkeep:
         look: Callable[[], Sequence[Cut]],
         cut: Callable[[Sequence[Cut]], None],
         answered: Callable[[bool], None],
+        lanes: Lanes,
         clock: Clock,
         logger: Logger,
     ) -> None:
@@ -30,6 +35,7 @@ class Upkeep:
 
         `answered` is told whether the state did.
         """
+        self._lanes = lanes
         self._look = look
         self._cut = cut
         self._answered = answered
@@ -39,9 +45,14 @@ class Upkeep:
         """On the monotonic clock."""
         self._looking: Future[Sequence[Cut]] | None = None
         """The look that is under way."""
+        self._retired = 0
+        """How many lanes had ended when what they left behind was freed last."""
+        self._collect_by: float | None = None
+        """Until when a quiet moment is waited for to do so again, on the monotonic clock; None: there is no need."""
 
     def turn(self) -> None:
         """To be called every second or so."""
+        self._free()
         if self._looking is not None and self._looking.done():
             looked, self._looking = self._looking, None
             self._looked(looked)
@@ -58,6 +69,15 @@ class Upkeep:
         except RuntimeError:
             self._looking = None
             self._logger.error("state_failed", error=str(NoThread()))  # noqa: TRY400 - an expected failure, not a bug
+
+    def _free(self) -> None:
+        """What lanes that ended have left behind, when it disturbs no cycle."""
+        now, retired = self._clock.monotonic(), self._lanes.retired
+        if retired != self._retired and self._collect_by is None:
+            self._collect_by = now + _PATIENCE_SECONDS
+        if self._collect_by is not None and (now >= self._collect_by or self._lanes.quiet(_QUIET_SECONDS)):
+            memory.collect()
+            self._retired, self._collect_by = retired, None
 
     def _looked(self, looked: "Future[Sequence[Cut]]") -> None:
         try:

@@ -47,6 +47,8 @@ class Lanes:
                 "max_instances": 1,
             },
         )
+        self.retired = 0
+        """How many lanes have been retired so far."""
         self._scheduler.add_listener(self._missed, EVENT_JOB_MAX_INSTANCES)
 
     def start(self) -> None:
@@ -70,6 +72,7 @@ class Lanes:
 
     def retire(self, lanes: Collection[Lane], *, wait: bool = True) -> None:
         """No further tick of these. With `wait` their running cycles are waited for, up to their deadlines."""
+        self.retired += len(lanes)
         for lane in lanes:
             lane.assign(None)
             for job in self._scheduler.get_jobs():
@@ -107,6 +110,13 @@ class Lanes:
     def alive(self) -> bool:
         """Whether cycles still end: True as long as one lane's do."""
         return not self._lanes or any(lane.alive() for lane in self._lanes.values())
+
+    def quiet(self, seconds: float) -> bool:
+        """Whether no cycle is running, and none begins within so many seconds."""
+        until = self._clock.now() + timedelta(seconds=seconds)
+        due = (job.next_run_time for job in self._scheduler.get_jobs())
+        running = any(lane.running() for lane in self._lanes.copy().values())
+        return not running and all(at is None or at > until for at in due)
 
     def hung(self) -> tuple[LaneName, ...]:
         """The lanes that are past their deadline, sorted."""
