@@ -7,14 +7,14 @@ Times are microseconds since 1970, UTC, by the wall clock; those named `recorded
 
 from collections.abc import Collection, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
+    URL,
     BigInteger,
     Boolean,
     Column,
     Connection,
-    Dialect,
     Index,
     Integer,
     LargeBinary,
@@ -30,11 +30,11 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.dialects.postgresql import psycopg
-from sqlalchemy.dialects.sqlite import pysqlite
 
 from autoscaler.errors import StateError
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 VERSION: Final = 3
 """Daemons of version N and of the next share a state while they are upgraded one after another. So what a later version
@@ -279,6 +279,8 @@ STEERING: Final = "steering"
 INCARNATION: Final = "incarnation"
 """Counter: when the state was restored last, in seconds since 1970; absent: never. Epochs begin with it (`slots`)."""
 _FEW: Final = 500
+_DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlite"}
+"""By the dialect's name: whose parameters a statement is for."""
 
 
 def create(connection: Connection) -> None:
@@ -368,9 +370,8 @@ def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]])
 def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
     """The statement, and the columns in the order of its parameters; empty: they are named."""
     table = metadata.tables[table_name]
-    on_postgresql = dialect_name == "postgresql"
-    dialect: Dialect = psycopg.PGDialect_psycopg() if on_postgresql else pysqlite.SQLiteDialect_pysqlite()  # type: ignore[no-untyped-call]  # SQLAlchemy's
-    statement = (postgresql if on_postgresql else sqlite).insert(table)
+    dialect = URL.create(_DRIVERS[dialect_name]).get_dialect()()
+    statement = _insert(dialect_name, table)
     keys = [column.name for column in table.primary_key]
     replaced = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
     compiled = statement.on_conflict_do_update(index_elements=keys, set_=replaced).compile(dialect=dialect)
@@ -381,5 +382,15 @@ def insert_absent(connection: Connection, table: Table, rows: Sequence[dict[str,
     """Insert each row that conflicts with none that is there."""
     if not rows:
         return
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+    connection.execute(_insert(connection.dialect.name, table).on_conflict_do_nothing(), rows)
+
+
+def _insert(dialect_name: str, table: Table) -> "postgresql.Insert | sqlite.Insert":
+    """Only the dialect that is used is loaded: PostgreSQL's takes megabytes."""
+    if dialect_name == "postgresql":
+        from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - see above
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite  # noqa: PLC0415 - see above
+
+    return sqlite.insert(table)

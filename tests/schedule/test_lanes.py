@@ -256,3 +256,13 @@ def test_a_clock_that_keeps_time_moves_nothing(house: House) -> None:
         house.lanes.follow_clock()
     assert "clock_stepped" not in house.events()
     assert house.cycles("a") == 1
+
+
+def test_it_is_quiet_between_two_cycles_and_not_within_one(house: House) -> None:
+    """For what holds every thread for a while."""
+    house.lane("a", 30)
+    house.lanes.start()
+    until(lambda: house.cycles("a") >= 1 and house.lanes.quiet(1))
+    assert not house.lanes.quiet(60)
+    house.lane("b", 30, hangs=True)
+    until(lambda: not house.lanes.quiet(1))

@@ -1,0 +1,88 @@
+"""What lanes that ended leave behind is freed when it disturbs no cycle."""
+
+import gc
+from collections.abc import Callable
+
+import pytest
+
+from autoscaler import memory
+from autoscaler.runtime import Upkeep
+from autoscaler.target.contract.harness import RecordingLogger
+from tests.schedule.clock import FakeClock
+
+
+class FakeLanes:
+    """Stands for `schedule.Lanes`: so many were retired, and a cycle is near or not."""
+
+    def __init__(self) -> None:
+        self.retired, self.is_quiet = 0, True
+
+    def quiet(self, seconds: float) -> bool:
+        assert seconds > 0
+        return self.is_quiet
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When it was done, on the clock."""
+    done: list[float] = []
+    monkeypatch.setattr(memory, "collect", lambda: done.append(CLOCK.monotonic()))
+    return done
+
+
+CLOCK = FakeClock()
+
+
+@pytest.fixture
+def lanes() -> FakeLanes:
+    return FakeLanes()
+
+
+@pytest.fixture
+def turn(lanes: FakeLanes) -> Callable[[], None]:
+    upkeep = Upkeep(lambda: (), lambda _: None, lambda _: None, lanes, CLOCK, RecordingLogger())  # type: ignore[arg-type]  # a fake
+
+    def a_second_later() -> None:
+        CLOCK.advance(1)
+        upkeep.turn()
+
+    return a_second_later
+
+
+def test_nothing_is_collected_while_no_lane_has_ended(turn: Callable[[], None], collected: list[float]) -> None:
+    """Of a large fleet it holds every thread for up to a second."""
+    for _ in range(100):
+        turn()
+    assert collected == []
+
+
+def test_after_lanes_have_ended_it_waits_for_a_quiet_moment(
+    turn: Callable[[], None], lanes: FakeLanes, collected: list[float]
+) -> None:
+    """Then it is done once."""
+    lanes.retired, lanes.is_quiet = 2, False
+    for _ in range(5):
+        turn()
+    assert collected == []
+    lanes.is_quiet = True
+    for _ in range(5):
+        turn()
+    assert len(collected) == 1
+
+
+def test_a_fleet_that_is_never_quiet_is_not_waited_for_longer_than_ten_seconds(
+    turn: Callable[[], None], lanes: FakeLanes, collected: list[float]
+) -> None:
+    """With periods of a second there is no such moment."""
+    lanes.retired, lanes.is_quiet = 1, False
+    began = CLOCK.monotonic()
+    for _ in range(30):
+        turn()
+    assert [at - began for at in collected] == [11]
+
+
+def test_the_collector_is_left_as_it_was() -> None:
+    """What is there stays out of its sight."""
+    memory.collect()
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()
