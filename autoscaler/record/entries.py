@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, update
 
+from autoscaler.decide import settled
 from autoscaler.errors import StateError
 from autoscaler.model import (
     Autoscaler,
@@ -147,6 +148,21 @@ def remembered_body(history: History) -> bytes:
             tuple([(each.change, to_micros(each.at)) for each in history.scale_downs]),
         )
     )
+
+
+def keep_settled(connection: Connection, entry: Entry, made: Decision) -> History:
+    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived."""
+    if entry.scaler is None or not (made.scale_ups or made.scale_downs):
+        return entry.history
+    table = schema.memory
+    mine = table.c.autoscaler_id == entry.id
+    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one_or_none()
+    if lead is None:
+        return entry.history  # one that was never recorded has no row to keep it in
+    history = settled(entry.scaler, entry.history, made)
+    as_recorded = history.moved(timedelta(microseconds=lead - entry.lead))
+    connection.execute(update(table).where(mine).values(body=remembered_body(as_recorded)))
+    return history
 
 
 def history_from(remembered: bytes, latest: Decision) -> History:

@@ -11,15 +11,14 @@ comes back as an unfinished intent, as it does after a kill -9.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select
 
-from autoscaler.decide import intent_of, settled
+from autoscaler.decide import intent_of
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.isolation import each, without
 from autoscaler.model import (
@@ -39,81 +38,33 @@ from autoscaler.model import (
 from autoscaler.moment import Moment
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
-from autoscaler.record.database import Database, state_errors
+from autoscaler.record.database import state_errors
 from autoscaler.record.entries import (
     SIGHTINGS,
     Entry,
     Key,
     Newest,
     intent_row,
+    keep_settled,
     key_of,
     load_entries,
-    remembered_body,
     target_from,
     target_text,
 )
-from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.journal import Journal
-from autoscaler.record.leases import Leases, Renewal
+from autoscaler.record.leases import Renewal
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.removals import Removals
+from autoscaler.record.shared import Histories, Shared
 from autoscaler.record.shares import Shares, read_shares
 from autoscaler.record.sighted import Sighted, by_target
 from autoscaler.record.slots import fence, slot_of
-from autoscaler.record.steering import SteeringCache
-from autoscaler.record.timeline import Timeline
 from autoscaler.record.times import to_micros
 from autoscaler.record.totals import Totals, read_totals
 from autoscaler.target import AdapterValues
 
 _NOTHING_ASKED: Final = Steering()
 _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What all ledgers of a process share."""
-
-    database: Database
-    readers: Engine
-    steering: SteeringCache
-    housekeeper: Housekeeper
-    timeline: Timeline
-    newest: dict[tuple[str, int], int]
-    """SQLite: adapter connection and slot -> the newest epoch that this process began."""
-    leases: Leases | None
-    """PostgreSQL: which slots this process holds, in which epochs."""
-    latest: dict[Key, Newest]
-    """What was committed last about each autoscaler, for readers: they never wait for a lane."""
-
-
-def _keep_settled(connection: Connection, entry: Entry, made: Decision) -> History:
-    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived."""
-    if entry.scaler is None or not (made.scale_ups or made.scale_downs):
-        return entry.history
-    table = schema.memory
-    mine = table.c.autoscaler_id == entry.id
-    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one_or_none()
-    if lead is None:
-        return entry.history  # one that was never recorded has no row to keep it in
-    history = settled(entry.scaler, entry.history, made)
-    as_recorded = history.moved(timedelta(microseconds=lead - entry.lead))
-    connection.execute(update(table).where(mine).values(body=remembered_body(as_recorded)))
-    return history
-
-
-class _Histories(dict[str, History]):
-    """By the autoscaler's name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.damaged: dict[str, str] = {}
-        """Name -> what is wrong with its record, and what to do."""
-
-    def __missing__(self, name: str) -> NoReturn:
-        if name in self.damaged:
-            raise StateError(self.damaged[name])
-        raise KeyError(name)
 
 
 class Ledger:
@@ -208,7 +159,7 @@ class Ledger:
         with self._reading() as connection:
             steering = self._shared.steering.current(connection)
         entries = self._loaded()
-        histories = _Histories()
+        histories = Histories()
         fresh = dict[Key, History]()
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
@@ -271,7 +222,7 @@ class Ledger:
             broken |= self._removals.intend(connection, self.connection, pairs, self._lead, several=several)
             announced = without(live, broken)
             schema.upsert(connection, schema.intent, [rows[made.name] for made in announced])
-            known = {made.name: _keep_settled(connection, owners[made.name], made) for made in announced}
+            known = {made.name: keep_settled(connection, owners[made.name], made) for made in announced}
         for made in announced:
             entry = owners[made.name]
             entry.intent = intents[made.name]

@@ -19,9 +19,10 @@ from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.journal import Journal
 from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_members
-from autoscaler.record.ledger import Ledger, Shared
+from autoscaler.record.ledger import Ledger
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
+from autoscaler.record.shared import Shared
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, steer
 from autoscaler.record.takeover import take_over, take_over_tables

@@ -13,6 +13,7 @@ from autoscaler.config import load
 from autoscaler.config.document import MAX_DEPTH, MAX_VALUES
 from autoscaler.config.source import MAX_BYTES
 from autoscaler.errors import ConfigError, Problem
+from tests.config.conftest import Load
 
 
 def problem_of(path: Path) -> Problem:
@@ -176,3 +177,18 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
         assert load(Path(f"/dev/fd/{read}")).autoscalers == ()
     finally:
         os.close(read)
+
+
+def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Path) -> None:
+    """A file is checked on a laptop too, where the secrets are not."""
+    (tmp_path / "here").write_text("x")
+    settings = load_text(
+        "autoscalers: []\n"
+        "prometheus: {p: {url: 'http://h', bearerTokenFile: nowhere, tls: {caFile: here}}}\n"
+        "adapters: {a: {type: groups, tokenFile: gone}}\n"
+    )
+    assert [(each.line, each.column, each.path) for each in settings.warnings] == [
+        (2, 52, "prometheus.p.bearerTokenFile"),
+        (3, 41, "adapters.a.tokenFile"),
+    ]
+    assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"

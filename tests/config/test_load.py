@@ -372,21 +372,6 @@ def test_how_much_of_the_state_is_kept(load_text: Load, given: str, kept: StateS
     assert load_text(f"autoscalers: []\nstate: {given}\n").state == kept
 
 
-def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Path) -> None:
-    """A file is checked on a laptop too, where the secrets are not."""
-    (tmp_path / "here").write_text("x")
-    settings = load_text(
-        "autoscalers: []\n"
-        "prometheus: {p: {url: 'http://h', bearerTokenFile: nowhere, tls: {caFile: here}}}\n"
-        "adapters: {a: {type: groups, tokenFile: gone}}\n"
-    )
-    assert [(each.line, each.column, each.path) for each in settings.warnings] == [
-        (2, 52, "prometheus.p.bearerTokenFile"),
-        (3, 41, "adapters.a.tokenFile"),
-    ]
-    assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"
-
-
 @pytest.mark.parametrize(
     ("given", "every"), [("", False), ("log: {decisions: changed}", False), ("log: {decisions: all}", True)]
 )
