@@ -33,7 +33,7 @@ class LimitsInUse:
             "removal_budget_left", "Instances that may still leave under the connection's removalBudget."
         )
         self._total = gauge("total_size", "What the sizes of a connection sum to that has a maxTotal.")
-        self._max_total = gauge("max_total", "The connection's maxTotal.")
+        self._max_total = gauge("total_size_limit", "The connection's maxTotal.")
         self._lanes: dict[str, Mapping[LaneName, Used]] = {}
 
     def configured(self, limits: Mapping[str, ConnectionLimits]) -> None:

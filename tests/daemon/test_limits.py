@@ -90,7 +90,7 @@ def test_two_lanes_stay_within_what_their_sizes_may_sum_to(folder: Path, prometh
         assert daemon.stop() == 0
     assert sum(found.values()) <= 26
     assert f'autoscaler_total_size{{adapter="fleet"}} {sum(found.values())}.0' in shown
-    assert 'autoscaler_max_total{adapter="fleet"} 26.0' in shown
+    assert 'autoscaler_total_size_limit{adapter="fleet"} 26.0' in shown
 
 
 def test_no_more_processes_run_than_a_connection_may_have(folder: Path, prometheus: str) -> None:

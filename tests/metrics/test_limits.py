@@ -8,7 +8,7 @@ def test_lanes_add_up_to_their_connection() -> None:
     """Each has a part of the limits, and says what is used of that."""
     shown = Shown()
     shown.configure(scaler(), limits=LIMITS)
-    assert shown.value("max_total", adapter="fleet") == 40
+    assert shown.value("total_size_limit", adapter="fleet") == 40
     assert shown.value("total_size", adapter="fleet") is None
     shown.ended(lane=LaneName("fleet", 1, 2), removals_left=1, total=7)
     shown.ended(lane=LaneName("fleet", 2, 2), removals_left=2, total=8)
@@ -20,12 +20,12 @@ def test_lanes_add_up_to_their_connection() -> None:
 def test_a_connection_without_limits_has_no_series_of_them() -> None:
     """And one that had some has none any more: an alert on them would stay."""
     shown = Shown()
-    names = ("removal_budget_left", "total_size", "max_total")
+    names = ("removal_budget_left", "total_size", "total_size_limit")
     shown.configure(scaler(), limits=LIMITS)
     shown.ended(removals_left=1, total=7)
     assert all(shown.series(name) for name in names)
     shown.configure(scaler(), limits=ConnectionLimits(max_total=3))
-    assert [name for name in names if shown.series(name)] == ["max_total"]
+    assert [name for name in names if shown.series(name)] == ["total_size_limit"]
     shown.configure(scaler())
     shown.ended()
     assert not any(shown.series(name) for name in names)

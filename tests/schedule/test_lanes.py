@@ -152,7 +152,7 @@ def test_a_retired_lane_has_ended_its_cycle_and_never_ticks_again(house: House) 
     house.lane("b", 0.05)
     until(lambda: house.cycles("b") >= 3)
     assert len(house.ports["a"].calls) == asked
-    assert asked % 6 == 0  # whole cycles of six verbs
+    assert asked % 7 == 0  # whole cycles of seven verbs
 
 
 def test_stopping_waits_for_a_cycle_that_ends(house: House) -> None:
