@@ -13,8 +13,7 @@ from sqlalchemy import make_url
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.hosts import NAMES, QUICK, SLOW, Hosts, program
 from tests.daemon.running import command, finished, running_daemon
-from tests.record.conftest import empty_state
-from tests.record.postgresql import running_postgresql
+from tests.record.postgresql import empty_state, running_postgresql
 from tests.servers.tcp_proxy import running_tcp_proxy
 
 pytestmark = pytest.mark.slow

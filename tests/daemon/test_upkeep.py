@@ -1,6 +1,5 @@
 """What lanes that ended leave behind is freed when it disturbs no cycle."""
 
-import gc
 from collections.abc import Callable
 
 import pytest
@@ -79,10 +78,3 @@ def test_a_fleet_that_is_never_quiet_is_not_waited_for_longer_than_ten_seconds(
     for _ in range(30):
         turn()
     assert [at - began for at in collected] == [11]
-
-
-def test_the_collector_is_left_as_it_was() -> None:
-    """What is there stays out of its sight."""
-    memory.collect()
-    assert gc.get_freeze_count() > 0
-    gc.unfreeze()

@@ -27,9 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         if asked.only and name not in asked.only:
             continue
         print(f"{name}: {rehearsal.what}", flush=True)
-        for row in run(rehearsal, short=asked.short):
-            failed += not row.ok
-            print(*table.lines(name, row), sep="\n", flush=True)
+        failed += table.printed(name, run(rehearsal, short=asked.short))
     took = f"{(time.monotonic() - began) / 60:.0f} minutes"
     print(f"{failed} promises not kept, {took}" if failed else f"Every promise was kept, {took}")
     return 1 if failed else 0

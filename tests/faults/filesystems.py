@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.servers.required import require
+
 _PIECES: Final = (2**20, 2**12)
 """Bytes, the large ones first: somebody else writes there, too, so what is left is not known."""
 
@@ -17,10 +19,11 @@ _SYS_ADMIN: Final = 21
 """The number of the capability that mounting needs (capabilities(7), linux/capability.h)."""
 
 
-def may_mount() -> bool:
-    """Whether this process may: root mostly, but not in every container."""
+def require_mounts() -> None:
+    """Skip the test unless this process may mount: root mostly may, but not in every container."""
     found = re.search(r"^CapEff:\s+([0-9a-f]+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return found is not None and bool(int(found[1], 16) >> _SYS_ADMIN & 1)
+    if found is None or not int(found[1], 16) >> _SYS_ADMIN & 1:
+        require("disks of the test's own need the right to mount (CAP_SYS_ADMIN)")
 
 
 def run(*words: str, may_be: frozenset[int] = frozenset({0})) -> None:

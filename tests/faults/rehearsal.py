@@ -76,11 +76,20 @@ def run(rehearsal: Rehearsal, *, short: bool) -> Iterator[Row]:
 
 
 def held(rows: Iterator[Row]) -> None:
-    """For a short form in `make test`. Raises AssertionError: a promise was not kept, or there was no row."""
-    found = list(rows)
-    assert found, "nothing was rehearsed"
+    """For a short form in `make test`. Raises AssertionError: a promise was not kept, or there was no row.
+
+    A rehearsal that skips the test, for want of what it needs, does so once its rows of before have held.
+    """
+    found, skipped = list[Row](), None
+    try:
+        found.extend(rows)
+    except pytest.skip.Exception as missing:
+        skipped = missing
     broken = [(row.promised, row.seen, *row.broken) for row in found if not row.ok]
     assert not broken, "\n".join("\n  ".join(each) for each in broken)
+    if skipped is not None:
+        raise skipped
+    assert found, "nothing was rehearsed"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The table that `make rehearse` prints: a line for each promise, and below it what was not kept."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 from typing import Final
@@ -17,6 +17,15 @@ def head() -> str:
     """Names of the columns."""
     (names,) = _columns(("rehearsal", "runs", "promised", "seen", ""))
     return f"{names}\n{'-' * (sum(map(abs, _WIDTHS)) + 2 * len(_WIDTHS) - 2)}"
+
+
+def printed(name: str, rows: Iterable[Row]) -> int:
+    """Print the rows of the rehearsal of this name as they come. Returns how many promises were not kept."""
+    failed = 0
+    for row in rows:
+        failed += not row.ok
+        print(*lines(name, row), sep="\n", flush=True)
+    return failed
 
 
 def lines(name: str, row: Row) -> Iterator[str]:

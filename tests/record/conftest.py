@@ -11,8 +11,9 @@ from sqlalchemy import create_engine, text
 from autoscaler.clock import Clock
 from autoscaler.record import Archive, Ledger, Retention, State
 from autoscaler.record.slots import SLOTS
+from tests.record.hosts import Hosts
 from tests.record.old_state import OLD_CONNECTIONS, plant, plant_tables
-from tests.record.postgresql import running_postgresql
+from tests.record.postgresql import empty_state, running_postgresql
 from tests.record.samples import FLEET
 
 
@@ -22,15 +23,12 @@ def postgresql() -> Iterator[str]:
         yield server
 
 
-def empty_state(server: str) -> str:
-    """`state.url` of a user of this server whose schema is empty: a database each takes a second to make and delete."""
-    name = f"test_{uuid4().hex}"
-    engine = create_engine(f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE ROLE {name} LOGIN"))
-        connection.execute(text(f"CREATE SCHEMA AUTHORIZATION {name}"))
-    engine.dispose()
-    return f"{server}/postgres".replace("postgres@", f"{name}@")
+@pytest.fixture
+def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
+    """On one real PostgreSQL; none is started yet."""
+    hosts = Hosts(postgresql, tmp_path)
+    yield hosts
+    hosts.close()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from autoscaler.record import LeaseOptions, Leases, Ledger, Retention, State
-from tests.record.conftest import empty_state
+from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, START
 from tests.schedule.clock import FakeClock
 
@@ -64,6 +64,14 @@ class Hosts:
         host = Host(State.open(self.url, self._folder, retention, clock, LEASE), clock)
         self._all.append(host)
         return host
+
+    def joined(self, count: int) -> list[Host]:
+        """So many new ones, which share all slots of FLEET, after as many turns as it takes."""
+        found = [self.start() for _ in range(count)]
+        for _ in range(2 * count):
+            for host in found:
+                host.turn({FLEET: range(256)})
+        return found
 
     def advance(self, seconds: float, without: Collection[Host] = ()) -> None:
         """Time goes by; `without`: virtual machines that stand still."""

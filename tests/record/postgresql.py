@@ -8,6 +8,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
+
+from sqlalchemy import create_engine, text
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
@@ -120,3 +123,14 @@ def _run(command: list[str | Path], folder: Path, user: str | None) -> None:
     with (folder / "output").open("ab") as output:  # a pipe would be inherited by the server and never end
         done = subprocess.run(command, cwd=folder, user=user, stdout=output, stderr=output, timeout=60, check=False)
     assert done.returncode == 0, (folder / "output").read_text()
+
+
+def empty_state(server: str) -> str:
+    """`state.url` of a user of this server whose schema is empty: a database each takes a second to make and delete."""
+    name = f"test_{uuid4().hex}"
+    engine = create_engine(f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE ROLE {name} LOGIN"))
+        connection.execute(text(f"CREATE SCHEMA AUTHORIZATION {name}"))
+    engine.dispose()
+    return f"{server}/postgres".replace("postgres@", f"{name}@")

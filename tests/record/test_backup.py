@@ -14,8 +14,9 @@ from autoscaler.errors import StateError
 from autoscaler.model import Direction, History, Pause, Steering
 from autoscaler.record import Ledger, State, backup, schema
 from autoscaler.record.database import locate, opened
-from tests.record.conftest import Opener, empty_state
+from tests.record.conftest import Opener
 from tests.record.old_state import plant
+from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, count_rows, decision, event, keep, rising, scaler, written
 from tests.record.test_opening import as_of_version_2
 

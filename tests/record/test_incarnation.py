@@ -10,9 +10,9 @@ import pytest
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import LeaseOptions, Retention, State, backup
-from tests.record.conftest import Opener, empty_state
+from tests.record.conftest import Opener
 from tests.record.hosts import Host, Hosts
-from tests.record.postgresql import Server, running_server
+from tests.record.postgresql import Server, empty_state, running_server
 from tests.record.samples import FLEET, decision, keep, rising, save, scaler
 from tests.record.test_epochs import epochs_of
 from tests.schedule.clock import FakeClock

@@ -1,8 +1,6 @@
 """What two daemons do at the same moment, on a real PostgreSQL: the orders are forced by locks."""
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -21,13 +19,6 @@ from tests.record.test_epochs_postgresql import until_blocked
 
 pytestmark = pytest.mark.slow
 ALL = {FLEET: range(256)}
-
-
-@pytest.fixture
-def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
-    hosts = Hosts(postgresql, tmp_path)
-    yield hosts
-    hosts.close()
 
 
 def two(hosts: Hosts) -> tuple[Host, Host]:

@@ -1,6 +1,5 @@
 """Daemons that share a state on a real PostgreSQL: who serves what, and from when."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,29 +7,14 @@ from sqlalchemy import select
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import Retention, State, schema, slot_of
-from tests.record.conftest import empty_state, in_threads
+from tests.record.conftest import in_threads
 from tests.record.hosts import SECONDS, Host, Hosts
+from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
 
 pytestmark = pytest.mark.slow
 ALL = {FLEET: range(256)}
 SLOT = slot_of(scaler().target)
-
-
-@pytest.fixture
-def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
-    hosts = Hosts(postgresql, tmp_path)
-    yield hosts
-    hosts.close()
-
-
-def joined(hosts: Hosts, count: int) -> list[Host]:
-    """So many hosts, after as many turns as it takes."""
-    found = [hosts.start() for _ in range(count)]
-    for _ in range(2 * count):
-        for host in found:
-            host.turn(ALL)
-    return found
 
 
 def outlive(hosts: Hosts, first: Host, second: Host) -> None:
@@ -43,20 +27,20 @@ def outlive(hosts: Hosts, first: Host, second: Host) -> None:
 
 
 def test_one_daemon_serves_everything(hosts: Hosts) -> None:
-    (only,) = joined(hosts, 1)
+    (only,) = hosts.joined(1)
     assert (only.count(), only.leases.members, only.leases.seconds_left()) == (256, 1, SECONDS)
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, [128, 128]), (3, [85, 85, 86])])
 def test_several_serve_as_many_slots_each(hosts: Hosts, count: int, expected: list[int]) -> None:
-    found = joined(hosts, count)
+    found = hosts.joined(count)
     assert sorted(host.count() for host in found) == expected
     assert {slot for host in found for slot in host.leases.held[FLEET]} == set(range(256))
 
 
 def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
     """What stays has the epoch that it had: nothing of it was read anew."""
-    found = joined(hosts, 2)
+    found = hosts.joined(2)
     before = [host.leases.held[FLEET] for host in found]
     third = hosts.start()
     for _ in range(4):
@@ -69,7 +53,7 @@ def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
 
 def test_what_is_in_use_is_given_back_only_when_it_is_done(hosts: Hosts) -> None:
     """A cycle that is under way ends first, and nobody else begins one meanwhile."""
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     second = hosts.start()
     second.turn(ALL)
     for _ in range(3):
@@ -81,7 +65,7 @@ def test_what_is_in_use_is_given_back_only_when_it_is_done(hosts: Hosts) -> None
 
 
 def test_a_dead_daemon_s_slots_are_taken_after_its_lease_and_not_before(hosts: Hosts) -> None:
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     hosts.advance(SECONDS - 0.01)
     second.turn(ALL)
     assert second.count() == 128
@@ -106,7 +90,7 @@ def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> N
 
 def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
     """It was stopped for longer than its lease, and goes on in the middle of a cycle."""
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     ledger = first.ledger()
     keep(ledger, decision(0))
     ledger.recall([scaler()])
@@ -127,7 +111,7 @@ def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
 
 def test_a_commit_of_what_was_decided_before_the_eviction_is_refused(hosts: Hosts) -> None:
     """Also one that needs no renewal: a cycle that writes to no target."""
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     ledger = first.ledger()
     ledger.recall([scaler()])
     second = hosts.start()
@@ -138,7 +122,7 @@ def test_a_commit_of_what_was_decided_before_the_eviction_is_refused(hosts: Host
 
 
 def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     ledger = first.ledger()
     ledger.recall([scaler()])
     hosts.advance(10)
@@ -149,7 +133,7 @@ def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:
 
 def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None:
     """Without asking the database: CLOCK_BOOTTIME went on."""
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     ledger = first.ledger()
     assert ledger.is_current(scaler().target)
     first.clock.sleep(SECONDS)
@@ -158,7 +142,7 @@ def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None
 
 def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
     """Though nobody has taken anything: who joins anew reads anew."""
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     member = first.leases.member
     hosts.advance(SECONDS)
     first.leases.renew()
@@ -168,7 +152,7 @@ def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
 
 
 def test_who_leaves_lets_others_have_its_slots_at_once(hosts: Hosts) -> None:
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     first.state.close()
     second.turn(ALL)
     assert second.count() == 256
@@ -176,7 +160,7 @@ def test_who_leaves_lets_others_have_its_slots_at_once(hosts: Hosts) -> None:
 
 def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts: Hosts) -> None:
     """A write of its own may be on its way until then."""
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     first.leases.give_up()
     assert (first.leases.held, first.leases.seconds_left()) == ({}, 0)
     for host in (second, first):
@@ -191,14 +175,14 @@ def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts:
 
 
 def test_a_ledger_is_of_slots_that_are_held(hosts: Hosts) -> None:
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     with pytest.raises(StateError, match=r"this daemon does not hold slots .* of adapter 'fleet' now"):
         first.state.ledger(FLEET, second.leases.held[FLEET].keys())
 
 
 def test_a_slot_that_is_gained_brings_what_another_host_remembered(hosts: Hosts) -> None:
     """Windows, and the write that was announced and may still land, which is settled first."""
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
     theirs = one.ledger()
     keep(theirs, decision(0))
@@ -219,7 +203,7 @@ def test_a_slot_that_is_gained_brings_what_another_host_remembered(hosts: Hosts)
 
 def test_what_was_held_before_is_read_anew_when_it_comes_back(hosts: Hosts) -> None:
     """Another host has decided meanwhile."""
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     ours = first.ledger()
     ours.follow([scaler()])
     ours.recall([scaler()])
@@ -249,7 +233,7 @@ def loaded(host: Host) -> list[int | None]:
 
 def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
     """With a hash of each autoscaler, so that any daemon can say what differs."""
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     first.leases.follow([scaler("a"), scaler("b")], "one")
     before = followed(second)
     first.leases.follow([scaler("b", maximum=30), scaler("a"), scaler("c")], "two")
@@ -264,7 +248,7 @@ def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
 
 def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(hosts: Hosts) -> None:
     """Else one that has missed a reload would make its old one the wanted one."""
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     first.leases.follow([scaler("a")], "one")
     expected = loaded(first)
     hosts.advance(SECONDS)
@@ -277,7 +261,7 @@ def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(h
 
 def test_any_daemon_shows_what_another_one_decided(hosts: Hosts) -> None:
     """The page and the API of any daemon show all autoscalers."""
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
     ledger = one.ledger()
     for seconds in (0, 15):

@@ -1,7 +1,6 @@
 """A connection's limits with several daemons, on a real PostgreSQL."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -21,13 +20,6 @@ pytestmark = pytest.mark.slow
 ALL = {FLEET: range(256)}
 NAMES = [f"s{number}" for number in range(12)]
 FOUR = limits(4)
-
-
-@pytest.fixture
-def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
-    hosts = Hosts(postgresql, tmp_path)
-    yield hosts
-    hosts.close()
 
 
 def turns(*hosts: Host) -> None:

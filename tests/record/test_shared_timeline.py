@@ -1,8 +1,6 @@
 """PostgreSQL: time is the database's, and one step of its clock counts once, however many daemons see it."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -18,21 +16,6 @@ ALL = {FLEET: range(256)}
 SLOT = slot_of(scaler().target)
 
 
-@pytest.fixture
-def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
-    hosts = Hosts(postgresql, tmp_path)
-    yield hosts
-    hosts.close()
-
-
-def joined(hosts: Hosts, count: int) -> list[Host]:
-    found = [hosts.start() for _ in range(count)]
-    for _ in range(2 * count):
-        for host in found:
-            host.turn(ALL)
-    return found
-
-
 def renew(*hosts: Host) -> None:
     """Twice: whose lease was lost joins anew."""
     for _ in range(2):
@@ -46,7 +29,7 @@ def leads(*hosts: Host) -> list[float]:
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR, 24 * HOUR, -24 * HOUR, -5])
 def test_a_step_counts_once(hosts: Hosts, step: float) -> None:
-    found = joined(hosts, 3)
+    found = hosts.joined(3)
     hosts.advance(2)
     hosts.step(step)
     renew(*found)
@@ -57,7 +40,7 @@ def test_a_step_counts_once(hosts: Hosts, step: float) -> None:
 
 
 def test_a_step_that_all_see_at_once_counts_once(hosts: Hosts) -> None:
-    found = joined(hosts, 3)
+    found = hosts.joined(3)
     hosts.step(-HOUR)
     with in_threads([host.leases.renew for host in found]) as raised:
         pass
@@ -67,7 +50,7 @@ def test_a_step_that_all_see_at_once_counts_once(hosts: Hosts) -> None:
 
 def test_whom_another_was_quicker_than_takes_what_that_one_counted(hosts: Hosts) -> None:
     """Its own count may differ by what its look took; and two steps may be on the way."""
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     hosts.step(-HOUR)
     first.leases.renew()
     timeline, booted = second.state.timeline, second.state.clock.moment().booted
@@ -82,7 +65,7 @@ def test_whom_another_was_quicker_than_takes_what_that_one_counted(hosts: Hosts)
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
 def test_what_is_remembered_keeps_its_age(hosts: Hosts, step: float) -> None:
     """Also for a daemon that takes it over, and has seen the step itself."""
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
     ledger = one.ledger()
     ledger.follow_clock(one.state.clock.moment())
@@ -101,7 +84,7 @@ def test_what_is_remembered_keeps_its_age(hosts: Hosts, step: float) -> None:
 
 
 def test_a_cycle_that_began_before_a_step_goes_by_what_it_saw(hosts: Hosts) -> None:
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     ledger = first.ledger()
     ledger.follow_clock(first.state.clock.moment())
     ledger.recall([scaler()])
@@ -119,7 +102,7 @@ def test_a_cycle_that_began_before_a_step_goes_by_what_it_saw(hosts: Hosts) -> N
 
 def test_clocks_that_run_at_different_speeds_are_no_step(hosts: Hosts) -> None:
     """A crystal that is 0.03 % too slow comes to 5 s in four and a half hours."""
-    found = joined(hosts, 2)
+    found = hosts.joined(2)
     for _ in range(50):
         hosts.advance(6)
         hosts.step(0.002)
@@ -130,7 +113,7 @@ def test_clocks_that_run_at_different_speeds_are_no_step(hosts: Hosts) -> None:
 
 def test_small_steps_back_add_up(hosts: Hosts) -> None:
     """A clock that is pushed back half a second at a time would else make no window ever end."""
-    found = joined(hosts, 2)
+    found = hosts.joined(2)
     for _ in range(20):
         hosts.advance(2)
         hosts.step(-0.5)
@@ -140,7 +123,7 @@ def test_small_steps_back_add_up(hosts: Hosts) -> None:
 
 def test_a_virtual_machine_that_stood_still_moves_nobody_s_time(hosts: Hosts) -> None:
     """To it that looks as if the database's clock were set forward; the others have counted the time."""
-    first, second = joined(hosts, 2)
+    first, second = hosts.joined(2)
     for _ in range(240):
         hosts.advance(SECONDS, without=[first])
         second.leases.renew()
@@ -152,7 +135,7 @@ def test_a_virtual_machine_that_stood_still_moves_nobody_s_time(hosts: Hosts) ->
 
 
 def test_a_step_while_no_daemon_ran_is_followed(hosts: Hosts) -> None:
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     first.state.close()
     hosts.advance(60)
     hosts.step(HOUR)
@@ -161,6 +144,6 @@ def test_a_step_while_no_daemon_ran_is_followed(hosts: Hosts) -> None:
 
 
 def test_without_the_database_time_goes_on(hosts: Hosts) -> None:
-    (first,) = joined(hosts, 1)
+    (first,) = hosts.joined(1)
     first.clock.advance(100)
     assert first.state.clock.now() == at(100)

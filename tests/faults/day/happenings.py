@@ -134,10 +134,7 @@ def the_state_is_locked(world: World) -> Iterator[None]:
 
 @contextmanager
 def the_disk_is_full(world: World) -> Iterator[None]:
-    """The state's own file system; where it has none, nothing happens."""
-    if not world.state.is_mount():
-        yield
-        return
+    """The state's own file system."""
     with filled(world.state):
         yield
 

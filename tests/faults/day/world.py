@@ -18,7 +18,7 @@ from bench.hostile.log import Stretch
 from tests.daemon.running import end_workers
 from tests.faults.day.config import Wanted, write
 from tests.faults.day.load import Load
-from tests.faults.filesystems import in_memory, may_mount
+from tests.faults.filesystems import in_memory, require_mounts
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Faults, running_faults
 from tests.servers.prometheus import running_prometheus, static
@@ -149,6 +149,7 @@ class World:
 @contextmanager
 def world(folder: Path, autoscalers: int) -> Iterator[World]:
     """A world whose daemon runs, each autoscaler decided about once."""
+    require_mounts()
     (folder / "prometheus").mkdir()
     clock = SteppedClock(folder, SPEED)
     with ExitStack() as stack:
@@ -156,8 +157,7 @@ def world(folder: Path, autoscalers: int) -> Iterator[World]:
         scraped = static("services", exporter.address)
         server = stack.enter_context(running_prometheus(folder / "prometheus", [scraped], interval="500ms"))
         proxy = stack.enter_context(running_faults(server.url, clock))
-        if may_mount():  # else the disk does not fill up
-            stack.enter_context(in_memory(folder / "state", _STATE_BYTES))
+        stack.enter_context(in_memory(folder / "state", _STATE_BYTES))
         load = Load(exporter, clock, folder / "state")
         found = World(folder, proxy, clock, load, Wanted(autoscalers))
         stack.callback(found.end)

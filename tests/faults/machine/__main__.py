@@ -3,11 +3,13 @@
 import signal
 import sys
 from argparse import ArgumentParser
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Final
 
 from tests.faults import table
-from tests.faults.machine.rehearsal import RUNS, cases, rehearsed
+from tests.faults.machine.rehearsal import CASES, RUNS, rehearsed
+from tests.faults.rehearsal import Rehearsal, run
+
+_MOST_MINUTES: Final = 180
 
 
 def main() -> int:
@@ -17,14 +19,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=RUNS, help="of each (%(default)s)")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped, as with Ctrl-C
-    names = [name for name in cases() if not asked.case or any(word in name for word in asked.case)]
+    names = [name for name in CASES if not asked.case or any(word in name for word in asked.case)]
     print(table.head(), flush=True)
-    failed = 0
-    with TemporaryDirectory(prefix="rehearse-", ignore_cleanup_errors=True) as folder:
-        for row in rehearsed(Path(folder), names, asked.runs):
-            failed += not row.ok
-            print(*table.lines("machine", row), sep="\n", flush=True)
-    return 1 if failed else 0
+    rehearsal = Rehearsal("a machine", lambda folder, _: rehearsed(folder, names, asked.runs), _MOST_MINUTES)
+    return 1 if table.printed("machine", run(rehearsal, short=False)) else 0
 
 
 if __name__ == "__main__":

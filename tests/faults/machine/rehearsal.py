@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from tests.faults.filesystems import may_mount
+from tests.faults.filesystems import require_mounts
 from tests.faults.machine import clocks, disks, states
 from tests.faults.machine.scene import Scene, Stage, stage
 from tests.faults.rehearsal import Row
@@ -13,6 +13,8 @@ RUNS: Final = 4
 """In the long form; of a clock's steps each comes once."""
 Case: TypeAlias = Callable[[Scene, int], None]
 """Takes the number of the run, from 0. Raises AssertionError where a promise is not kept."""
+CASES: Final[Mapping[str, Case]] = clocks.CASES | states.CASES | disks.CASES
+"""By their names; those of the disk last, for not everybody may mount one."""
 _SHORT: Final = (
     "the disk fills up while it runs",
     "the machine's host stops it for an hour",
@@ -20,15 +22,9 @@ _SHORT: Final = (
 )
 
 
-def cases() -> Mapping[str, Case]:
-    """By their names; those of the disk only for who may mount one."""
-    return clocks.CASES | states.CASES | (disks.CASES if may_mount() else {})
-
-
 def rehearse(folder: Path, short: bool) -> Iterator[Row]:
     """Every case so often; in short some of them once."""
-    known = cases()
-    return rehearsed(folder, [name for name in known if not short or name in _SHORT], 1 if short else RUNS)
+    return rehearsed(folder, [name for name in CASES if not short or name in _SHORT], 1 if short else RUNS)
 
 
 def rehearsed(folder: Path, names: Collection[str], runs: int) -> Iterator[Row]:
@@ -36,7 +32,9 @@ def rehearsed(folder: Path, names: Collection[str], runs: int) -> Iterator[Row]:
     (folder / "prometheus").mkdir()
     with stage(folder / "prometheus") as found:
         for number, name in enumerate(names):
-            yield _row(found, folder / str(number), name, cases()[name], runs)
+            if name in disks.CASES:
+                require_mounts()
+            yield _row(found, folder / str(number), name, CASES[name], runs)
 
 
 def _row(stage: Stage, folder: Path, name: str, case: Case, runs: int) -> Row:
