@@ -3,6 +3,7 @@
 import re
 from datetime import datetime, timedelta
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
@@ -199,13 +200,37 @@ def test_the_headline_says_what_it_came_to_and_why(site: Served, opened: Open) -
 
 
 def test_times_are_shown_in_the_readers_own_zone_too(site: Served, opened: Open) -> None:
-    """The log is in UTC, the reader's lunch is not."""
+    """The log is in UTC, the reader's lunch is not. Where it is another day already, that day is said."""
     page = opened(site, SHOP, zone="Asia/Kolkata")
     made = page.locator("#decision time").first
     at = datetime.fromisoformat(made.get_attribute("datetime") or "")
+    own = at + timedelta(hours=5, minutes=30)
+    other_day = f"{own:%Y-%m-%d} " if own.date() != at.date() else ""
 
-    expect(made).to_have_text(f"{at:%Y-%m-%d %H:%M:%S} UTC · {at + timedelta(hours=5, minutes=30):%H:%M:%S} local")
+    expect(made).to_have_text(f"{at:%Y-%m-%d %H:%M:%S} UTC · {other_day}{own:%H:%M:%S} local")
     expect(page.locator("#zone")).to_contain_text("UTC+05:30")
+
+
+@pytest.mark.parametrize(
+    ("at", "own"),
+    [("2026-05-01T18:29:59Z", " · 23:59:59 local"), ("2026-05-01T18:30:00Z", " · 2026-05-02 00:00:00 local")],
+)
+def test_a_time_on_another_day_of_the_readers_says_which(site: Served, opened: Open, at: str, own: str) -> None:
+    """Half past midnight would be read as this morning's."""
+    page = opened(site, SHOP, zone="Asia/Kolkata")
+
+    written = page.evaluate(
+        """async at => {
+            const {localize} = await import("/static/times.js");
+            const root = document.createElement("p");
+            root.innerHTML = `<time data-local="full" datetime="${at}"></time>`;
+            localize(root);
+            return root.textContent;
+        }""",
+        at,
+    )
+
+    assert written == own
 
 
 def test_who_lives_by_utc_reads_each_time_once(site: Served, opened: Open) -> None:
