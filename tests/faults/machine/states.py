@@ -126,7 +126,7 @@ def it_is_of_a_newer_version(scene: Scene, _: int) -> None:
     with scene.settled():
         pass
     file = scene.state / "state.db"
-    version = _set_version(file, _NEWER)
+    version = _set_version(file, (_NEWER, _NEWER))
     content = _rows(file)
     scene.ask_for_more()
     scene.does_not_start("written by a newer version")
@@ -168,11 +168,11 @@ def it_is_locked(scene: Scene, _: int) -> None:
     scene.remembered()
 
 
-def _set_version(file: Path, version: int) -> int:
-    """The one before."""
+def _set_version(file: Path, version: tuple[int, int]) -> tuple[int, int]:
+    """The version of the schema, and the oldest that it works for. Returns those before."""
     with closing(sqlite3.connect(file)) as connection, connection:
-        before: int = connection.execute("SELECT version FROM schema_version").fetchone()[0]
-        connection.execute("UPDATE schema_version SET version = ?", (version,))
+        before: tuple[int, int] = connection.execute("SELECT version, works_for FROM schema_version").fetchone()
+        connection.execute("UPDATE schema_version SET version = ?, works_for = ?", version)
     return before
 
 
