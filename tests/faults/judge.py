@@ -163,16 +163,29 @@ def _between(before: Record, after: Record) -> Sequence[Change]:
 def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> History:
     """With what unrecorded cycles committed before their writes: `unknown_writes` says whether it is right."""
     behavior = scaler.behavior or Behavior()
+    up, down = _arrived(known, given)
 
-    def new(events: Sequence[ScaleEvent]) -> Sequence[ScaleEvent]:
-        return [each for each in events if known.at is not None and each.at > known.at]
+    def new(events: Sequence[ScaleEvent], arrived: ScaleEvent | None) -> Sequence[ScaleEvent]:
+        return [each for each in events if known.at is not None and (each.at > known.at or each == arrived)]
 
     return replace(
         known,
-        scale_ups=with_events(known.scale_ups, new(given.scale_ups), behavior.scale_up),
-        scale_downs=with_events(known.scale_downs, new(given.scale_downs), behavior.scale_down),
+        scale_ups=with_events(known.scale_ups, new(given.scale_ups, up), behavior.scale_up),
+        scale_downs=with_events(known.scale_downs, new(given.scale_downs, down), behavior.scale_down),
         unfinished=given.unfinished,
     )
+
+
+def _arrived(known: History, given: History) -> tuple[ScaleEvent | None, ScaleEvent | None]:
+    """The change, out or in, of a write without an answer, if an unrecorded cycle found that it had arrived.
+
+    That cycle announced the next write from its size, and committed both.
+    """
+    last, announced = known.unfinished, given.unfinished
+    if last is None or announced is None or announced == last or announced.decided_from != last.size:
+        return None, None
+    event = ScaleEvent(abs(last.size - last.decided_from), last.at)
+    return (event, None) if last.size > last.decided_from else (None, event)
 
 
 def _is_new(intent: Intent | None, known: History) -> bool:

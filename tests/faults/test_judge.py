@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide.remember import intent_of, settled
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -145,3 +147,34 @@ def test_several_writes_between_two_recorded_cycles_are_several_changes() -> Non
     """Each counts at its own time: two daemons may have died before anything was recorded."""
     records, asked = lived()
     assert judge.changes_of([records[0], records[9]]) == judge.changes_of(records, asked[:2])
+
+
+def test_a_write_without_an_answer_may_be_settled_by_a_cycle_that_was_never_recorded() -> None:
+    """It is committed with that cycle's own write, and nothing else of that cycle is."""
+    records, asked = _unanswered()
+    assert not any(found(records, asked).values())
+
+
+def test_a_write_that_never_arrived_must_not_be_remembered_as_a_change() -> None:
+    """The unrecorded cycle went on from the size of before, and counts a change that it did not find."""
+    (first, last), asked = _unanswered()
+    assert last.history is not None
+    assert last.history.unfinished is not None
+    elsewhere = replace(last.history, unfinished=replace(last.history.unfinished, decided_from=2))
+    assert found([first, replace(last, history=elsewhere)], asked)["decided otherwise"]
+
+
+def _unanswered() -> tuple[list[Record], list[Asked]]:
+    """The write at 0 has no answer and arrives; a daemon writes again at 8, and dies; the next one goes on."""
+    seen = [Observation(TargetState(size, size, ()), (ValueReading((9000,)),)) for size in (2, 6, 9)]
+    first = conclude(decide(SCALER, seen[0], History(), at(0)), TargetUnavailable("no answer"))
+    known = remember(SCALER, History(), first)
+    lost = decide(SCALER, seen[1], known, at(8))
+    committed = replace(settled(SCALER, known, lost), unfinished=intent_of(lost))
+    last = decide(SCALER, seen[2], committed, at(9))
+    asked = [
+        Asked(made.change.id, made.now, made.change.size, accepted=True)
+        for made in (first, lost)
+        if made.change is not None
+    ]
+    return [Record(SCALER, first, seen[0], History()), Record(SCALER, last, seen[2], committed)], asked

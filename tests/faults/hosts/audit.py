@@ -77,19 +77,19 @@ class Audit:
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
-        self._pids: dict[str, int] = {}
+        self._processes: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
         """Begin to note. No daemon runs yet."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute(_INSTALL)
 
-    def pid(self, member: str) -> int:
-        """Of the daemon that is or was this member."""
-        if member not in self._pids:
-            places = self._rows("SELECT id, place FROM audit.member")
-            self._pids = {name: int(place.rpartition(" ")[2]) for name, place in places}
-        return self._pids[member]
+    def process(self, member: str) -> tuple[int, int]:
+        """The pid of the daemon that is or was this member, and when it joined, in microseconds since 1970."""
+        if member not in self._processes:
+            rows = self._rows("SELECT id, place, at FROM audit.member")
+            self._processes = {name: (int(place.rpartition(" ")[2]), at) for name, place, at in rows}
+        return self._processes[member]
 
     def holds(self) -> Sequence[Hold]:
         """In the order of their commits, or nearly so."""

@@ -41,8 +41,8 @@ class Host:
     clock: SteppedClock
     program: Sequence[str] = stepped_clock.PROGRAM
     env: Mapping[str, str] = field(default_factory=dict)
-    pids: list[int] = field(default_factory=list)
-    """Of all its daemons."""
+    daemons: list[tuple[int, int]] = field(default_factory=list)
+    """All there were: when each was started, in microseconds since 1970, and its pid. Pids come again."""
     pauses: list[tuple[int, int]] = field(default_factory=list)
     """From when to when they were stopped by SIGSTOP; microseconds since 1970."""
     process: subprocess.Popen[bytes] | None = None
@@ -60,6 +60,7 @@ class Host:
     def start(self) -> None:
         """Start a daemon. It runs none now."""
         assert self.process is None
+        at = now_micros()
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
                 command(self.config, program=self.program),
@@ -67,7 +68,7 @@ class Host:
                 stderr=out,
                 env=environment(self.folder / "state", **self.clock.env, **self.env),
             )
-        self.pids.append(self.process.pid)
+        self.daemons.append((at, self.process.pid))
 
     def running(self) -> bool:
         """Whether its daemon lives; it may be paused."""

@@ -127,8 +127,13 @@ class World:
 
     def host_of(self, member: str | None) -> int | None:
         """The number of the host whose daemon the member is or was."""
-        pid = None if member is None else self.audit.pid(member)
-        return next((host.number for host in self.hosts if pid in host.pids), None)
+        if member is None:
+            return None
+        pid, joined = self.audit.process(member)
+        started = [
+            (at, host.number) for host in self.hosts for at, known in host.daemons if known == pid and at <= joined
+        ]
+        return max(started)[1] if started else None
 
     def held(self) -> Mapping[int, frozenset[tuple[str, int]]]:
         """Host -> the slots that its daemon holds now, and its lease is not over. Hosts without any have no entry."""
