@@ -38,14 +38,14 @@ class Happening:
 def day(short: bool) -> Sequence[Happening]:
     """What happens when.
 
-    Every restart is in the first quarter: from then on one process lives through all the rest, and the second quarter
-    and the last have the same share of it.
+    Every restart is in the first half of the first quarter. From then on one process lives through all the rest: it has
+    grown to its size when the second quarter begins, in which as much happens as in the last.
     """
     if short:
         few: Sequence[Happens] = (a_kill, a_reload_with_more, prometheus_answers_500)
         return [Happening(at, happens) for at, happens in zip((0.1, 0.35, 0.55), few, strict=True)]
     restarts = (a_restart, a_kill) * 4
-    found = [Happening((1 + number) / 40, happens) for number, happens in enumerate(restarts)]
+    found = [Happening((1 + number) / 64, happens) for number, happens in enumerate(restarts)]
     for quarter in range(1, 4):
         mixed = random.Random(quarter).sample(_ALL, len(_ALL))
         found += [Happening(quarter / 4 + number / (4 * len(mixed)), happens) for number, happens in enumerate(mixed)]
