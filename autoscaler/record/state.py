@@ -25,7 +25,7 @@ from autoscaler.record.member_rows import new_process, sessions_of
 from autoscaler.record.permits import Permits
 from autoscaler.record.shared import Shared
 from autoscaler.record.slots import SLOTS, next_epochs
-from autoscaler.record.steering import SteeringCache, steer
+from autoscaler.record.steering import SteeringCache, SteeringChange, change_steering, steer
 from autoscaler.record.takeover import take_over, take_over_tables
 from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
 from autoscaler.record.times import from_micros
@@ -139,15 +139,18 @@ class State:
         self._shared.housekeeper.configured = {key_of(scaler.name, scaler.target) for scaler in scalers}
 
     def steer(self, name: str, steering: Steering) -> None:
-        """Keep what operators ask of an autoscaler from its next cycle on; an empty one is taken back.
+        """Keep what operators ask of an autoscaler from its next cycle on, in place of what they asked before.
 
         Raises StateError.
         """
-        self.steer_all({name: steering})
+        steer(self._database, {name: steering})
 
-    def steer_all(self, asked: Mapping[str, Steering]) -> None:
-        """The same of several, by name, in one transaction: all of it is kept or nothing. Raises StateError."""
-        steer(self._database, asked)
+    def change_steering(self, change: SteeringChange) -> Mapping[str, Steering]:
+        """Keep what operators ask of several, from what they have asked: all of it or nothing. Returns what changed.
+
+        No process changes anything meanwhile. Raises StateError.
+        """
+        return change_steering(self._database, change)
 
     def close(self) -> None:
         """Leave those that share it, and close every connection. Raises StateError where it cannot be said.
