@@ -98,9 +98,10 @@ def connect(
     try:
         if url.get_backend_name() != "sqlite":
             milliseconds = max(1, idle // timedelta(milliseconds=1))
-            options = f"-c lock_timeout={_LOCK_SECONDS}s -c idle_in_transaction_session_timeout={milliseconds}"
-            known = {**_POSTGRESQL_LIMITS, "options": options}
-            limits = {name: value for name, value in known.items() if name not in url.query}
+            limits: dict[str, Any] = {name: seen for name, seen in _POSTGRESQL_LIMITS.items() if name not in url.query}
+            # PostgreSQL follows them in their order, so the address' own have the last word
+            ours = f"-c lock_timeout={_LOCK_SECONDS}s -c idle_in_transaction_session_timeout={milliseconds}"
+            limits["options"] = " ".join([ours, *url.normalized_query.get("options", ())])
             if sessions is not None:
                 limits["application_name"] = sessions
             # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
