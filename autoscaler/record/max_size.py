@@ -119,7 +119,7 @@ def _cut_blocks(
 
 
 def _cut_events(connection: Connection, before: int, excess: int, now: int) -> tuple[int, bool]:
-    """The same of events, with the texts that none of those has that are left."""
+    """The same of events, and of the texts that no other event has."""
     found = _events(connection)
     if excess <= 0 or not found.rows:
         return 0, False
@@ -138,7 +138,7 @@ def _cut_events(connection: Connection, before: int, excess: int, now: int) -> t
     connection.execute(delete(texts).where(texts.c.id.in_(gone), texts.c.id.not_in(TEXTS_USED)))
     schema.upsert(connection, schema.cut, [{"tier": EVENTS, "until": max(row.at for row in rows), "at": now}])
     freed = found.size - _events(connection).size
-    return freed, freed < excess and len(rows) == _EVENTS_AT_ONCE
+    return freed, freed < excess and len(rows) == wanted  # less than expected: their texts are still used
 
 
 def _events(connection: Connection) -> _Events:
