@@ -126,16 +126,14 @@ def _cut_events(connection: Connection, before: int, excess: int, now: int) -> t
     table, texts = schema.event, schema.event_text
     wanted = min(ceil(excess * found.rows / found.size), _EVENTS_AT_ONCE)
     rows = connection.execute(
-        select(table.c.recorded, table.c.at, table.c.text_id)
-        .where(table.c.recorded < before)
-        .order_by(table.c.recorded)
-        .limit(wanted)
+        select(table.c.recorded, table.c.at).where(table.c.recorded < before).order_by(table.c.recorded).limit(wanted)
     ).all()
     if not rows:
         return 0, False
-    connection.execute(delete(table).where(table.c.recorded <= rows[-1].recorded))
-    gone = {row.text_id for row in rows}
-    connection.execute(delete(texts).where(texts.c.id.in_(gone), texts.c.id.not_in(TEXTS_USED)))
+    last = rows[-1].recorded
+    go, stay = TEXTS_USED.where(table.c.recorded <= last), TEXTS_USED.where(table.c.recorded > last)
+    connection.execute(delete(texts).where(texts.c.id.in_(go), texts.c.id.not_in(stay)))
+    connection.execute(delete(table).where(table.c.recorded <= last))
     schema.upsert(connection, schema.cut, [{"tier": EVENTS, "until": max(row.at for row in rows), "at": now}])
     freed = found.size - _events(connection).size
     return freed, freed < excess and len(rows) == wanted  # less than expected: their texts are still used
