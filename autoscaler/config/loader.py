@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from autoscaler.config.brakes import Brakes
 from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.fields import Scope, suggest
@@ -110,6 +111,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
             *_unshared_files(document, connections),
             *_aggregated(document, file),
             *_beyond_total(document, file, connections),
+            *_never_on(document, file),
         ),
         digest=digest,
         unknown_expressions=_unknown_expressions(document, file) if scope["expressions"].has_unknown else (),
@@ -171,6 +173,21 @@ def _beyond_total(document: YamlDocument, file: File, connections: Connections) 
             )
             hints.add(("adapters", name, "maxTotal"), message)
     return tuple(hints)
+
+
+def _never_on(document: YamlDocument, file: File) -> tuple[Problem, ...]:
+    """A hint for every brake that no shortfall can put on: no more than all of a size can be missing."""
+    hints = Problems(document)
+    places: dict[Loc, Brakes] = {("controller",): file.controller.brakes}
+    places |= {("autoscalers", index): body.brakes for index, body in enumerate(file.autoscalers)}
+    for loc, brakes in places.items():
+        if brakes.unfulfilled and brakes.unfulfilled.percent == 100:
+            message = (
+                "the brake is never on, for no more than 100 % of a size can be missing; lower it, or write "
+                "unfulfilled: false"
+            )
+            hints.add((*loc, "brakes", "unfulfilled", "percent"), message)
+    return tuple(sorted(hints))
 
 
 def _unknown_expressions(document: YamlDocument, file: File) -> tuple[UnknownExpression, ...]:

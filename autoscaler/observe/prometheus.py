@@ -63,16 +63,25 @@ class Prometheus:
         if not self._gate.enter(deadline - self._clock.monotonic()):
             return MetricError(f"was not asked: {self._gate.limit} earlier queries are still under way")
         try:
-            seconds = min(deadline - self._clock.monotonic(), self._source.timeout.total_seconds())
-            if seconds <= 0:
-                return MetricError("was not asked: the cycle's time is over")
-            client = self._client()
+            give_back = self._gate.permit(deadline - self._clock.monotonic())
+            if isinstance(give_back, MetricError):
+                return give_back
             try:
-                return ask(client, seconds)
+                return self._answer(ask, deadline)
             finally:
-                self._idle.append(client)
+                give_back()
         finally:
             self._gate.leave()
+
+    def _answer(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T | MetricError:
+        seconds = min(deadline - self._clock.monotonic(), self._source.timeout.total_seconds())
+        if seconds <= 0:
+            return MetricError("was not asked: the cycle's time is over")
+        client = self._client()
+        try:
+            return ask(client, seconds)
+        finally:
+            self._idle.append(client)
 
     def _client(self) -> PrometheusClient:
         try:

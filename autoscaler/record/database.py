@@ -32,6 +32,10 @@ _LOCK_SECONDS: Final = 5
 """How long a transaction waits for another's rows: PostgreSQL's default is for ever."""
 _IDLE: Final = timedelta(seconds=30)
 """How long a transaction may leave the server waiting while it holds rows itself, by default."""
+_IDLE_CONNECTIONS: Final = 5
+"""To PostgreSQL that stay open; as SQLAlchemy has it."""
+_MOST_CONNECTIONS: Final = 15
+"""The same."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
 """What SQLite's write-ahead log is cut back to once it has been written into the database."""
 
@@ -77,23 +81,39 @@ def place(url: URL) -> str:
     return f"state {url.set(drivername='postgresql', query={}).render_as_string(hide_password=True)}"
 
 
-def connect(url: URL, *, read_only: bool = False, idle: timedelta = _IDLE, sessions: str | None = None) -> Engine:
+def connect(
+    url: URL,
+    *,
+    read_only: bool = False,
+    idle: timedelta = _IDLE,
+    sessions: str | None = None,
+    most: int | None = _MOST_CONNECTIONS,
+) -> Engine:
     """A pool of connections; connects at first use. Raises StateError.
 
     `idle`: how long a transaction may leave PostgreSQL waiting while it holds rows that others wait for. `sessions`:
-    how they are called there (application_name); None: as the address says.
+    how they are called there (application_name); None: as the address says. `most`: connections to PostgreSQL at a
+    time, more wait for one; None: as many as are asked for.
     """
     try:
         if url.get_backend_name() != "sqlite":
             milliseconds = max(1, idle // timedelta(milliseconds=1))
-            options = f"-c lock_timeout={_LOCK_SECONDS}s -c idle_in_transaction_session_timeout={milliseconds}"
-            known = {**_POSTGRESQL_LIMITS, "options": options}
-            limits = {name: value for name, value in known.items() if name not in url.query}
+            limits: dict[str, Any] = {name: seen for name, seen in _POSTGRESQL_LIMITS.items() if name not in url.query}
+            # PostgreSQL follows them in their order, so the address' own have the last word
+            ours = f"-c lock_timeout={_LOCK_SECONDS}s -c idle_in_transaction_session_timeout={milliseconds}"
+            limits["options"] = " ".join([ours, *url.normalized_query.get("options", ())])
             if sessions is not None:
                 limits["application_name"] = sessions
             # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
             level = "REPEATABLE READ" if read_only else "READ COMMITTED"
-            return create_engine(url, pool_pre_ping=True, connect_args=limits, isolation_level=level)
+            return create_engine(
+                url,
+                pool_pre_ping=True,
+                connect_args=limits,
+                isolation_level=level,
+                pool_size=_IDLE_CONNECTIONS,
+                max_overflow=-1 if most is None else most - _IDLE_CONNECTIONS,
+            )
         if not read_only:
             make_private(Path(str(url.database)))
         engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})

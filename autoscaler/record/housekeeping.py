@@ -12,23 +12,18 @@ from autoscaler.model import LONGEST_PERIOD
 from autoscaler.record import schema
 from autoscaler.record.entries import Key
 from autoscaler.record.locks import Lock, is_free
+from autoscaler.record.max_size import TEXTS_USED, cut
 from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
 """How often the state is looked through (1 min); again with the next commit where there was too much for one time."""
 _TEXTS_EVERY_MICROS: Final = 6 * 3_600_000_000
 """How often it is looked for texts that no event has any more (6 h): every event is read for it."""
-_TEXTS_USED: Final = select(schema.event.c.text_id)
 _ROWS_AT_ONCE: Final = 1_000
 _NEVER: Final = -(2**62)
-_LAST_HOUR: Final = 3_600_000_000
-"""What state.maxSize never cuts, in microseconds."""
 _PAGES_KEPT_FREE: Final = 256
 """Of SQLite (1 MiB): new blocks take them again, so giving them back would only cost."""
 _PAGES_GIVEN_BACK_AT_ONCE: Final = 4_096
-
-DETAIL: Final = "detail"
-SERIES: Final = "series"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +65,15 @@ class Housekeeper:
             kept = self.retention
             more = _delete_old(connection, at, kept)
             gone = _forget(connection, at - micros_of(kept.retention), self.configured)
-            more |= len(gone) == _ROWS_AT_ONCE or _cut(connection, kept.max_bytes, at, to_micros(now))
+            more |= len(gone) == _ROWS_AT_ONCE or cut(connection, kept.max_bytes, at, to_micros(now))
             if at >= self._texts_due:
-                connection.execute(delete(schema.event_text).where(schema.event_text.c.id.not_in(_TEXTS_USED)))
+                connection.execute(delete(schema.event_text).where(schema.event_text.c.id.not_in(TEXTS_USED)))
                 self._texts_due = at + _TEXTS_EVERY_MICROS
             _give_back(connection)
             self._due = at if more else at + _EVERY_MICROS
             return gone
         finally:
             self._busy.release()
-
-
-def live_bytes(connection: Connection) -> int:
-    """What the state's data takes: space that was freed and will be used again does not count."""
-    if connection.dialect.name == "sqlite":
-        pages, free, size = (
-            connection.execute(text(f"PRAGMA {name}")).scalar_one()
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-        return int((pages - free) * size)
-    total = 0
-    for table in schema.metadata.sorted_tables:
-        if "body" in table.c:
-            # PostgreSQL does not say how much of a table is live, and what is deleted or replaced stays for its vacuum
-            size = table.c.get("size", func.length(table.c.body))
-            total += connection.execute(select(func.coalesce(func.sum(size), 0))).scalar_one()
-        else:
-            total += connection.execute(select(func.pg_total_relation_size(table.name))).scalar_one()
-    return int(total)
 
 
 def _delete_old(connection: Connection, at: int, kept: Retention) -> bool:
@@ -146,62 +122,6 @@ def _forget(connection: Connection, before: int, configured: Collection[Key]) ->
         targets = [{"owner_target": row.target} for row in gone]
         connection.execute(delete(table).where(table.c.target == bindparam("owner_target"), ~used), targets)
     return [(row.name, row.target) for row in gone]
-
-
-def _cut(connection: Connection, max_bytes: int, at: int, now: int) -> bool:
-    """Delete some of the oldest data while there is more than `max_bytes`. Returns whether there is more to cut.
-
-    The oldest detail goes first, but not below half of `max_bytes` while there are series to cut, and never the last
-    hour of either; never what decisions remember. `at`: on the state's own scale; `now`: by the wall clock.
-    """
-    excess = live_bytes(connection) - max_bytes
-    if excess <= 0:
-        return False
-    before = at - _LAST_HOUR
-    detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
-    series = (schema.series, schema.change)
-    to_half = max(0, detail - max_bytes // 2)
-    freed, left = _cut_tier(connection, DETAIL, (schema.detail,), before, min(excess, to_half), now)
-    for tier, tables in ((SERIES, series), (DETAIL, (schema.detail,))):
-        if not left:
-            bytes_gone, left = _cut_tier(connection, tier, tables, before, excess - freed, now)
-            freed += bytes_gone
-    return freed > 0 and live_bytes(connection) > max_bytes
-
-
-def _cut_tier(
-    connection: Connection, tier: str, tables: Sequence[Table], before: int, excess: int, now: int
-) -> tuple[int, bool]:
-    """Delete the tier's oldest rows, all of before `before`, until `excess` bytes are gone.
-
-    Returns how many are, and whether it left some of that for another time: there were too many rows for one.
-    """
-    if excess <= 0:
-        return 0, False
-    freed = 0
-    left = False
-    cut_until: int | None = None
-    for table in tables:
-        recorded = table.c.recorded
-        until = table.c.until if "until" in table.c else table.c.at
-        rows = connection.execute(
-            select(recorded, until, table.c.size).where(recorded < before).order_by(recorded).limit(_ROWS_AT_ONCE)
-        ).all()
-        gone = 0
-        last: int | None = None
-        for when, until_then, size in rows:
-            if gone >= excess - freed:
-                break
-            gone, last = gone + size, when
-            cut_until = until_then if cut_until is None else max(until_then, cut_until)
-        if last is None:
-            continue
-        connection.execute(delete(table).where(recorded <= last))
-        freed += gone
-        left |= freed < excess and len(rows) == _ROWS_AT_ONCE
-    if cut_until is not None:
-        schema.upsert(connection, schema.cut, [{"tier": tier, "until": cut_until, "at": now}])
-    return freed, left
 
 
 def _give_back(connection: Connection) -> None:

@@ -21,16 +21,16 @@ def wait_for(connection: Connection, lock: Lock, of: str = "") -> None:
     """Have the lock; `of`: of this adapter connection. On SQLite every transaction that writes is the only one."""
     if connection.dialect.name == "postgresql":
         named = f"{lock.value} {of}" if of else lock.value
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"), {"lock": named})
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({KEY})"), {"lock": named})
 
 
 def is_free(connection: Connection, lock: Lock) -> bool:
     """Have the lock, unless another transaction has it. Returns whether."""
     if connection.dialect.name != "postgresql":
         return True
-    query = text(f"SELECT pg_try_advisory_xact_lock({_KEY})")
+    query = text(f"SELECT pg_try_advisory_xact_lock({KEY})")
     return bool(connection.execute(query, {"lock": lock.value}).scalar_one())
 
 
-_KEY = "hashtextextended(current_schema() || ' autoscaler ' || :lock, 0)"
+KEY = "hashtextextended(current_schema() || ' autoscaler ' || :lock, 0)"
 """Such locks are of the whole database, a state is of a schema."""

@@ -232,7 +232,7 @@ counter = Table(
 cut = Table(
     "cut",  # what state.maxSize has cut short: everything of a tier up to a time
     metadata,
-    Column("tier", Text, primary_key=True),  # detail or series
+    Column("tier", Text, primary_key=True),  # detail, series or events
     Column("until", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),  # when that was done last
 )

@@ -22,9 +22,10 @@ from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_me
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
+from autoscaler.record.permits import Permits
 from autoscaler.record.shared import Shared
 from autoscaler.record.slots import SLOTS, next_epochs
-from autoscaler.record.steering import SteeringCache, steer
+from autoscaler.record.steering import SteeringCache, SteeringChange, change_steering, steer
 from autoscaler.record.takeover import take_over, take_over_tables
 from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
 from autoscaler.record.times import from_micros
@@ -43,6 +44,7 @@ class State:
         leases: Leases | None,
         closing: ExitStack,
         taken_over: Takeover | None,
+        permits: Permits | None = None,
     ) -> None:
         """As `open` makes it."""
         latest = dict[Key, Newest]()
@@ -59,6 +61,8 @@ class State:
         """What the daemon goes by: on PostgreSQL the database's time."""
         self.leases: Final = leases
         """What this daemon holds of a state that several share; None: it is SQLite's, and one daemon has it all."""
+        self.permits: Final = permits
+        """For what only so many of the daemons that share it may do at a time; None as `leases`."""
         self.taken_over: Final = taken_over
         """What opening it took over from an older version; None: nothing."""
 
@@ -111,7 +115,9 @@ class State:
             if not has_members(connection, now):
                 timeline.begin(connection)
         leases = Leases(database, clock, timeline, options, process)
-        return cls(database, retention, clock, timeline, leases, closing.pop_all(), taken)
+        permits = Permits(where, sessions=sessions_of(process))
+        closing.callback(permits.close)
+        return cls(database, retention, clock, timeline, leases, closing.pop_all(), taken, permits)
 
     def ledger(self, connection: str, slots: Collection[int] = range(SLOTS)) -> Ledger:
         """What the autoscalers of these slots of an adapter connection remember, in a new epoch of them.
@@ -133,15 +139,18 @@ class State:
         self._shared.housekeeper.configured = {key_of(scaler.name, scaler.target) for scaler in scalers}
 
     def steer(self, name: str, steering: Steering) -> None:
-        """Keep what operators ask of an autoscaler from its next cycle on; an empty one is taken back.
+        """Keep what operators ask of an autoscaler from its next cycle on, in place of what they asked before.
 
         Raises StateError.
         """
-        self.steer_all({name: steering})
+        steer(self._database, {name: steering})
 
-    def steer_all(self, asked: Mapping[str, Steering]) -> None:
-        """The same of several, by name, in one transaction: all of it is kept or nothing. Raises StateError."""
-        steer(self._database, asked)
+    def change_steering(self, change: SteeringChange) -> Mapping[str, Steering]:
+        """Keep what operators ask of several, from what they have asked: all of it or nothing. Returns what changed.
+
+        No process changes anything meanwhile. Raises StateError.
+        """
+        return change_steering(self._database, change)
 
     def close(self) -> None:
         """Leave those that share it, and close every connection. Raises StateError where it cannot be said.

@@ -1,7 +1,7 @@
 """What operators asked for, in the state: any process may change it, and every lane follows in its next cycle."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
@@ -14,11 +14,17 @@ from autoscaler.record.database import Database
 STEERING: Final = Binary[Steering](Steering)
 
 
-def steer(database: Database, asked: Mapping[str, Steering]) -> None:
-    """Keep what operators ask of autoscalers, all in one transaction; an empty one is taken back. Raises StateError."""
+SteeringChange: TypeAlias = Callable[[Mapping[str, Steering]], Mapping[str, Steering]]
+"""From all that operators asked for so far, by the autoscaler's name, to what changes; an empty one is taken back."""
+
+
+def change_steering(database: Database, change: SteeringChange) -> Mapping[str, Steering]:
+    """Keep what operators ask of autoscalers, all in one transaction. Returns what changed. Raises StateError.
+
+    Nobody else changes anything between what `change` is given and what it returns: a pause and an override that two
+    hosts are asked for in the same moment are both kept. It is given what is expired, too, but not what cannot be read.
+    """
     table = schema.steering
-    kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != Steering()]
-    taken_back = [{"gone": name} for name, one in asked.items() if one == Steering()]
     with database.writing() as connection:
         # first: who steers beside us waits here, and not for our rows with some of his own that we would wait for
         connection.execute(
@@ -26,9 +32,19 @@ def steer(database: Database, asked: Mapping[str, Steering]) -> None:
             .where(schema.counter.c.name == schema.STEERING)
             .values(value=schema.counter.c.value + 1)
         )
+        known = read_steering(connection)
+        asked = change({name: one for name, one in known.items() if isinstance(one, Steering)})
+        kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != Steering()]
+        taken_back = [{"gone": name} for name, one in asked.items() if one == Steering()]
         schema.upsert(connection, table, kept)
         if taken_back:
             connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
+    return asked
+
+
+def steer(database: Database, asked: Mapping[str, Steering]) -> None:
+    """Keep this of autoscalers, whatever was asked of them before; as `change_steering`."""
+    change_steering(database, lambda _known: asked)
 
 
 def read_steering(connection: Connection) -> Mapping[str, Steering | StateError]:

@@ -78,7 +78,7 @@ class Cut:
     """What `state.maxSize` has cut short."""
 
     tier: str
-    """`detail`, or `series`: charts and decisions in which something changed."""
+    """`detail`; `series`: charts, and decisions in which something changed; or `events`."""
     until: datetime
     """Of this tier everything before is gone."""
     at: datetime

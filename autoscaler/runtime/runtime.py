@@ -69,7 +69,7 @@ class Runtime:
         self._stop = stop or Stop()
         self._membership = membership
         self._host = host
-        self._gates = Gates(self._members)
+        self._gates = Gates(self._members, state.permits)
         self._builder = Builder(state_dir, clock, logger, self._stop, self._members)
         self._wanted: Mapping[LaneName, Wanted] = {}
         """What the configuration asks for, be it served here or not."""

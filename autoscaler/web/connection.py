@@ -72,6 +72,7 @@ class Connection(H11Protocol):
         self._answer_to = self.app
         self.app = self._answer
         self._connected = False
+        self._lost = False
         self._answering: anyio.CancelScope | None = None
         self._requests = 0
         self._on_slow = on_slow
@@ -158,6 +159,7 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Asyncio's: the client is gone."""
         super().connection_lost(exc)
+        self._lost = True
         if self._answering is not None:
             self._answering.cancel()  # whatever still waits in a queue for its turn leaves it
         self._on_end(self)
@@ -166,13 +168,18 @@ class Connection(H11Protocol):
         self._requests += 1
         self._discarded = 0
         self._answering = answering = anyio.CancelScope()
-        with answering:
-            if _is_ambiguous(scope):
-                message = "both Content-Length and Transfer-Encoding are given; send one of them"
-                refusal = failure(ErrorType.BAD_DATA, message, {"Connection": "close"})
-                await refusal(scope, receive, send)
-            else:
-                await self._answer_to(scope, receive, send)
+        try:
+            with answering:
+                if _is_ambiguous(scope):
+                    message = "both Content-Length and Transfer-Encoding are given; send one of them"
+                    refusal = failure(ErrorType.BAD_DATA, message, {"Connection": "close"})
+                    await refusal(scope, receive, send)
+                else:
+                    await self._answer_to(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self._lost:
+                raise
+            # the server ends what nobody waits for any more: uvicorn would log it as an error
         if self.unsent:  # with TLS, nobody says so before the next answer
             self._on_slow()
         if self._answering is answering:  # else the next request, sent ahead, is being answered already

@@ -29,6 +29,8 @@ _STOP_SECONDS: Final = 1
 """That what is being answered may still take."""
 _GOODBYE_SECONDS: Final = 0.05
 """For connections that are being closed: TLS takes a few more turns of the loop to say so."""
+_HANGS_SECONDS: Final = _STOP_SECONDS + 1
+"""Then uvicorn ends it by force, and logs an error: it should have ended by itself."""
 _BACKLOG: Final = 1024
 """Clients that the kernel lets wait to be accepted: in a flood the operator's own is among them."""
 _UNSENT_BYTES: Final = 128 * 1024
@@ -76,7 +78,7 @@ class WebServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=_STOP_SECONDS,
+            timeout_graceful_shutdown=_HANGS_SECONDS,
         )
         settings.load()
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # whoever sends no HTTP must not fill our log
@@ -101,7 +103,7 @@ class WebServer:
         """Finish what is being answered, for a short while, and let go of the address."""
         self._server.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(_STOP_SECONDS + 2)
+            self._thread.join(_HANGS_SECONDS + 2)
         self._socket.close()
 
     def follow(self, config: WebConfig | None) -> None:
@@ -167,8 +169,18 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._looking.cancel()
         self._connections.stop()
+        ending = asyncio.create_task(self._end_answers())
         await super().shutdown(sockets)
+        ending.cancel()
         self._connections.drop_all()  # TLS clients that do not answer our goodbye
+
+    async def _end_answers(self) -> None:
+        """What is not answered in time is not: a page that is being read must not hold the daemon up."""
+        await asyncio.sleep(_STOP_SECONDS)
+        self._connections.drop_all()
+        await asyncio.sleep(_GOODBYE_SECONDS)
+        for answer in [*self.server_state.tasks]:
+            answer.cancel()
 
     async def _look_often(self) -> None:
         while True:

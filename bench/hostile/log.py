@@ -29,7 +29,7 @@ class Stretch:
     unprintable: int = 0
     """Lines with a control character."""
     errors: list[str] = field(default_factory=list)
-    """Of `cycle_failed` and the like, the first few."""
+    """Of `cycle_failed` and the like, and of libraries, the first few."""
 
     def add(self, line: bytes) -> None:
         """One line, its line feed included."""
@@ -45,8 +45,9 @@ class Stretch:
         if entry["event"] == "decision":
             self.decided[entry["autoscaler"]] += entry["desired"] is not None
             self.failed[entry["autoscaler"]] += entry["level"] != "info"
-        elif "error" in entry and len(self.errors) < 5:
-            self.errors.append(f"{entry['event']}: {entry['error']}"[:300])
+        elif ("error" in entry or entry["event"] == "library_log") and len(self.errors) < 5:
+            said = [str(entry[key]) for key in ("message", "error") if key in entry]
+            self.errors.append(f"{entry['event']}: {'; '.join(said)}"[:300])
 
     def join(self, later: "Stretch") -> None:
         """Take in what follows."""

@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler import model
 from tests.config.conftest import Load
-from tests.config.test_load import HEAD, scaler
+from tests.config.test_load import EXTERNAL, HEAD, SCALER, scaler
 
 
 def test_an_autoscaler_has_no_brakes_unless_they_are_configured(load_text: Load) -> None:
@@ -45,3 +45,20 @@ def test_an_autoscalers_own_brake_goes_before_the_controllers(
 def test_a_controller_may_switch_a_brake_off_that_nobody_switched_on(load_text: Load) -> None:
     """So that a file with both can be read line by line."""
     assert scaler(load_text, head=f"controller: {{brakes: {{loss: false}}}}\n{HEAD}").brakes == model.Brakes()
+
+
+@pytest.mark.parametrize(
+    ("controller", "own", "hints"),
+    [
+        ("unfulfilled: {percent: 100}", "", ["controller.brakes.unfulfilled.percent"]),
+        ("", "unfulfilled: {percent: 100}", ["autoscalers[0].brakes.unfulfilled.percent"]),
+        ("unfulfilled: {percent: 99}", "unfulfilled: {}", []),
+        ("loss: {percent: 100}", "unfulfilled: false", []),
+    ],
+)
+def test_a_brake_that_is_never_on_is_a_hint(load_text: Load, controller: str, own: str, hints: list[str]) -> None:
+    """More than all of a size cannot be missing; all of those that ran may be gone."""
+    only = SCALER % (EXTERNAL % "{expr: q}", f", brakes: {{{own}}}")
+    found = load_text(f"controller: {{brakes: {{{controller}}}}}\n{HEAD}autoscalers: [{only}]\n").hints
+    assert [hint.path for hint in found] == hints
+    assert all("the brake is never on" in hint.message for hint in found)

@@ -8,7 +8,7 @@ from sqlalchemy import Table, func, insert, select
 from autoscaler.record import Archive, Ledger, Retention, schema
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import START, at, decision, keep, scaler
+from tests.record.samples import START, at, decision, event, keep, scaler
 from tests.record.test_retention import noise
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
@@ -63,6 +63,40 @@ def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
     ]
     with ledger._shared.database.writing() as connection:
         connection.execute(insert(table), rows)
+
+
+def add_events(ledger: Ledger, count: int, texts: int, words: int = 400) -> None:
+    """So many of the autoscaler `web`, one a second, the newest a day old; so many texts, each of so many letters."""
+    newest = to_micros(START) - 24 * 3_600_000_000
+    keep(ledger, decision(-1))
+    with ledger._shared.database.writing() as connection:
+        owner = connection.execute(select(schema.autoscaler.c.id)).scalar_one()
+        told = [{"id": n, "type": "Normal", "reason": "Test", "message": f"{n:0{words}}"} for n in range(texts)]
+        connection.execute(insert(schema.event_text), told)
+        rows = [
+            {
+                "autoscaler_id": owner,
+                "number": -number,
+                "position": 0,
+                "at": at,
+                "recorded": at,
+                "dry_run": False,
+                "text_id": number * texts // count,
+            }
+            for number in range(count)
+            for at in (newest - 1_000_000 * number,)
+        ]
+        connection.execute(insert(schema.event), rows)
+
+
+def events(ledger: Ledger) -> tuple[int, int]:
+    """How many there are, and texts."""
+    with ledger._shared.readers.begin() as connection:
+        count, texts = (
+            connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in (schema.event, schema.event_text)
+        )
+    return count, texts
 
 
 def cycle(ledger: Ledger, seconds: float = 0) -> None:
@@ -180,3 +214,40 @@ def test_the_rest_of_detail_goes_when_there_is_nothing_else(opener: Opener) -> N
     add(ledger, schema.series, 40, MB // 10)
     cycle(ledger)
     assert numbers(ledger, schema.detail) == numbers(ledger, schema.series) == []
+
+
+def test_events_beyond_a_tenth_go_before_series(opener: Opener) -> None:
+    """A message of its own in each cycle must not take the room of the charts, nor charts that of all events."""
+    ledger = opener.ledger(limited(10 * MB))
+    add_events(ledger, 8_000, 8_000)
+    add(ledger, schema.detail, 40, MB // 10)
+    add(ledger, schema.series, 40, MB // 10)
+    for each in range(3):
+        cycle(ledger, 60 * (each + 1))
+    count, texts = events(ledger)
+    assert count == texts
+    assert 1_000 < count < 4_000
+    assert numbers(ledger, schema.series) == numbers(ledger, schema.detail) == list(range(1, 41))
+    (cut,) = opener.archive().cuts()
+    assert cut.tier == "events"
+    (oldest,) = opener.archive().event_page("web", limit=10_000).rows[-1:]
+    assert cut.until < oldest.first
+
+
+def test_a_tenth_of_events_stays_while_there_is_anything_else(opener: Opener) -> None:
+    ledger = opener.ledger(limited(10 * MB))
+    add_events(ledger, 1_000, 1_000)
+    add(ledger, schema.series, 150, MB // 10)
+    cycle(ledger, 60)
+    assert events(ledger) == (1_000, 1_000)
+    assert [cut.tier for cut in opener.archive().cuts()] == ["series"]
+
+
+def test_the_last_events_go_when_there_is_nothing_else(opener: Opener) -> None:
+    """But for those of the last hour; and a text that is still used stays."""
+    ledger = opener.ledger(limited(1))
+    add_events(ledger, 500, 1)
+    keep(ledger, decision(0, events=[event(message=f"{0:0400}", reason="Test"), event(message="new")]))
+    cycle(ledger, 60)
+    assert events(ledger)[0] == 2
+    assert {row.message for row in opener.archive().events("web")} == {f"{0:0400}", "new"}

@@ -3,6 +3,7 @@
 import os
 import resource
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -238,3 +239,26 @@ def test_a_reader_learns_what_is_recorded_after_it_began(opener: Opener) -> None
     assert archive.latest() == {"web": decision(0)}
     keep(ledger, decision(15))
     assert archive.latest() == {"web": decision(15)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("query", "limits"),
+    [
+        ("", ["5s", "15s"]),
+        ("?options=-c%20application_name%3Dours", ["5s", "15s"]),
+        ("?options=-clock_timeout%3D1s", ["1s", "15s"]),
+        ("?options=--idle_in_transaction_session_timeout%3D1min", ["5s", "1min"]),
+        ("?options=-clock_timeout%3D1s&options=-cidle_in_transaction_session_timeout%3D2s", ["1s", "2s"]),
+    ],
+)
+def test_an_address_with_options_keeps_the_limits_that_it_does_not_set(
+    postgresql_opener: Opener, query: str, limits: list[str]
+) -> None:
+    """One that sets a search path waited for another's rows for ever."""
+    url = databases.locate(f"{postgresql_opener.url}{query}", postgresql_opener.folder)
+    engine = databases.connect(url, idle=timedelta(seconds=15))
+    with engine.connect() as connection:
+        names = ("lock_timeout", "idle_in_transaction_session_timeout")
+        assert [connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names] == limits
+    engine.dispose()

@@ -1,12 +1,16 @@
 """What operators ask for survives everything but its own end, and reaches every lane."""
 
+import threading
+from collections.abc import Mapping
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from autoscaler.model import Direction, Override, Pause, Steering
 from autoscaler.record import database
 from autoscaler.record.database import Database
-from autoscaler.record.steering import steer
-from tests.record.conftest import Opener
+from autoscaler.record.steering import change_steering, steer
+from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, START, decision, keep, scaler
 
 PAUSED = Steering(pause=Pause(Direction.IN, "ann", "load test", START, START + timedelta(hours=2)))
@@ -64,3 +68,30 @@ def test_every_lane_follows(opener: Opener) -> None:
         lane.recall([scaler()])
     state.steer("web", PAUSED)
     assert [lane.recall([scaler()])["web"].steering for lane in lanes] == [PAUSED, PAUSED]
+
+
+def test_a_pause_and_an_override_that_two_hosts_are_asked_for_at_once_are_both_kept(opener: Opener) -> None:
+    """Each was read, completed and written as a whole: the later one lost the other. Here one comes in between."""
+    state = opener.state()
+    other = Database(database.locate(opener.url, opener.folder))
+    began, inside = threading.Event(), threading.Event()
+
+    def widened(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+        inside.set()
+        return {"web": replace(known.get("web", Steering()), override=WIDENED.override)}
+
+    def widen() -> None:
+        began.set()
+        change_steering(other, widened)
+
+    def paused(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+        widening.__enter__()
+        assert began.wait(30)
+        assert not inside.wait(0.3)  # it waits for this one
+        return {"web": replace(known.get("web", Steering()), pause=PAUSED.pause)}
+
+    widening = in_threads([widen])
+    state.change_steering(paused)
+    widening.__exit__(None, None, None)
+    assert state.archive.steering() == {"web": Steering(PAUSED.pause, WIDENED.override)}
+    other.close()

@@ -2,11 +2,15 @@
 
 import gzip
 import socket
+import threading
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 import pytest
 import requests
 
+from autoscaler.observe.workers import settle, spawn
 from autoscaler.web import ListenError, serve
 from tests.web.serving import Daemon, Logged, Served, serving
 
@@ -129,3 +133,25 @@ def test_an_empty_web_configuration_is_one(daemon: Daemon, tmp_path: Path) -> No
         answer = served.post("/api/v1/autoscalers/web/pause")
     assert answer.status_code == 403
     assert "basic_auth_users" in answer.json()["error"]
+
+
+def test_an_answer_that_takes_too_long_for_the_servers_end_is_given_up_without_a_word(
+    daemon: Daemon, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon is stopped while somebody reads a page on a busy machine: that is no error for the log."""
+    asked, go_on, read = threading.Event(), threading.Event(), daemon.state.archive.latest
+
+    def slowly() -> object:
+        asked.set()
+        assert go_on.wait(60)
+        return read()
+
+    monkeypatch.setattr(type(daemon.state.archive), "latest", lambda _archive: slowly())
+    answer: Future[requests.Response] = Future()
+    with serving(daemon) as served:
+        spawn("asking", partial(settle, answer, partial(served.get, "/api/v1/autoscalers")))
+        assert asked.wait(30)
+    with pytest.raises(requests.ConnectionError):
+        answer.result(30)
+    go_on.set()
+    assert [record.getMessage() for record in caplog.records] == []

@@ -1,11 +1,16 @@
 """Pause, resume and override over HTTP."""
 
+from collections.abc import Mapping
+from concurrent.futures import Future
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+import requests
 
 from autoscaler.model import Direction, Override, Pause, Steering
+from autoscaler.observe.workers import settle, spawn
 from tests.web.serving import Served, serving
 
 WEB = "/api/v1/autoscalers/web"
@@ -32,6 +37,23 @@ def test_a_pause_needs_no_body(served: Served) -> None:
     pause = kept(served).pause
     assert pause is not None
     assert (pause.direction, pause.until) == (Direction.BOTH, None)
+
+
+def test_a_pause_does_not_undo_what_another_host_is_asked_for_in_the_same_moment(served: Served) -> None:
+    """What is in force is looked at in the transaction that changes it."""
+    now, asked = served.daemon.clock.now(), Future[requests.Response]()
+    override = Override(4, None, "bob", "sale", now, None)
+
+    def overridden(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+        spawn("asking", partial(settle, asked, partial(served.post, f"{WEB}/pause", {"by": "ann"})))
+        with pytest.raises(TimeoutError):
+            asked.result(0.5)
+        return {"web": Steering(None, override)}
+
+    served.daemon.state.change_steering(overridden)
+    assert asked.result(30).status_code == 200
+    assert kept(served).override == override
+    assert kept(served).pause is not None
 
 
 def test_of_a_span_and_a_time_the_earlier_ends_it(served: Served) -> None:

@@ -1,6 +1,6 @@
 """Pause, resume, override: what operators ask of an autoscaler, checked against its configuration and kept."""
 
-import threading
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -30,16 +30,13 @@ class SteeringChanges:
     def __init__(self, sources: Sources, logger: Logger) -> None:
         self._sources = sources
         self._logger = logger
-        self._lock = threading.Lock()
-        """Held between reading what is in force and keeping what becomes of it."""
 
     def pause(self, name: str, body: PauseBody, by: str) -> SteeringDocument:
         """Write no size in a direction; replaces an earlier pause."""
         self._configured(name)
         now = self._sources.clock.now()
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
-        with self._lock:
-            kept = self._keep(name, replace(self._in_force(name, now), pause=pause))
+        kept = self._change(name, lambda before: replace(before.at(now), pause=pause))
         self._logger.info("paused", autoscaler=name, **_told(pause))
         return kept
 
@@ -48,11 +45,7 @@ class SteeringChanges:
         names, which = self._chosen(body)
         now = self._sources.clock.now()
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
-        with self._lock:
-            known = self._sources.state.archive.steering()
-            self._sources.state.steer_all(
-                {name: replace(known.get(name, _NOTHING).at(now), pause=pause) for name in names}
-            )
+        self._change_all(names, lambda before: replace(before.at(now), pause=pause))
         self._logger.info("paused", autoscalers=len(names), which=which, names=names, **_told(pause))
         document = steering_document(Steering(pause)).pause
         return SteeredList(autoscalers=names, total=len(names), pause=document)
@@ -62,8 +55,7 @@ class SteeringChanges:
         now = self._sources.clock.now()
         _check_bounds(self._configured(name), body)
         override = Override(body.minimum, body.maximum, by, body.reason, now, _end(body, now))
-        with self._lock:
-            kept = self._keep(name, replace(self._in_force(name, now), override=override))
+        kept = self._change(name, lambda before: replace(before.at(now), override=override))
         self._logger.info(
             "overridden",
             autoscaler=name,
@@ -79,8 +71,7 @@ class SteeringChanges:
         """Take back a pause, an override, or both; nothing in force is fine too."""
         self._configured(name)
         now = self._sources.clock.now()
-        with self._lock:
-            kept = self._keep(name, _resumed(self._in_force(name, now), body))
+        kept = self._change(name, lambda before: _resumed(before.at(now), body))
         self._logger.info(
             "resumed", autoscaler=name, pause=body.pause, override=body.override, by=by, reason=body.reason
         )
@@ -93,13 +84,13 @@ class SteeringChanges:
         """
         names, which = self._chosen(body)
         now = self._sources.clock.now()
-        with self._lock:
-            known = self._sources.state.archive.steering()
+
+        def resumed(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
             before = {name: known[name].at(now) for name in sorted(known.keys() if body.all else known.keys() & names)}
             after = {name: _resumed(steering, body) for name, steering in before.items()}
-            changed = {name: steering for name, steering in after.items() if steering != before[name]}
-            if changed:
-                self._sources.state.steer_all(changed)
+            return {name: steering for name, steering in after.items() if steering != before[name]}
+
+        changed = self._sources.state.change_steering(resumed)
         self._logger.info(
             "resumed",
             autoscalers=len(changed),
@@ -137,12 +128,13 @@ class SteeringChanges:
             ErrorType.NOT_FOUND, f"no autoscaler {name[:64]!r} is configured; `autoscaler get` lists them"
         )
 
-    def _in_force(self, name: str, now: datetime) -> Steering:
-        return self._sources.state.archive.steering().get(name, _NOTHING).at(now)
+    def _change(self, name: str, change: Callable[[Steering], Steering]) -> SteeringDocument:
+        return steering_document(self._change_all([name], change)[name])
 
-    def _keep(self, name: str, steering: Steering) -> SteeringDocument:
-        self._sources.state.steer(name, steering)
-        return steering_document(steering)
+    def _change_all(self, names: Collection[str], change: Callable[[Steering], Steering]) -> Mapping[str, Steering]:
+        return self._sources.state.change_steering(
+            lambda known: {name: change(known.get(name, _NOTHING)) for name in names}
+        )
 
 
 def _resumed(steering: Steering, body: ResumeBody) -> Steering:

@@ -30,7 +30,7 @@ _MINUTE_BYTES: Final = 2**20
 """What so many autoscalers add to the state in a minute, with room to spare."""
 _LOOKED_AT: Final = 20
 """Of so many autoscalers each recorded decision is made again."""
-_BUGS: Final = ("report_failed", "request_failed", "web_failed", "thread_failed", "crashed")
+_BUGS: Final = ("report_failed", "request_failed", "web_failed", "thread_failed", "crashed", "library_log")
 """Events of the log."""
 
 

@@ -16,7 +16,10 @@ _BYTES: Final = 48 * 2**20
 _READ_ONLY: Final = "remount,abort"
 """What ext4 does by itself at an error, with errors=remount-ro (ext4(5))."""
 _RELEASED_SECONDS: Final = 60.0
-_MISSED: Final = 3
+_WAITS: Final = "another write has been under way for 10 s; check its disk"
+"""What is said of a cycle that only waits for another one's commit."""
+_MISSED: Final = 5
+_LANES: Final = ("local", "other")
 _FULL: Final = "the disk is full; free some space"
 
 
@@ -91,19 +94,34 @@ def it_becomes_read_only(scene: Scene, _: int) -> None:
 
 
 def it_hangs(scene: Scene, _: int) -> None:
-    """Writes wait for a frozen file system, as they do for storage that is away; then they go through."""
+    """Writes wait for a frozen file system, as they do for storage that is away; then they go through.
+
+    Every lane is said to hang, and no cycle ends: nothing is decided or written. Where a lane waits for the disk, and
+    not for another lane's commit, nothing more can be known.
+    """
     with _on_a_disk(scene), scene.settled() as daemon:
-        count = len(daemon.events("tick_missed", adapter="other"))
+        hung, recovered = (
+            {lane: len(daemon.events(event, adapter=lane)) for lane in _LANES}
+            for event in ("lane_hung", "lane_recovered")
+        )
         run("fsfreeze", "--freeze", str(scene.state))
         try:
-            before = scene.sizes()
+            before, failed = scene.sizes(), len(daemon.events("cycle_failed"))
             scene.ask_for_more()
-            daemon.wait_for("tick_missed", count + _MISSED, adapter="other")
-            assert scene.sizes() == before
-            scene.refused_cycles += _MISSED
+            for lane, count in hung.items():
+                daemon.wait_for("lane_hung", count + 1, adapter=lane)
+            decided = len(daemon.events("decision"))
+            for lane in _LANES:
+                daemon.wait_for("tick_missed", len(daemon.events("tick_missed", adapter=lane)) + _MISSED, adapter=lane)
+            assert (scene.sizes(), len(daemon.events("decision"))) == (before, decided), "a cycle has ended"
+            told = [line["error"] for line in daemon.events("cycle_failed")[failed:]]
+            assert all(_WAITS in each for each in told), told
+            scene.refused_cycles += len(_LANES)
         finally:
             run("fsfreeze", "--unfreeze", str(scene.state))
         scene.follows_again(daemon)
+        for lane, count in recovered.items():
+            daemon.wait_for("lane_recovered", count + 1, adapter=lane)
         assert daemon.stop() == 0
         scene.remembered()
 

@@ -12,7 +12,7 @@ from autoscaler.errors import StateError
 from autoscaler.metrics import Health
 from autoscaler.model import Autoscaler, Brakes, OutsideChangeBrake, TargetRef
 from autoscaler.record import State, schema
-from autoscaler.record.housekeeping import DETAIL, SERIES
+from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
 from autoscaler.record.times import to_micros
 from autoscaler.web import serve
 from autoscaler.web.page import pages
@@ -173,6 +173,7 @@ def test_the_vendored_library_carries_its_licence() -> None:
     [
         (DETAIL, "What decisions were made from of before"),
         (SERIES, "Charts and older decisions of before"),
+        (EVENTS, "Events of before"),
     ],
 )
 def test_a_state_that_was_cut_short_is_said(site: Site, tier: str, said: str) -> None:
