@@ -94,10 +94,10 @@ def compare(
         for watch in watchers:
             watch(moment)
         again = own.step(moment)
-        if again is not None:
+        if again is not None and (again.decision.shadow is None or seen is None):
             courses[0].add(again)
-        elif seen is not None and (only_seen := seen.step(moment)) is not None:
-            courses[0].add_seen(only_seen)
+        elif seen is not None and (as_seen := seen.step(moment)) is not None:
+            courses[0].add_seen(as_seen)  # what was decided is not known, or followed by a shadow alone
         for course, one in zip(courses[1:], replays, strict=True):
             _add(course, one.step(moment))
     findings = [*past.findings, *own.findings, *[each for one in replays for each in one.findings]]
