@@ -28,7 +28,7 @@ class Change(Struct, frozen=True, gc=False):
     before: int
     after: int
     reason: str
-    """Of the condition AbleToScale, as the decision's line in the log has it."""
+    """Of the condition AbleToScale, as the decision's line in the log has it; empty: not known."""
     message: str
     """Why, in a sentence: as the back end was told."""
 
@@ -61,8 +61,20 @@ class Course:
 
     def add(self, replayed: Replayed) -> None:
         """One more cycle."""
-        made = replayed.decision
         self.scaler = replayed.scaler
+        self._add(replayed)
+        self._add_change(replayed.decision)
+
+    def add_seen(self, replayed: Replayed) -> None:
+        """One more cycle of which only the size is known that was seen: nobody knows what was decided."""
+        size, before = size_of(replayed.decision), self.size[-1] if self.size else UNKNOWN
+        self._add(replayed)
+        self.desired[-1] = _known(size)
+        if size is not None and before not in (size, UNKNOWN):
+            self.changes.append(Change(replayed.moment.at, before, size, "", "seen; why is not known"))
+
+    def _add(self, replayed: Replayed) -> None:
+        made = replayed.decision
         overload = overload_of(made)
         self.at.append(made.now.timestamp())
         self.size.append(_known(size_of(made)))
@@ -71,7 +83,6 @@ class Course:
         self.maximum.append(_known(made.maximum))
         self.above.append(overload > 1 + tolerances_of(replayed.scaler).up)  # nan is not
         self.overload.append(overload)
-        self._add_change(made)
 
     def _add_change(self, made: Decision) -> None:
         change, outcome = made.change, made.outcome
