@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from autoscaler.documents.base import Document
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.metric import number
+from autoscaler.documents.thinning import even
 from autoscaler.model import TargetType
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
@@ -79,16 +80,9 @@ def thinned(rows: "Sequence[SeriesRow]", most: int) -> "Sequence[SeriesRow]":
         or (row.current, row.desired) != (rows[index - 1].current, rows[index - 1].desired)
     ]
     if len(turns) >= most:
-        return [rows[index] for index in _even(turns, most)]
+        return [rows[index] for index in even(turns, most)]
     others = sorted(set(range(len(rows))) - set(turns))
-    return [rows[index] for index in sorted([*turns, *_even(others, most - len(turns))])]
-
-
-def _even(indices: Sequence[int], count: int) -> Sequence[int]:
-    """`count` of them, from the first to the last."""
-    if count <= 1:
-        return indices[:count]
-    return [indices[place * (len(indices) - 1) // (count - 1)] for place in range(count)]
+    return [rows[index] for index in sorted([*turns, *even(others, most - len(turns))])]
 
 
 def _point(row: "SeriesRow") -> Point:

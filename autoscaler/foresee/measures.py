@@ -16,14 +16,15 @@ needed, the accuracy is set against one.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, isnan
 from typing import Final
 
 from autoscaler.foresee.course import UNKNOWN, Change, Course
-from autoscaler.foresee.demand import LATE, Demand
+from autoscaler.foresee.demand import Demand
+from autoscaler.foresee.watch import GAP
 
 _HOUR: Final = 3600.0
 
@@ -71,9 +72,11 @@ def measures(course: Course, demand: Demand) -> Measures:
     covered = hours = above = at_maximum = hidden = 0.0
     worst: float | None = None
     elasticity = _Elasticity()
-    for place, cycle in _cycles(course, demand):
-        if demand.follows_gap(place):
+    for place, cycle in enumerate(places_in_force(course, demand)):
+        if cycle is None or demand.follows_gap(place):
             elasticity.forget()
+        if cycle is None:
+            continue
         seconds = demand.seconds[place] if demand.counted[place] else 0.0
         elasticity.add(demand.needed[place], _supply(course, cycle), seconds)
         hidden += seconds * demand.saturated[place]
@@ -105,16 +108,18 @@ def measures(course: Course, demand: Demand) -> Measures:
     )
 
 
-def _cycles(course: Course, demand: Demand) -> Iterator[tuple[int, int]]:
-    """Each moment's place in the curve, and that in the course of the cycle in force; without those that have none."""
+def places_in_force(course: Course, demand: Demand) -> Sequence[int | None]:
+    """For each moment of the curve the place in the course of the cycle in force; None: there was none."""
     rising = _rising(course.at)
     own = 0.0 if course.scaler is None else course.scaler.sync_period.total_seconds()
+    found: list[int | None] = []
     following = 0
-    for place, at in enumerate(demand.at):
+    for at in demand.at:
         while following < len(rising) and course.at[rising[following]] <= at:
             following += 1
-        if following and at - course.at[rising[following - 1]] <= LATE * own:
-            yield place, rising[following - 1]
+        in_force = following > 0 and at - course.at[rising[following - 1]] <= GAP * own
+        found.append(rising[following - 1] if in_force else None)
+    return found
 
 
 def _rising(times: "array[float]") -> Sequence[int]:
