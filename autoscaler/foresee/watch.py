@@ -18,7 +18,8 @@ class Watch:
         """`since`: from when on there should be cycles; `period`: how far apart, where a moment does not say it."""
         self._since: Final = since
         self._period = period
-        self._last: datetime | None = None
+        self.last: datetime | None = None
+        """When the last moment was; None: there was none."""
         self._outages: dict[str, _Outage] = {}
         self._findings: list[Finding] = []
 
@@ -30,11 +31,11 @@ class Watch:
     def see(self, moment: Moment) -> None:
         """One more moment, after those before it."""
         period = self._period if moment.scaler is None else max(self._period, moment.scaler.sync_period)
-        before = self._since if self._last is None else self._last
+        before = self._since if self.last is None else self.last
         self._tell_gap(before, moment.at, period)
         if moment.scaler is not None:
             self._period = moment.scaler.sync_period
-        self._last = moment.at
+        self.last = moment.at
         failing = dict(_failing(moment))
         for what in [each for each in self._outages if each not in failing]:
             self._end(what, moment.at)
@@ -43,7 +44,7 @@ class Watch:
 
     def end(self, until: datetime) -> None:
         """There are no more moments up to this time."""
-        before = self._since if self._last is None else self._last
+        before = self._since if self.last is None else self.last
         self._tell_gap(before, until, self._period)
         for what in list(self._outages):
             self._end(what, before)

@@ -67,7 +67,7 @@ class Life:
 
     def unreadable(self, error: TargetError) -> Decision:
         """A cycle in which the back end gives no answer."""
-        return self.see(Observation(error, (MetricError("not asked"),)))
+        return self.see(Observation(error, (MetricError("not asked"),) * len(self.scaler.metrics)))
 
     def steer(self, steering: Steering) -> None:
         self.history = replace(self.history, steering=steering)
