@@ -36,10 +36,21 @@ def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
 
 
 def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
-    text = f"{own.instance_hours:,.1f}"
+    hours = own.instance_hours
+    text = f"{hours:,.1f}" if hours >= 100 else f"{hours:.3g}"
     if own is first or not first.instance_hours:
         return text
-    return f"{text} ({own.instance_hours / first.instance_hours - 1:+.0%})"
+    return f"{text} ({hours / first.instance_hours - 1:+.0%})"
+
+
+def _size(own: MeasuresDocument, _: MeasuresDocument) -> str:
+    """The smallest, the largest and the mean."""
+    if own.smallest is None or own.largest is None or not own.covered_seconds:
+        return UNKNOWN
+    if own.smallest == own.largest:
+        return f"{own.smallest:,}"
+    mean = own.instance_hours / (own.covered_seconds / timedelta(hours=1))
+    return f"{own.smallest:,} to {own.largest:,}, mean {mean:,.1f}"
 
 
 def _part(part: timedelta, whole: timedelta) -> str:
@@ -74,6 +85,7 @@ def _known(own: MeasuresDocument, _: MeasuresDocument) -> str:
 
 _ROWS: Final = (
     ("instance-hours", "The size, summed up over time: what is paid for.", _hours),
+    ("size", "The smallest, the largest, and the mean over time.", _size),
     ("time above target", "A metric was above its target, outside the tolerance.", _above),
     ("time at maximum", "The size was the largest that the bounds allowed.", _at_maximum),
     ("worst overload", "The highest that a metric was.", _worst),

@@ -34,6 +34,9 @@ class MeasuresDocument(Document):
 
     covered_seconds: Seconds
     """The time in which the size is known."""
+    smallest: int | None
+    """The size; null, as the next: it is never known."""
+    largest: int | None
     instance_hours: float
     """The size, summed up over time."""
     above_target_seconds: Seconds
@@ -210,6 +213,8 @@ def measures_document(found: Measures) -> MeasuresDocument:
     """The document of one candidate's measures."""
     return MeasuresDocument(
         covered_seconds=timedelta(seconds=found.covered_seconds),
+        smallest=found.smallest,
+        largest=found.largest,
         instance_hours=found.instance_hours,
         above_target_seconds=timedelta(seconds=found.seconds_above_target),
         at_maximum_seconds=timedelta(seconds=found.seconds_at_maximum),

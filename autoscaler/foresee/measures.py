@@ -34,7 +34,10 @@ class Measures:
     """One candidate in numbers, over the time that its demand curve counts. Gaps count in nothing."""
 
     covered_seconds: float
-    """In which the size is known: what the first five are taken over."""
+    """In which the size is known: what all up to the changes are taken over."""
+    smallest: int | None
+    """The size; None, as the next: it is never known."""
+    largest: int | None
     instance_hours: float
     """The size, summed up over time: what was paid for."""
     seconds_above_target: float
@@ -71,6 +74,7 @@ def measures(course: Course, demand: Demand) -> Measures:
     """
     covered = hours = above = at_maximum = hidden = 0.0
     worst: float | None = None
+    sizes = set[int]()
     elasticity = _Elasticity()
     for place, cycle in enumerate(places_in_force(course, demand)):
         if cycle is None or demand.follows_gap(place):
@@ -83,6 +87,7 @@ def measures(course: Course, demand: Demand) -> Measures:
         size, maximum, overload = course.size[cycle], course.maximum[cycle], course.overload[cycle]
         if size == UNKNOWN or not seconds:
             continue
+        sizes.add(size)
         covered += seconds
         hours += size * seconds / _HOUR
         above += seconds * course.above[cycle]
@@ -92,6 +97,8 @@ def measures(course: Course, demand: Demand) -> Measures:
     changes = [change for change in course.changes if demand.counts(change.at)]
     return Measures(
         covered_seconds=covered,
+        smallest=min(sizes, default=None),
+        largest=max(sizes, default=None),
         instance_hours=hours,
         seconds_above_target=above,
         seconds_at_maximum=at_maximum,

@@ -10,7 +10,7 @@ from autoscaler.foresee.demand import demand_of, demand_over
 from autoscaler.foresee.past import Moment
 from autoscaler.model import MetricSpec, MetricType, Observation, Phase, Reading, TargetState, TargetType
 from tests.decide.build import CPU_60, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
-from tests.foresee.past import WEB, curve, moment, seconds
+from tests.foresee.courses import WEB, curve, moment, seconds
 from tests.replaced import replace
 
 INFLIGHT_100 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 100_000, "inflight")
