@@ -108,11 +108,11 @@ def compare(
         if needs is not None:
             needs.add(moment)
         again = own.step(moment)
-        if again is not None:
+        if again is not None and (again.decision.shadow is None or seen is None):
             courses[0].add(again)
             kept[0].see(again)
-        elif seen is not None and (only_seen := seen.step(moment)) is not None:
-            courses[0].add_seen(only_seen)
+        elif seen is not None and (as_seen := seen.step(moment)) is not None:
+            courses[0].add_seen(as_seen)  # what was decided is not known, or followed by a shadow alone
         for course, changes, one in zip(courses[1:], kept[1:], replays, strict=True):
             replayed = one.step(moment)
             if replayed is not None:

@@ -17,7 +17,7 @@ from autoscaler.decide.sharing import cut_as_recorded
 from autoscaler.errors import AutoscalerError
 from autoscaler.foresee.own import same_decision
 from autoscaler.foresee.past import Moment
-from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, MetricType
+from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, MetricType, Steering
 
 _T = TypeVar("_T")
 _OWN: Final = "own"
@@ -42,6 +42,7 @@ _KINDS: Final[Mapping[tuple[str, str], str]] = {
     ("MetricOutcome", "missing"): "instance",
     ("MetricOutcome", "ignored"): "instance",
     ("MetricFailure", "name"): "metric",
+    ("Backlog", "name"): "metric",
     ("Instance", "name"): "instance",
     ("Instance", "identities"): "instance",
     ("Instance", "requests"): _OWN,  # cpu and memory
@@ -111,8 +112,10 @@ class Anonymizer:
         last = self._last
         if last is not None:
             known, renamed = last.moment, last.renamed
-            if _following(known, before) == before:
-                return _following(renamed, replace(before, steering=self._scrub(before.steering)))
+            if _following(known, before.steering) == before:
+                follows = _following(renamed, self._scrub(before.steering))
+                if follows is not None:
+                    return follows
         return self._scrub(before)
 
     def _with_plain_cut(self, recorded: Decision) -> Decision:
@@ -166,8 +169,8 @@ class Anonymizer:
         return value if isinstance(value, Mapping) else self._scrubbed(value, field)
 
 
-def _following(moment: Moment, before: History) -> History | None:
-    """What is remembered after a moment, with what operators had asked for `before` the next one."""
+def _following(moment: Moment, steering: Steering) -> History | None:
+    """What is remembered after a moment, with what operators asked for before the next one; None: not known."""
     if moment.scaler is None or moment.history is None or moment.decision is None:
         return None
-    return replace(remember(moment.scaler, moment.history, moment.decision), steering=before.steering)
+    return replace(remember(moment.scaler, moment.history, moment.decision), steering=steering)

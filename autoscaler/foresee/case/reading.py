@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -88,7 +88,7 @@ class CasePast:
             raise self._wrong(f"nothing can be decided from it: {error!r}") from error
 
     @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+    def _opened(self) -> Iterator[gzip.GzipFile]:
         self._number = 0
         try:
             with gzip.open(self._file, "rb") as lines:
@@ -100,7 +100,7 @@ class CasePast:
         except (OSError, ValueError) as error:
             raise CaseError(f"{self._file} cannot be read: {error}") from None
 
-    def _header(self, lines: IO[bytes]) -> Header:
+    def _header(self, lines: gzip.GzipFile) -> Header:
         values = self._values(lines)
         if not isinstance(values, dict) or not isinstance(values.get("case"), int):
             raise CaseError(f"{self._file} is not a case: its first line has no `case`; `autoscaler export` writes one")
@@ -114,7 +114,7 @@ class CasePast:
             raise self._wrong("a time has no offset")
         return header
 
-    def _values(self, lines: IO[bytes]) -> Any:
+    def _values(self, lines: gzip.GzipFile) -> Any:
         """What the next line holds; None: there is none."""
         line = lines.readline(MOST_LINE_BYTES + 1)
         if not line:

@@ -25,7 +25,7 @@ from autoscaler.model import (
 )
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler
 from tests.foresee.case.test_case import eventful
-from tests.foresee.pasts import Life
+from tests.foresee.pasts import Life, Listed
 from tests.replaced import replace
 
 SECRETS = ("acme-shop", "acme-fleet", "eu-acme-1", "acme_requests", "10.7.7.", "acme-i-", "acme-queue", "acme-team")
@@ -62,7 +62,7 @@ def test_decisions_come_out_again_under_other_names() -> None:
     life = eventful()
     renamed = anonymized(life.moments)
     assert len(renamed) == len(life.moments)
-    found = compare(_Listed(renamed), [], NOW, life.now)
+    found = compare(Listed(renamed), [], NOW, life.now)
     assert found.same == found.compared == len(renamed)
     for before, after in zip(life.moments, renamed, strict=True):
         assert before.decision is not None
@@ -107,7 +107,7 @@ def test_a_decision_that_was_another_one_stays_another_one() -> None:
     renamed = anonymized(life.moments[:1])
     assert renamed[0].decision is not None
     assert renamed[0].decision.desired == 7
-    found = compare(_Listed(renamed), [], NOW, life.now)
+    found = compare(Listed(renamed), [], NOW, life.now)
     assert [each.kind for each in found.findings] == [FindingKind.DIFFERENCE]
 
 
@@ -121,20 +121,6 @@ def test_what_the_connections_limits_cut_stays_cut() -> None:
     (cut,) = share([made], {"web": life.history}, standing, life.now).decisions
     life.moments.append(Moment(life.now, seen, conclude(cut, Written(6)), life.history, life.scaler))
     renamed = anonymized(life.moments)
-    found = compare(_Listed(renamed), [], NOW, life.now)
+    found = compare(Listed(renamed), [], NOW, life.now)
     assert found.same == found.compared == 2
     assert "acme" not in repr(renamed)
-
-
-class _Listed:
-    """A past that is held in memory."""
-
-    name = "web"
-    origin = "list"
-    findings = ()
-
-    def __init__(self, moments: list[Moment]) -> None:
-        self._moments = moments
-
-    def moments(self) -> "list[Moment]":
-        return self._moments

@@ -249,7 +249,7 @@ def test_no_value_in_the_place_of_another_costs_more_than_a_message(tmp_path: Pa
     assert refused > 100
 
 
-ODD: Final = (
+ODD: Final[tuple[Any, ...]] = (
     None,
     True,
     -1,
