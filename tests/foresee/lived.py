@@ -1,7 +1,7 @@
 """A made-up past of one autoscaler, as a daemon would have recorded it: real decisions about a made-up load."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import MetricError, TargetUnavailable
@@ -97,11 +97,11 @@ class LivedPast:
         watch.end(NOW + self.until)
         self.findings = watch.findings
 
-    def _seen(self, number: int, size: int, born: Sequence[object]) -> Observation:
+    def _seen(self, number: int, size: int, born: Sequence[datetime]) -> Observation:
         now = NOW + number * self._scaler.sync_period
         load = self._load(number * self._scaler.sync_period / timedelta(minutes=1))
         instances = tuple(
-            Instance(f"i-{place}", Phase.RUNNING, now >= since + START_UP, since + START_UP, since)  # type: ignore[operator]  # a time
+            Instance(f"i-{place}", Phase.RUNNING, now >= since + START_UP, since + START_UP, since)
             for place, since in enumerate(born)
         )
         ready = sum(bool(each.ready) for each in instances) or 1

@@ -86,7 +86,7 @@ def test_every_change_leads_to_its_explanation() -> None:
 
     drawn = [f"#{change['anchor']}" for candidate in data[0]["candidates"] for change in candidate["changes"]]
     assert links == places == drawn
-    assert len(links) > 3
+    assert len(links) == 3
     assert "asks for it" in usual()
 
 
@@ -124,5 +124,5 @@ def test_the_modules_became_one_script() -> None:
     """An import that is left would ask for a file that is not there."""
     script = next(text for tag, attributes, text in Parts(usual()).held if attributes.get("type") == "module")
 
-    assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
+    assert not re.search(r"^import |^export (const|\{)|/static/", script, re.MULTILINE)
     assert "</script" not in script
