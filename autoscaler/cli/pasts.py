@@ -19,8 +19,9 @@ class NothingKnown(AutoscalerError):
 class Sources:
     """What there is to read from."""
 
-    settings: Settings
     archive: Archive
+    settings: Settings | None
+    """The configuration to try, which has the Prometheus sources."""
 
 
 def source_of(sources: Sources, scaler: Autoscaler, since: datetime, until: datetime) -> Past:

@@ -36,8 +36,8 @@ def progress(label: str) -> Iterator[Progress]:
 
 
 def share_of(at: datetime, since: datetime, until: datetime) -> float:
-    """How far a time is between two others."""
-    return 1.0 if until <= since else (at - since) / (until - since)
+    """How far a time is from one to the other."""
+    return (at - since) / (until - since) if since < until else 1.0
 
 
 def _nothing(share: float) -> None:

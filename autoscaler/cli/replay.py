@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -23,25 +22,40 @@ if TYPE_CHECKING:  # slow
     from autoscaler.documents.replay import ReplayDocument
     from autoscaler.model import Autoscaler
 
+_SINCE = "24h"
+
+
+class How(NamedTuple):
+    """What the options say of how a candidate is replayed."""
+
+    load: Load
+    start_up: timedelta | None
+
+    def candidate(self, label: str, scaler: "Autoscaler") -> Candidate:
+        """An autoscaler of a configuration to try."""
+        return Candidate(label, scaler, self.load, self.start_up)
+
 
 def replay(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The autoscalers. Default: all.")] = None,
     *,
     config_file: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--config.file",
             metavar="FILE",
-            help="The configuration to try; it also says where the state is.",
+            help=f"The configuration to try; it also says where the state is. Default: {DEFAULT_CONFIG}.",
         ),
-    ] = DEFAULT_CONFIG,
+    ] = None,
     since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help=f"Replay what happened since then: {TIME_FORMS}.")
-    ] = "24h",
+        str | None,
+        typer.Option(
+            "--since", metavar="TIME", help=f"Replay what happened since then: {TIME_FORMS}. Default: {_SINCE}."
+        ),
+    ] = None,
     until: Annotated[
-        str,
-        typer.Option("--until", metavar="TIME", help="Replay until then; in the same forms.", show_default="now"),
-    ] = "0",
+        str | None, typer.Option("--until", metavar="TIME", help="Replay until then; in the same forms. Default: now.")
+    ] = None,
     load: Annotated[
         Load,
         typer.Option(
@@ -57,7 +71,15 @@ def replay(
             "--start-up",
             metavar="DURATION",
             help="How long an instance takes to be ready, until one was seen to. "
-            "Default: the configuration's controller.startUpSeconds.",
+            "Default: controller.startUpSeconds of the configuration.",
+        ),
+    ] = None,
+    case: Annotated[
+        Path | None,
+        typer.Option(
+            "--case",
+            metavar="FILE",
+            help="Replay all of what `autoscaler export` wrote; without --config.file its own decisions alone.",
         ),
     ] = None,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
@@ -72,35 +94,68 @@ def replay(
 ) -> None:
     """Run the decision pipeline over the past with another configuration, and compare it with what happened.
 
-    Nothing is written and no target is asked. The past comes from the state of the daemon, which may run meanwhile.
+    Nothing is written and no target is asked. The past comes from the state of the daemon, which may run meanwhile, or
+    from a case. With --case the exit code is 1 if a recorded decision is not the same when it is decided again.
     """
-    begin, end = moment(since, "--since"), moment(until, "--until")
-    if begin >= end:
-        raise typer.BadParameter("has to be before --until", param_hint="--since")
-    takes = _duration(start_up, "--start-up")
-    with exit_on_error():
-        from autoscaler.cli.pasts import Sources, source_of  # noqa: PLC0415 - slow: the configuration and SQLAlchemy
-        from autoscaler.record import Archive  # noqa: PLC0415 - likewise
-
-        url, folder, settings = state_place(config_file)
-        if settings is None:  # a file was named, so this cannot be
-            raise AutoscalerError(f"{config_file} was not loaded")
-        scalers = _chosen(settings, names)
-        found = list[Comparison]()
-        failed = False
-        with Archive.open_archive(url, folder) as archive:
-            sources = Sources(settings, archive)
-            for scaler in scalers:
-                try:
-                    past = source_of(sources, scaler, begin, end)
-                    found.append(followed(past, [Candidate(config_file.name, scaler, load, takes)], begin, end))
-                except AutoscalerError as error:  # it costs this one alone
-                    show_error(error)
-                    failed = True
+    how = How(load, _duration(start_up, "--start-up"))
+    if case is not None:
+        if since is not None or until is not None:
+            raise typer.BadParameter("cannot be combined with --since and --until; leave them out", param_hint="--case")
+        with exit_on_error():
+            found, failed = _of_case(case, names, config_file, how)
+    else:
+        begin, end = moment(since or _SINCE, "--since"), moment(until or "0", "--until")
+        if begin >= end:
+            raise typer.BadParameter("has to be before --until", param_hint="--since")
+        with exit_on_error():
+            found, failed = _of_configuration(config_file or DEFAULT_CONFIG, names, begin, end, how)
     with exit_on_error():
         show_comparisons(found, output, html)
     if failed:
         raise typer.Exit(1)
+
+
+def _of_configuration(
+    config: Path, names: Sequence[str] | None, begin: datetime, end: datetime, how: How
+) -> tuple[Sequence[Comparison], bool]:
+    """A comparison for each of these autoscalers, and whether one has none. Raises AutoscalerError for all of them."""
+    from autoscaler.cli.pasts import Sources, source_of  # noqa: PLC0415 - slow: SQLAlchemy and the configuration
+    from autoscaler.record import Archive  # noqa: PLC0415 - likewise
+
+    url, folder, settings = state_place(config)
+    scalers = chosen(settings, names) if settings is not None else ()
+    found, failed = list[Comparison](), False
+    with Archive.open_archive(url, folder) as archive:
+        for scaler in scalers:
+            try:
+                past = source_of(Sources(archive, settings), scaler, begin, end)
+                found.append(followed(past, [how.candidate(config.name, scaler)], begin, end))
+            except AutoscalerError as error:  # it costs this one alone
+                show_error(error)
+                failed = True
+    return found, failed
+
+
+def _of_case(
+    file: Path, names: Sequence[str] | None, config: Path | None, how: How
+) -> tuple[Sequence[Comparison], bool]:
+    """The case's comparison, and whether a decision of its own was another one. Raises AutoscalerError."""
+    from autoscaler.config import load  # noqa: PLC0415 - slow
+    from autoscaler.foresee.case.reading import CasePast  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.case.writing import program_version  # noqa: PLC0415 - likewise
+
+    past = CasePast(file)
+    candidates = list[Candidate]()
+    if config is not None:
+        scalers = chosen(load(config), names or [past.name])
+        candidates = [how.candidate(f"{config.name} {one.name}", one) for one in scalers]
+    elif names:
+        raise typer.BadParameter("need --config.file beside --case, which says what they are", param_hint="NAME")
+    if past.header.program != program_version():
+        typer.echo(f"{file} is of version {past.header.program}; this is {program_version()}", err=True)
+    with past.deciding():
+        found = followed(past, candidates, past.header.since, past.header.until)
+    return [found], found.same < found.compared
 
 
 def followed(past: Past, candidates: Sequence[Candidate], since: datetime, until: datetime) -> Comparison:
@@ -130,19 +185,20 @@ def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: 
 
 
 def _write_report(found: "Sequence[Comparison]", documents: "Sequence[ReplayDocument]", file: Path) -> None:
-    from autoscaler.documents.replay import explanations  # noqa: PLC0415 - slow, as the next
+    from autoscaler.documents.replay import explanations  # noqa: PLC0415 - slow, as the next ones
+    from autoscaler.foresee.case.writing import program_version  # noqa: PLC0415
     from autoscaler.web.page.report import ExplainedReplay, report  # noqa: PLC0415
 
     replays = [ExplainedReplay(document, explanations(each)) for document, each in zip(documents, found, strict=True)]
-    text = report(replays, datetime.now(UTC), version("prometheus-autoscaler"))
+    text = report(replays, datetime.now(UTC), program_version())
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise AutoscalerError(f"the report could not be written to {file}: {error.strerror or error}") from error
 
 
-def _chosen(settings: "Settings", names: Sequence[str] | None) -> "Sequence[Autoscaler]":
-    """Those of these names, or all. Raises UnknownName."""
+def chosen(settings: "Settings", names: Sequence[str] | None) -> "Sequence[Autoscaler]":
+    """The configuration's autoscalers of these names, or all. Raises UnknownName."""
     if not names:
         return settings.autoscalers
     known = {each.name: each for each in settings.autoscalers}

@@ -135,7 +135,7 @@ def lines_of(file: Path) -> list[Any]:
 
 def broken(folder: Path, lines: list[Any]) -> Path:
     file = folder / "broken.jsonl.gz"
-    file.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    file.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), compresslevel=1))
     return file
 
 
@@ -235,10 +235,10 @@ def test_lines_that_are_out_of_place_are_told(tmp_path: Path) -> None:
 
 
 def test_no_value_in_the_place_of_another_costs_more_than_a_message(tmp_path: Path) -> None:
-    """Three hundred cases, each with some values exchanged for odd ones."""
+    """Each time some of a case's values are exchanged for odd ones."""
     lines, chance = lines_of(written(tmp_path, eventful().moments)), random.Random(13)
     refused = 0
-    for _ in range(300):
+    for _ in range(80):
         damaged = json.loads(json.dumps(lines))
         for _ in range(chance.randint(1, 3)):
             damage(damaged, chance)
@@ -246,7 +246,7 @@ def test_no_value_in_the_place_of_another_costs_more_than_a_message(tmp_path: Pa
             decided(broken(tmp_path, damaged))
         except CaseError:
             refused += 1
-    assert refused > 100
+    assert refused > 25
 
 
 ODD: Final[tuple[Any, ...]] = (
