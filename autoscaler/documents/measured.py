@@ -37,7 +37,7 @@ def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
 
 def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
     hours = own.instance_hours
-    text = f"{hours:,.1f}" if hours >= 100 else f"{hours:.3g}"
+    text = f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
     if own is first or not first.instance_hours:
         return text
     return f"{text} ({hours / first.instance_hours - 1:+.0%})"
