@@ -21,6 +21,8 @@ COMMANDS: Final = {
     "explain": "Explain a decision: why the size did or did not change.",
     "events": "List events; equal ones are counted.",
     "history": "Show sizes and metrics over time.",
+    "replay": "Try a configuration over the past.",
+    "export": "Write what was seen and decided into a file, for a bug report.",
     "hosts": "List the daemons that share the state, and what each serves.",
     "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",

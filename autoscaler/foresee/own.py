@@ -9,12 +9,8 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.sharing import cut_as_recorded
 from autoscaler.errors import TargetError
-from autoscaler.foresee.past import Finding, FindingKind, Moment
+from autoscaler.foresee.past import Finding, FindingKind, Moment, span
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Intent, Outcome
-from autoscaler.quantity import format_duration
-
-_GAP: Final = 2.5
-"""Sync periods between two cycles: more is a gap."""
 
 
 class Again(NamedTuple):
@@ -52,6 +48,8 @@ class Repeated:
         history = moment.history
         if before is not None:
             self._tell_change(before, scaler, moment.at)
+            if before.scaler.target != scaler.target:  # each target has a memory of its own
+                before = None
         if history is None:
             if before is None:
                 return None
@@ -89,10 +87,6 @@ class Repeated:
         if scaler is not before.scaler and scaler != before.scaler:
             names = ", ".join(_differing_fields(before.scaler, scaler))
             self._tell(at, FindingKind.RELOAD, f"the autoscaler was configured anew: {names}")
-        away = at - before.at
-        if away > _GAP * max(scaler.sync_period, before.scaler.sync_period):
-            message = f"no cycle is recorded for {format_duration(_whole_seconds(away))}"
-            self.findings.append(Finding(before.at, at, FindingKind.GAP, message))
 
     def _compare(self, recorded: Decision, made: Decision) -> None:
         self.compared += 1
@@ -138,7 +132,7 @@ def _explained(follows: History, recorded: History) -> Iterator[_Explanation]:
         by = recorded.at - follows.at
         follows = follows.moved(by)
         direction = "forward" if by > timedelta(0) else "back"
-        message = f"the wall clock was set {direction} by {format_duration(_whole_seconds(abs(by)))}"
+        message = f"the wall clock was set {direction} by {span(abs(by))}"
         yield _Explanation(FindingKind.CLOCK, message, follows)
     if follows.unfinished != recorded.unfinished:
         follows = replace(follows, unfinished=recorded.unfinished)
@@ -160,11 +154,6 @@ def _differing(one: History | Decision, other: History | Decision) -> list[str]:
 
 def _differing_fields(one: Autoscaler, other: Autoscaler) -> list[str]:
     return [name for name in one.__dataclass_fields__ if getattr(one, name) != getattr(other, name)]
-
-
-def _whole_seconds(span: timedelta) -> timedelta:
-    """At least one."""
-    return timedelta(seconds=max(1, round(span.total_seconds())))
 
 
 def _time(at: datetime) -> str:
