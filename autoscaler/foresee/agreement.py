@@ -6,9 +6,9 @@ What was recorded is held against what the same configuration decides over the i
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from autoscaler.errors import TargetError
 from autoscaler.foresee.outlook import lookback
@@ -26,6 +26,8 @@ from autoscaler.model import (
 )
 from autoscaler.quantity import format_quantity
 
+_NO_TIME: Final = timedelta(0)
+
 
 class Why(StrEnum):
     """Why a cycle has another size."""
@@ -36,6 +38,8 @@ class Why(StrEnum):
     """The autoscaler was configured otherwise then."""
     TARGET = "target"
     """What only the back end knows: a reading that failed, limits of its own."""
+    SHADOW = "shadow"
+    """It was a dry run, which decides from the size of its shadow."""
     SIZE = "size"
     """Another size was inferred."""
     OPERATOR = "operator"
@@ -196,6 +200,8 @@ def _of_target(target: TargetState | TargetError, own: Decision, made: Decision)
     if isinstance(target, TargetError):
         yield _Reason(Why.TARGET, f"the target could not be read: {target}")
         return
+    if own.shadow is not None:
+        yield _Reason(Why.SHADOW, f"it was a dry run, whose shadow had the size {own.shadow}")
     if own.current != made.current:
         yield _Reason(Why.SIZE, f"the size was {_size(own.current)}, and is inferred to be {_size(made.current)}")
     if own.steering.override is None and (own.minimum, own.maximum) != (made.minimum, made.maximum):
@@ -214,8 +220,9 @@ def _of_metric(then: MetricOutcome, now: MetricOutcome) -> _Reason:
 
 
 def _rules(scaler: Autoscaler) -> Autoscaler:
-    """All that decides a size."""
-    return replace(scaler, labels=(), victims=None, dry_run=False)
+    """All that decides a size, but for a shadow."""
+    options = replace(scaler.options, shadow=True, start_up=_NO_TIME)
+    return replace(scaler, labels=(), victims=None, dry_run=False, options=options)
 
 
 def _same_memory(one: History, other: History) -> bool:
@@ -227,7 +234,9 @@ def _reaches_before(begin: datetime, back: datetime, known: History | None) -> b
     """Whether something is remembered of before `begin`; `back`: how far at most."""
     if known is None:
         return begin > back
-    return any(each.at < begin for each in (*known.recommendations, *known.scale_ups, *known.scale_downs))
+    times = [each.at for each in known.recommendations]
+    times += [each.at for each in (*known.scale_ups, *known.scale_downs)]
+    return min(times, default=begin) < begin
 
 
 def _numbers(history: History) -> tuple[list[int], ...]:

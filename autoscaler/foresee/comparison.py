@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from autoscaler.foresee.agreement import Agreement
 from autoscaler.foresee.course import Course
+from autoscaler.foresee.inferred_past import InferredPast
 from autoscaler.foresee.past import Finding, Moment, Past
 from autoscaler.foresee.replay import Load, Replay, Replayed
 from autoscaler.model import Autoscaler
@@ -56,6 +58,8 @@ class Comparison:
     """Recorded decisions that were decided again, bit for bit."""
     compared: int = 0
     """Of how many."""
+    agreement: Agreement | None = None
+    """How far what was inferred agrees with the state; None: nothing was inferred, or nothing is known of both."""
 
     @property
     def cycles(self) -> int:
@@ -103,6 +107,8 @@ def compare(
     findings = [*past.findings, *own.findings, *[each for one in replays for each in one.findings]]
     found.findings = sorted(set(findings), key=lambda each: each.begin)
     found.same, found.compared = own.same, own.compared
+    if isinstance(past, InferredPast):
+        found.agreement = past.agreement()
     return found
 
 

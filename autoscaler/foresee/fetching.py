@@ -182,9 +182,8 @@ class Fetcher:
                 if tries == 0 and pace.answered and block.count > SMALLEST:
                     return QueryError(error, Outcome.TOO_LARGE)
                 if tries == 0:
-                    raise PastError(
-                        f"{error}; what was fetched until then is kept, so the same command goes on from there"
-                    ) from None
+                    kept = "; what was fetched until then is kept, so the same command goes on from there"
+                    raise PastError(f"{error}{kept if pace.answered else ''}") from None
             else:
                 pace.took(self._clock.monotonic() - began)
                 self._learn(question, answer)

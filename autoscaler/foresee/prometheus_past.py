@@ -113,6 +113,10 @@ class PrometheusPast:
         ]
         return sorted(every, key=lambda each: (each.begin, each.end, each.kind))
 
+    def fetch(self) -> None:
+        """Fetch all of it, which the first use would do otherwise. Raises PastError."""
+        _ = self._fetched
+
     def moments(self) -> Iterator[Moment]:
         """One for each step: where nothing had a sample, with errors for readings. Raises PastError."""
         fetched, span = self._fetched, self._span
@@ -157,13 +161,12 @@ class PrometheusPast:
     def _nothing(self, recordings: Mapping[Question, Recording]) -> PastError:
         """Why nothing can be said of the instances."""
         for recording in recordings.values():
-            for _, _, answer in recording.answers():
-                if isinstance(answer, MetricError):
-                    return PastError(f"autoscaler {self.name!r}: {answer}")
+            if (refused := _refusal(recording)) is not None:
+                return PastError(f"autoscaler {self.name!r}: {refused}")
         return PastError(
             f"autoscaler {self.name!r}: nothing in Prometheus tells how many instances it had at that time: none of "
             "its metrics had a sample for each instance, and the autoscaler's own metric autoscaler_current_replicas "
-            "is not there; give a query for its size"
+            "is not there; give a query for its size (--size)"
         )
 
     def _series(self, metric: MetricSpec, own: Sequence[Row]) -> "_Series":
@@ -185,7 +188,10 @@ class PrometheusPast:
         """The size at each step, or UNKNOWN; and what is inferred."""
         span, size = self._span, self._given.size
         if size is not None:
-            told = self._values(question(replace(size, prometheus=self._source)), span, sum)
+            asked = question(replace(size, prometheus=self._source))
+            told = self._values(asked, span, sum)
+            if (refused := _refusal(self._fetcher.fetch([asked], span)[asked])) is not None:
+                raise PastError(f"the query for the size of autoscaler {self.name!r}: {refused}")
             source = f"the query {size.expr!r}"
         else:  # what the cycle at a time read is scraped after it, and replaced by the next cycle
             later = self._values(own_size(self._asked, self._source), replace(span, count=span.count + 1))
@@ -260,6 +266,11 @@ def _named_by(scaler: Autoscaler, rows: Mapping[Question, Sequence[Row]]) -> tup
         if _has_instances(metric) and (own := _of(metric, rows[question(metric.query)])):
             return metric, own
     return None, ()
+
+
+def _refusal(recording: Recording) -> MetricError | None:
+    """The first there is."""
+    return next((answer for _, _, answer in recording.answers() if isinstance(answer, MetricError)), None)
 
 
 def _has_instances(metric: MetricSpec) -> bool:

@@ -14,6 +14,7 @@ from autoscaler.model import (
     Observation,
     Override,
     PolicyType,
+    Proposed,
     ScalingPolicy,
     Steering,
     TargetState,
@@ -112,6 +113,16 @@ def test_limits_that_the_back_end_itself_has_are_a_reason() -> None:
     life.see(Observation(replace(state(2), limits=Limits(maximum=2)), (samples([1200, 1200], NOW),)))
     seen = inferred(life, lambda _, seen: replace(seen, target=state(2)))
     assert reasons(compared(life, seen)) == {Why.TARGET}
+
+
+def test_a_dry_run_decided_from_the_size_of_its_shadow() -> None:
+    """Its target stayed as it was."""
+    life = Life(replace(Life().scaler, dry_run=True))
+    for percent in (120, 60, 120):
+        life.cpu(percent, Proposed(4))
+    found = compared(life, inferred(life))
+    assert reasons(found) <= {Why.SHADOW}
+    assert found.differences
 
 
 def test_a_target_that_could_not_be_read_is_a_reason() -> None:

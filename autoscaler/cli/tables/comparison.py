@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 
+from autoscaler.cli.tables.agreement import agreement_lines
 from autoscaler.cli.tables.layout import Screen, Table
 from autoscaler.foresee.comparison import Comparison
 from autoscaler.foresee.course import UNKNOWN, Course
@@ -28,6 +29,8 @@ def comparison_lines(found: Comparison, screen: Screen) -> list[str]:
     if found.findings:
         lines += ["", "  To know of:"]
         lines += list(_finding_lines(found, screen))
+    if found.agreement is not None:
+        lines += ["", *agreement_lines(found.agreement, screen)]
     return lines
 
 
