@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, isfinite
 from typing import Final
 
+from autoscaler.documents.agreement import AgreementDocument, agreement_document
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
@@ -152,6 +153,8 @@ class ReplayDocument(Document):
     """In order of time; the first, where there were more."""
     more_findings: int
     """How many there are beside those."""
+    agreement: AgreementDocument | None = None
+    """How far what Prometheus tells agrees with the state; null: it was not asked, or nothing is known of both."""
     series: SeriesDocument
 
 
@@ -182,6 +185,7 @@ def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocumen
         candidates=tuple([_candidate(course, demand) for course in found.courses]),
         findings=tuple([_finding(each) for each in found.findings[:MOST_FINDINGS]]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
+        agreement=agreement_document(found.agreement),
         series=_series(demand, found.courses, most),
     )
 

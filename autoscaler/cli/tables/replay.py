@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from autoscaler.cli.tables.agreement import agreement_lines
 from autoscaler.cli.tables.layout import BOLD, Screen, Table
 from autoscaler.documents.measured import measure_rows
 from autoscaler.documents.replay import ReplayDocument
@@ -24,7 +25,7 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
     ]
     if replay.compared:
         lines.append(f"  {replay.same:,} of {replay.compared:,} recorded decisions are the same when decided again")
-    return [*lines, "", *_measures(replay, screen), *_findings(replay, screen)]
+    return [*lines, "", *_measures(replay, screen), *_findings(replay, screen), *_agreement(replay, screen)]
 
 
 def _measures(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
@@ -45,6 +46,12 @@ def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
     more = len(replay.findings) + replay.more_findings - _MOST_FINDINGS
     if more > 0:
         yield f"    and {more:,} more"
+
+
+def _agreement(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
+    if replay.agreement is not None:
+        yield ""
+        yield from agreement_lines(replay.agreement, screen)
 
 
 def _time(at: datetime) -> str:
