@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "events": "List events; equal ones are counted.",
     "history": "Show sizes and metrics over time.",
     "hosts": "List the daemons that share the state, and what each serves.",
+    "diff": "Show what another configuration would change.",
     "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",
     "override": "Set other bounds for a while.",
