@@ -73,6 +73,21 @@ def share(decisions: Sequence[Decision], history: Mapping[str, History], standin
     return Shared(decisions, left, total)
 
 
+def cut_as_recorded(made: Decision, history: History, recorded: Decision) -> Decision:
+    """A decision as its connection's limits left it when it was recorded; `made`: not concluded.
+
+    What the others had used of the limits then is not recorded with it. That it was cut, and to what, is: a step of its
+    trace says so.
+    """
+    step = next((each for each in recorded.trace if each.reason in CONNECTION_LIMITS), None)
+    if step is not None:
+        return _cut(made, history, step.after, Reason(step.reason), step.detail)
+    said = _limited(recorded.conditions)
+    if said is not None and said.reason in CONNECTION_LIMITS:  # there was no limit any more to say otherwise
+        return made
+    return _without_old_word(made, history)
+
+
 def size_of(made: Decision, unfinished: Intent | None) -> int | None:
     """What an autoscaler counts as under `maxTotal`; None: its target could not be read.
 
