@@ -158,8 +158,10 @@ def _within_total(
         change = made.change
         if change is not None and change.size > change.decided_from:
             counted = sizes[made.name]
-            base = min(change.size, max(counted, made.minimum or 0))
-            proposed[made.name] = max(0, base - counted)
+            own = counted if made.shadow is None else made.shadow
+            base = min(change.size, max(own, made.minimum or 0))
+            # a shadow counts in its target's place for itself, and for nobody else
+            proposed[made.name] = max(0, base - counted) if made.shadow is None else base - counted
             claims.append(_Claim(made, Want(made.name, base, change.size)))
     allowed = _allowed(claims, lambda some: left - sum([proposed[one.decision.name] for one in some]))
     detail = f"{standing.connection}'s maxTotal is {limit}{_of_lane(mine, limit)}, of which {total} are in use"
@@ -235,7 +237,7 @@ def _cut(made: Decision, before: History, size: int, reason: Reason, why: str) -
         conditions=_with_limited(made, known, True, reason, f"{MESSAGES[reason]}: {why}"),
         events=(*made.events, event) if begins else made.events,
         trace=tuple(trace),
-        status=Status(present, size, made.metrics) if stays else made.status,
+        status=Status(made.status.current, size, made.metrics) if stays else made.status,
         scale_event=None if stays or made.scale_event is None else ScaleEvent(abs(size - present), made.now),
         scaled_to_zero=None if stays or made.scaled_to_zero is None else made.scaled_to_zero and size == 0,
     )

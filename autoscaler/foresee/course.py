@@ -28,7 +28,7 @@ class Change(Struct, frozen=True, gc=False):
     before: int
     after: int
     reason: str
-    """Of the condition AbleToScale, as the decision's line in the log has it."""
+    """Of the condition AbleToScale, as the decision's line in the log has it; empty: not known."""
     message: str
     """Why, in a sentence: as the back end was told."""
 
@@ -56,22 +56,39 @@ class Course:
     overload: "array[float]" = field(default_factory=lambda: array("d"))
     """The metric that is highest against its target, divided by it: 1.0 is on target; nan: no metric had a value."""
     changes: list[Change] = field(default_factory=list)
+    _own: bool = field(init=False)
+    """Whether it is of the daemon's own decisions."""
     _repeated: tuple[int, int] | None = None
     """Size before and after of a change that was decided and not written: said again, it is no other change."""
 
+    def __post_init__(self) -> None:
+        self._own = self.scaler is None
+
     def add(self, replayed: Replayed) -> None:
         """One more cycle."""
+        if self._own:
+            self.scaler = replayed.scaler
+        self._add(replayed)
+        self._add_change(replayed.decision)
+
+    def add_seen(self, replayed: Replayed) -> None:
+        """One more cycle of which only the size is known that was seen: nobody knows what was decided."""
+        size, before = size_of(replayed.decision), self.size[-1] if self.size else UNKNOWN
+        self._add(replayed)
+        self.desired[-1] = _known(size)
+        if size is not None and before not in (size, UNKNOWN):
+            self.changes.append(Change(replayed.moment.at, before, size, "", "seen; why is not known"))
+
+    def _add(self, replayed: Replayed) -> None:
         made = replayed.decision
-        self.scaler = replayed.scaler
         overload = overload_of(made)
         self.at.append(made.now.timestamp())
         self.size.append(_known(size_of(made)))
-        self.ready.append(_known(made.ready))
+        self.ready.append(_known(_ready_of(made)))
         self.desired.append(_known(made.desired))
         self.maximum.append(_known(made.maximum))
         self.above.append(overload > 1 + tolerances_of(replayed.scaler).up)  # nan is not
         self.overload.append(overload)
-        self._add_change(made)
 
     def _add_change(self, made: Decision) -> None:
         change, outcome = made.change, made.outcome
@@ -81,7 +98,7 @@ class Course:
         move = change.decided_from, outcome.size
         if move != self._repeated:
             self.changes.append(Change(made.now, *move, _able_to_scale(made), change.reason))
-        self._repeated = move if isinstance(outcome, Proposed) and size_of(made) == made.current else None
+        self._repeated = move if isinstance(outcome, Proposed) and made.shadow is None else None
 
 
 def course_of(label: str, scaler: Autoscaler | None, replayed: Iterable[Replayed]) -> Course:
@@ -94,8 +111,12 @@ def course_of(label: str, scaler: Autoscaler | None, replayed: Iterable[Replayed
 
 def size_of(made: Decision) -> int | None:
     """The size that a decision went by: the shadow's, where it has one."""
-    shadow: int | None = getattr(made, "shadow", None)
-    return made.current if shadow is None else shadow
+    return made.current if made.shadow is None else made.shadow
+
+
+def _ready_of(made: Decision) -> int | None:
+    """Of a shadow after the decision: what leaves does so at once."""
+    return made.ready if made.shadow_memory is None else made.shadow_memory.ready(made.now)
 
 
 def overload_of(made: Decision) -> float:

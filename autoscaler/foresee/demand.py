@@ -7,8 +7,9 @@ then judged by one scale; with a curve of its own each would be right by its own
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from math import nan
 from typing import Final
 
@@ -16,6 +17,7 @@ from autoscaler.decide.proposals import propose, tolerances_of
 from autoscaler.errors import MetricError
 from autoscaler.foresee.fitting import Fitting
 from autoscaler.foresee.past import Moment
+from autoscaler.foresee.watch import GAP
 from autoscaler.model import (
     Autoscaler,
     MetricSpec,
@@ -26,9 +28,6 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import sum_of
-
-LATE: Final = 2.5
-"""Sync periods after which a cycle stands for nothing any more: what follows is a gap."""
 
 
 def demand_of(scaler: Autoscaler, observation: Observation, now: datetime) -> float | None:
@@ -72,20 +71,18 @@ def _needed(
 class Demand:
     """The replicas needed over time. All arrays have one entry for each moment of the past."""
 
-    reference: Autoscaler
-    """Whose metrics and targets it was made from."""
-    at: "array[float]"
+    at: "array[float]" = field(default_factory=lambda: array("d"))
     """POSIX seconds, rising."""
-    needed: "array[float]"
+    needed: "array[float]" = field(default_factory=lambda: array("d"))
     """Replicas, not whole; nan: not known."""
-    seconds: "array[float]"
+    seconds: "array[float]" = field(default_factory=lambda: array("d"))
     """For how long the moment stands: until the next one, but no longer than a sync period where that is late."""
-    saturated: bytearray
+    saturated: bytearray = field(default_factory=bytearray)
     """1: the target was as large as it could become and still above its metric's target, outside the tolerance.
 
     Load that is turned away shows in no metric, so more may have been needed than could be measured.
     """
-    counted: bytearray
+    counted: bytearray = field(default_factory=bytearray)
     """0: the moment counts in no measure."""
 
     def between(self, since: datetime, until: datetime) -> "Demand":
@@ -157,11 +154,12 @@ class DemandRecorder:
     def demand(self) -> Demand:
         """The curve of what has passed."""
         seconds = array("d")
-        for place, (at, period) in enumerate(zip(self._at, self._periods, strict=True)):
-            following = self._at[place + 1] if place + 1 < len(self._at) else at + period
-            seconds.append(following - at if following - at <= LATE * period else period)
+        for (at, period), (following, next_period) in pairwise(zip(self._at, self._periods, strict=True)):
+            late = following - at > GAP * max(period, next_period)
+            seconds.append(period if late else following - at)
+        seconds.extend(self._periods[-1:])
         counted = bytearray([1]) * len(seconds)
-        return Demand(self._reference, self._at[:], self._needed[:], seconds, self._saturated[:], counted)
+        return Demand(self._at[:], self._needed[:], seconds, self._saturated[:], counted)
 
 
 def demand_over(reference: Autoscaler, moments: Iterable[Moment]) -> Demand:

@@ -16,14 +16,15 @@ needed, the accuracy is set against one.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, isnan
 from typing import Final
 
 from autoscaler.foresee.course import UNKNOWN, Change, Course
-from autoscaler.foresee.demand import LATE, Demand
+from autoscaler.foresee.demand import Demand
+from autoscaler.foresee.watch import GAP
 
 _HOUR: Final = 3600.0
 
@@ -33,7 +34,10 @@ class Measures:
     """One candidate in numbers, over the time that its demand curve counts. Gaps count in nothing."""
 
     covered_seconds: float
-    """In which the size is known: what the first five are taken over."""
+    """In which the size is known: what all up to the changes are taken over."""
+    smallest: int | None
+    """The size; None, as the next: it is never known."""
+    largest: int | None
     instance_hours: float
     """The size, summed up over time: what was paid for."""
     seconds_above_target: float
@@ -70,16 +74,20 @@ def measures(course: Course, demand: Demand) -> Measures:
     """
     covered = hours = above = at_maximum = hidden = 0.0
     worst: float | None = None
+    sizes = set[int]()
     elasticity = _Elasticity()
-    for place, cycle in _cycles(course, demand):
-        if demand.follows_gap(place):
+    for place, cycle in enumerate(places_in_force(course, demand)):
+        if cycle is None or demand.follows_gap(place):
             elasticity.forget()
+        if cycle is None:
+            continue
         seconds = demand.seconds[place] if demand.counted[place] else 0.0
         elasticity.add(demand.needed[place], _supply(course, cycle), seconds)
         hidden += seconds * demand.saturated[place]
         size, maximum, overload = course.size[cycle], course.maximum[cycle], course.overload[cycle]
         if size == UNKNOWN or not seconds:
             continue
+        sizes.add(size)
         covered += seconds
         hours += size * seconds / _HOUR
         above += seconds * course.above[cycle]
@@ -89,6 +97,8 @@ def measures(course: Course, demand: Demand) -> Measures:
     changes = [change for change in course.changes if demand.counts(change.at)]
     return Measures(
         covered_seconds=covered,
+        smallest=min(sizes, default=None),
+        largest=max(sizes, default=None),
         instance_hours=hours,
         seconds_above_target=above,
         seconds_at_maximum=at_maximum,
@@ -105,16 +115,18 @@ def measures(course: Course, demand: Demand) -> Measures:
     )
 
 
-def _cycles(course: Course, demand: Demand) -> Iterator[tuple[int, int]]:
-    """Each moment's place in the curve, and that in the course of the cycle in force; without those that have none."""
+def places_in_force(course: Course, demand: Demand) -> Sequence[int | None]:
+    """For each moment of the curve the place in the course of the cycle in force; None: there was none."""
     rising = _rising(course.at)
     own = 0.0 if course.scaler is None else course.scaler.sync_period.total_seconds()
+    found: list[int | None] = []
     following = 0
-    for place, at in enumerate(demand.at):
+    for at in demand.at:
         while following < len(rising) and course.at[rising[following]] <= at:
             following += 1
-        if following and at - course.at[rising[following - 1]] <= LATE * own:
-            yield place, rising[following - 1]
+        in_force = following > 0 and at - course.at[rising[following - 1]] <= GAP * own
+        found.append(rising[following - 1] if in_force else None)
+    return found
 
 
 def _rising(times: "array[float]") -> Sequence[int]:

@@ -1,5 +1,6 @@
 """The daemon's own decisions, made again from what it recorded, and held against what it recorded."""
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -9,12 +10,8 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.sharing import cut_as_recorded
 from autoscaler.errors import TargetError
-from autoscaler.foresee.past import Finding, FindingKind, Moment
+from autoscaler.foresee.past import Finding, FindingKind, Moment, span
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Intent, Outcome
-from autoscaler.quantity import format_duration
-
-_GAP: Final = 2.5
-"""Sync periods between two cycles: more is a gap."""
 
 
 class Again(NamedTuple):
@@ -31,7 +28,7 @@ class _Before(NamedTuple):
     at: datetime
     scaler: Autoscaler
     follows: History
-    """What is remembered after it, by what was decided again."""
+    """What is remembered after it: one cycle that is decided otherwise now does not make all after it other ones."""
 
 
 class Repeated:
@@ -43,6 +40,8 @@ class Repeated:
         """Decisions that were the same, bit for bit."""
         self.compared = 0
         self._before: _Before | None = None
+        self._last_of: dict[FindingKind, int] = {}
+        """Where the newest finding of a kind is."""
 
     def step(self, moment: Moment) -> Again | None:
         """The decision of this moment made again; None: the state does not hold what it was made from."""
@@ -52,6 +51,8 @@ class Repeated:
         history = moment.history
         if before is not None:
             self._tell_change(before, scaler, moment.at)
+            if before.scaler.target != scaler.target:  # each target has a memory of its own
+                before = None
         if history is None:
             if before is None:
                 return None
@@ -61,7 +62,7 @@ class Repeated:
         made = cut_as_recorded(decide(scaler, moment.observation, history, moment.at), history, recorded)
         made = conclude(made, recorded.outcome)
         self._compare(recorded, made)
-        self._before = _Before(moment.at, scaler, remember(scaler, history, made))
+        self._before = _Before(moment.at, scaler, remember(scaler, history, recorded))
         return Again(made, history)
 
     def _continued(self, before: _Before, recorded: History, at: datetime) -> History:
@@ -89,26 +90,36 @@ class Repeated:
         if scaler is not before.scaler and scaler != before.scaler:
             names = ", ".join(_differing_fields(before.scaler, scaler))
             self._tell(at, FindingKind.RELOAD, f"the autoscaler was configured anew: {names}")
-        away = at - before.at
-        if away > _GAP * max(scaler.sync_period, before.scaler.sync_period):
-            message = f"no cycle is recorded for {format_duration(_whole_seconds(away))}"
-            self.findings.append(Finding(before.at, at, FindingKind.GAP, message))
 
     def _compare(self, recorded: Decision, made: Decision) -> None:
         self.compared += 1
         if same_decision(recorded, made):
             self.same += 1
         else:
-            names = ", ".join(_differing(recorded, made))
+            same_outcome = (
+                replace(made, outcome=recorded.outcome) if _same_outcome(recorded.outcome, made.outcome) else made
+            )
+            names = ", ".join(_differing(recorded, same_outcome))
             message = f"decided otherwise than it was recorded: {names}; desired {made.desired} for {recorded.desired}"
-            self._tell(recorded.now, FindingKind.DIFFERENCE, message)
+            self._tell_on(recorded.now, FindingKind.DIFFERENCE, message)
         limit = next((step for step in recorded.trace if step.reason in CONNECTION_LIMITS), None)
         if limit is not None:
-            message = f"{limit.reason} cut {limit.before} to {limit.after}, as recorded: {limit.detail}"
-            self._tell(recorded.now, FindingKind.LIMITS, message)
+            message = f"{limit.reason} cut what was decided; that it did is taken as it was recorded"
+            self._tell_on(recorded.now, FindingKind.LIMITS, message)
 
     def _tell(self, at: datetime, kind: FindingKind, message: str) -> None:
         self.findings.append(Finding(at, at, kind, message))
+
+    def _tell_on(self, at: datetime, kind: FindingKind, message: str) -> None:
+        """The same cycle after cycle is one finding: a day of it would bury the rest."""
+        place = self._last_of.get(kind)
+        if place is not None and self._before is not None:
+            known = self.findings[place]
+            if known.message == message and known.end == self._before.at:
+                self.findings[place] = dataclasses.replace(known, end=at)
+                return
+        self._last_of[kind] = len(self.findings)
+        self._tell(at, kind, message)
 
 
 def same_decision(one: Decision, other: Decision) -> bool:
@@ -138,7 +149,7 @@ def _explained(follows: History, recorded: History) -> Iterator[_Explanation]:
         by = recorded.at - follows.at
         follows = follows.moved(by)
         direction = "forward" if by > timedelta(0) else "back"
-        message = f"the wall clock was set {direction} by {format_duration(_whole_seconds(abs(by)))}"
+        message = f"the wall clock was set {direction} by {span(abs(by))}"
         yield _Explanation(FindingKind.CLOCK, message, follows)
     if follows.unfinished != recorded.unfinished:
         follows = replace(follows, unfinished=recorded.unfinished)
@@ -160,11 +171,6 @@ def _differing(one: History | Decision, other: History | Decision) -> list[str]:
 
 def _differing_fields(one: Autoscaler, other: Autoscaler) -> list[str]:
     return [name for name in one.__dataclass_fields__ if getattr(one, name) != getattr(other, name)]
-
-
-def _whole_seconds(span: timedelta) -> timedelta:
-    """At least one."""
-    return timedelta(seconds=max(1, round(span.total_seconds())))
 
 
 def _time(at: datetime) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Protocol
 
 from autoscaler.model import Autoscaler, Decision, History, Observation
+from autoscaler.quantity import format_duration
 
 STATE: Final = "state"
 """The `origin` of a past that the daemon recorded itself."""
@@ -69,6 +70,11 @@ class Finding:
     kind: FindingKind
     message: str
     """One sentence."""
+
+
+def span(duration: timedelta) -> str:
+    """A length of time for readers, in whole seconds, at least one: `10m15s`."""
+    return format_duration(timedelta(seconds=max(1, round(duration.total_seconds()))))
 
 
 class Past(Protocol):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.brakes import with_own
 from autoscaler.decide.remember import with_events
+from autoscaler.decide.shadow import without_shadow
 from autoscaler.foresee.fitting import Fitting
 from autoscaler.foresee.own import Repeated
 from autoscaler.foresee.past import Finding, FindingKind, Moment
@@ -48,7 +49,7 @@ class Replayed(NamedTuple):
     decision: Decision
     """Concluded."""
     scaler: Autoscaler
-    """Whose decision it is."""
+    """As it was decided by: a candidate is a dry run with a shadow under CONSERVED, and has none under RECORDED."""
     observation: Observation
     """What it was made from; the moment's own, but for the order of the readings."""
     history: History
@@ -116,7 +117,7 @@ class _Candidate:
 
     def __init__(self, scaler: Autoscaler, load: Load, start_up: timedelta | None) -> None:
         self._load: Final = load
-        self._scaler: Final = _shadowing(scaler, start_up) if load is Load.CONSERVED else scaler
+        self._scaler: Final = _shadowing(scaler, start_up) if load is Load.CONSERVED else _without_shadow(scaler)
         self._fitting: Final = Fitting(scaler)
         self._history: History | None = None
         self._before: Moment | None = None
@@ -150,10 +151,10 @@ class _Candidate:
         recorded, before = moment.history, self._before
         history = self._history
         if history is None:  # what the daemon remembered stays remembered, as it does when it is configured anew
-            history = History() if recorded is None else replace(recorded, unfinished=None)
+            history = History() if recorded is None else replace(without_shadow(recorded), unfinished=None)
         elif before is not None:
             step = timedelta(0)
-            if recorded is not None and recorded.at is not None:
+            if recorded is not None and recorded.at is not None and before.history is not None:
                 step = recorded.at - before.at
             if step:
                 history = history.moved(step)
@@ -199,6 +200,13 @@ class _Candidate:
         for spec in self._fitting.missing(recorded):
             message = f"{spec.type} metric {spec.name}: its query was not asked for then, so it has no value"
             self.findings.append(Finding(at, at, FindingKind.UNKNOWN, message))
+
+
+def _without_shadow(scaler: Autoscaler) -> Autoscaler:
+    """The candidate, decided for the size that was seen even where it is a dry run."""
+    if not scaler.options.shadow:
+        return scaler
+    return dataclasses.replace(scaler, options=dataclasses.replace(scaler.options, shadow=False))
 
 
 def _shadowing(scaler: Autoscaler, start_up: timedelta | None) -> Autoscaler:

@@ -131,6 +131,13 @@ class Archive:
                         record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
                     )
 
+    def detail_since(self, name: str) -> datetime | None:
+        """From when on there is detail of it; None: there is none."""
+        with self._reading() as connection, readable(name):
+            begins = [owner.begin() for owner in recorded(connection, name)]
+        known = [begin for begin in begins if begin is not None]
+        return from_micros(min(known)) if known else None
+
     def events(self, name: str | None = None, since: datetime | None = None) -> Sequence[EventRow]:
         """Equal events counted, in the order in which they came last; of one autoscaler, or of all."""
         return self.event_page(name, since).rows

@@ -60,6 +60,14 @@ class RecordedAutoscaler:
         """
         return merge(self._blocks(since, until), runs(self.unpacked()), key=lambda rows: rows[0].number)
 
+    def begin(self) -> int | None:
+        """When the oldest recorded row is of (microseconds); None: there is none. Raises StateError."""
+        table = schema.detail
+        query = select(func.min(table.c.since)).where(table.c.autoscaler_id == self.id)
+        packed: int | None = self._connection.execute(query).scalar_one()
+        times = [row.at for row in self.unpacked()]
+        return min([*times, *([] if packed is None else [packed])], default=None)
+
     def _blocks(self, since: int, until: int) -> Iterator[list[Row]]:
         table = schema.detail
         query = (

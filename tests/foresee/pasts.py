@@ -1,5 +1,6 @@
 """A daemon's past without a daemon: what it would have recorded, a cycle at a time."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,6 +14,7 @@ from autoscaler.model import (
     History,
     Observation,
     Outcome,
+    Proposed,
     Steering,
     Written,
 )
@@ -54,6 +56,11 @@ class Life:
         """A cycle in which each instance uses so much of its capacity."""
         return self.see(self.seen(percent), outcome, recorded=recorded)
 
+    def dry(self, percent: int) -> Decision:
+        """A cycle of a dry run."""
+        made = decide(self.scaler, self.seen(percent), self.history, self.now)
+        return self.cpu(percent, Proposed(made.desired or 0))
+
     def load(self, percent: int) -> Decision:
         """A cycle in which all instances together use so much: of one's capacity."""
         return self.cpu(percent // self.size)
@@ -67,7 +74,21 @@ class Life:
 
     def unreadable(self, error: TargetError) -> Decision:
         """A cycle in which the back end gives no answer."""
-        return self.see(Observation(error, (MetricError("not asked"),)))
+        return self.see(Observation(error, (MetricError("not asked"),) * len(self.scaler.metrics)))
 
     def steer(self, steering: Steering) -> None:
         self.history = replace(self.history, steering=steering)
+
+
+class Listed:
+    """A past that is held in memory."""
+
+    name = "web"
+    origin = "list"
+    findings = ()
+
+    def __init__(self, moments: Sequence[Moment]) -> None:
+        self._moments = moments
+
+    def moments(self) -> Iterator[Moment]:
+        return iter(self._moments)

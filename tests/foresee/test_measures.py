@@ -9,7 +9,7 @@ import pytest
 from autoscaler.foresee.course import UNKNOWN
 from autoscaler.foresee.measures import measures
 from tests.decide.build import NOW
-from tests.foresee.past import WEB, course, curve, seconds
+from tests.foresee.courses import WEB, course, curve, seconds
 from tests.replaced import replace
 
 

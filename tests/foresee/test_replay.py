@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide, share
+from autoscaler.decide import conclude, decide, remember, share
 from autoscaler.errors import MetricError, TargetNotFound, TargetUnavailable
 from autoscaler.foresee.past import FindingKind, Moment
 from autoscaler.foresee.replay import Load, Replay, found_at, replay
@@ -86,14 +86,34 @@ def test_a_decision_that_is_not_what_was_recorded_is_found() -> None:
     assert "desired" in own.findings[0].message
 
 
-def test_a_gap_between_cycles_is_found_with_its_times() -> None:
+def test_one_decision_that_is_another_one_now_does_not_make_those_after_it_different() -> None:
+    """As after an upgrade: the record goes on from what was decided then."""
     life = Life()
-    life.see(life.seen(60), away=timedelta(minutes=10))
-    life.cpu(60)
+    for percent in (60, 120, 60, 60):
+        life.cpu(percent)
+    second = life.moments[1]
+    assert second.decision is not None
+    assert second.history is not None
+    other = replace(second.decision, recommendations=())
+    life.moments[1] = replace(second, decision=other)
+    life.moments[2] = replace(life.moments[2], history=remember(life.scaler, second.history, other))
+    own = again(life.moments[:3])
+    assert (own.same, own.compared) == (2, 3)
+    assert kinds(own) == [FindingKind.DIFFERENCE]
+
+
+def test_the_same_difference_cycle_after_cycle_is_one_finding() -> None:
+    """A day of them would bury the rest."""
+    life = Life()
+    for percent in (60, 60, 60, 60):
+        life.cpu(percent)
+    for place in (0, 1, 3):
+        moment = life.moments[place]
+        life.moments[place] = replace(moment, decision=replace(moment.decision, maximum=11))
     own = again(life.moments)
-    assert kinds(own) == [FindingKind.GAP]
-    assert (own.findings[0].begin, own.findings[0].end) == (NOW, NOW + timedelta(minutes=10, seconds=15))
-    assert all_the_same(own, life.moments)
+    at = [moment.at for moment in life.moments]
+    assert [(each.begin, each.end) for each in own.findings] == [(at[0], at[1]), (at[3], at[3])]
+    assert (own.same, own.compared) == (1, 4)
 
 
 def test_a_pause_is_found_and_holds_again() -> None:
@@ -173,7 +193,7 @@ def test_a_decision_that_the_connections_limits_cut_comes_out_again() -> None:
     life.moments.append(Moment(life.now, seen, cut, life.history, life.scaler))
     own = again(life.moments)
     assert all_the_same(own, life.moments)
-    assert kinds(own) == [FindingKind.GAP, FindingKind.LIMITS]
+    assert kinds(own) == [FindingKind.LIMITS]
 
 
 def test_a_candidate_decides_by_what_was_seen() -> None:
@@ -184,7 +204,7 @@ def test_a_candidate_decides_by_what_was_seen() -> None:
     found = list(replay(life.moments, candidate, Load.RECORDED))
     assert [each.decision.desired for each in found] == [2, 3, 3]
     assert [each.decision.current for each in found] == [2, 2, 4]
-    assert all(each.scaler is candidate for each in found)
+    assert {each.scaler.max_replicas for each in found} == {3}
 
 
 def test_the_same_configuration_decides_the_same_by_what_was_seen() -> None:

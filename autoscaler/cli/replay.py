@@ -1,0 +1,221 @@
+"""`autoscaler replay`: what a configuration would have decided in the past."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from autoscaler.cli.options import TIME_FORMS, moment
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
+from autoscaler.cli.progress import progress, share_of
+from autoscaler.cli.source import DEFAULT_CONFIG, state_place
+from autoscaler.errors import AutoscalerError, QuantityError
+from autoscaler.foresee.comparison import Candidate, Comparison, compare
+from autoscaler.foresee.past import Moment, Past
+from autoscaler.foresee.replay import Load
+from autoscaler.quantity import parse_duration
+
+if TYPE_CHECKING:  # slow
+    from autoscaler.config.settings import Settings
+    from autoscaler.documents.replay import ReplayDocument
+    from autoscaler.model import Autoscaler
+
+_SINCE = "24h"
+
+
+class NotInFile(AutoscalerError):
+    """The configuration to try has no such autoscaler; the message says which it has."""
+
+
+class How(NamedTuple):
+    """What the options say of how a candidate is replayed."""
+
+    load: Load
+    start_up: timedelta | None
+
+    def candidate(self, label: str, scaler: "Autoscaler") -> Candidate:
+        """An autoscaler of a configuration to try."""
+        return Candidate(label, scaler, self.load, self.start_up)
+
+
+def replay(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The autoscalers. Default: all.")] = None,
+    *,
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config.file",
+            metavar="FILE",
+            help=f"The configuration to try; it also says where the state is. Default: {DEFAULT_CONFIG}.",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="TIME", help=f"Replay what happened since then: {TIME_FORMS}. Default: {_SINCE}."
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Replay until then; in the same forms. Default: now.")
+    ] = None,
+    load: Annotated[
+        Load,
+        typer.Option(
+            "--load",
+            metavar="MODEL",
+            help="conserved: the whole load stays and is spread over the instances there would have been; "
+            "recorded: each cycle decides by what was seen, whatever was decided before.",
+        ),
+    ] = Load.CONSERVED,
+    start_up: Annotated[
+        str | None,
+        typer.Option(
+            "--start-up",
+            metavar="DURATION",
+            help="How long an instance takes to be ready, until one was seen to. "
+            "Default: controller.startUpSeconds of the configuration.",
+        ),
+    ] = None,
+    case: Annotated[
+        Path | None,
+        typer.Option(
+            "--case",
+            metavar="FILE",
+            help="Replay all of what `autoscaler export` wrote; without --config.file its own decisions alone.",
+        ),
+    ] = None,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Also write a report with charts, in which each change leads to its explanation; it needs no network.",
+        ),
+    ] = None,
+) -> None:
+    """Run the decision pipeline over the past with another configuration, and compare it with what happened.
+
+    Nothing is written and no target is asked. The past comes from the state of the daemon, which may run meanwhile, or
+    from a case. With --case the exit code is 1 if a recorded decision is not the same when it is decided again.
+    """
+    how = How(load, _duration(start_up, "--start-up"))
+    if case is not None:
+        if since is not None or until is not None:
+            raise typer.BadParameter("cannot be combined with --since and --until; leave them out", param_hint="--case")
+        with exit_on_error():
+            found, failed = _of_case(case, names, config_file, how)
+    else:
+        begin, end = moment(since or _SINCE, "--since"), moment(until or "0", "--until")
+        if begin >= end:
+            raise typer.BadParameter("has to be before --until", param_hint="--since")
+        with exit_on_error():
+            found, failed = _of_configuration(config_file or DEFAULT_CONFIG, names, begin, end, how)
+    with exit_on_error():
+        show_comparisons(found, output, html)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _of_configuration(
+    config: Path, names: Sequence[str] | None, begin: datetime, end: datetime, how: How
+) -> tuple[Sequence[Comparison], bool]:
+    """A comparison for each of these autoscalers, and whether one has none. Raises AutoscalerError for all of them."""
+    from autoscaler.cli.pasts import Sources, source_of  # noqa: PLC0415 - slow: SQLAlchemy and the configuration
+    from autoscaler.record import Archive  # noqa: PLC0415 - likewise
+
+    url, folder, settings = state_place(config)
+    scalers = chosen(settings, names) if settings is not None else ()
+    found, failed = list[Comparison](), False
+    with Archive.open_archive(url, folder) as archive:
+        for scaler in scalers:
+            try:
+                past = source_of(Sources(archive, settings), scaler, begin, end)
+                found.append(followed(past, [how.candidate(config.name, scaler)], begin, end))
+            except AutoscalerError as error:  # it costs this one alone
+                show_error(error)
+                failed = True
+    return found, failed
+
+
+def _of_case(
+    file: Path, names: Sequence[str] | None, config: Path | None, how: How
+) -> tuple[Sequence[Comparison], bool]:
+    """The case's comparison, and whether a decision of its own was another one. Raises AutoscalerError."""
+    from autoscaler.config import load  # noqa: PLC0415 - slow
+    from autoscaler.foresee.case.reading import CasePast  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.case.writing import program_version  # noqa: PLC0415 - likewise
+
+    past = CasePast(file)
+    candidates = list[Candidate]()
+    if config is not None:
+        scalers = chosen(load(config), names or [past.name])
+        candidates = [how.candidate(f"{config.name} {one.name}", one) for one in scalers]
+    elif names:
+        raise typer.BadParameter("need --config.file beside --case, which says what they are", param_hint="NAME")
+    if past.header.program != program_version():
+        typer.echo(f"{file} is of version {past.header.program}; this is {program_version()}", err=True)
+    with past.deciding():
+        found = followed(past, candidates, past.header.since, past.header.until)
+    return [found], found.same < found.compared
+
+
+def followed(past: Past, candidates: Sequence[Candidate], since: datetime, until: datetime) -> Comparison:
+    """The comparison, with its progress shown. Raises what the past raises."""
+    with progress(past.name) as tell:
+
+        def watch(one: Moment) -> None:
+            tell(share_of(one.at, since, until))
+
+        return compare(past, candidates, since, until, [watch])
+
+
+def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: Path | None = None) -> None:
+    """Print what came of it, and write it as a report into the file `html`. Raises AutoscalerError."""
+    from autoscaler.cli.tables.replay import replay_lines  # noqa: PLC0415 - slow, as the next
+    from autoscaler.documents.replay import ReplayList, replay_document  # noqa: PLC0415
+
+    documents = [replay_document(each) for each in found]
+    if form is Form.TEXT:
+        on = screen()
+        for number, each in enumerate(documents):
+            show(["", *replay_lines(each, on)] if number else replay_lines(each, on))
+    else:
+        show_document(ReplayList(replays=tuple(documents)), form)
+    if html is not None:
+        _write_report(found, documents, html)
+
+
+def _write_report(found: "Sequence[Comparison]", documents: "Sequence[ReplayDocument]", file: Path) -> None:
+    from autoscaler.documents.replay import explanations  # noqa: PLC0415 - slow, as the next ones
+    from autoscaler.foresee.case.writing import program_version  # noqa: PLC0415
+    from autoscaler.web.page.report import ExplainedReplay, report  # noqa: PLC0415
+
+    replays = [ExplainedReplay(document, explanations(each)) for document, each in zip(documents, found, strict=True)]
+    text = report(replays, datetime.now(UTC), program_version())
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise AutoscalerError(f"the report could not be written to {file}: {error.strerror or error}") from error
+
+
+def chosen(settings: "Settings", names: Sequence[str] | None) -> "Sequence[Autoscaler]":
+    """The configuration's autoscalers of these names, or all. Raises NotInFile."""
+    if not names:
+        return settings.autoscalers
+    from autoscaler.config.fields import suggest  # noqa: PLC0415 - slow
+
+    known = {each.name: each for each in settings.autoscalers}
+    for name in names:
+        if name not in known:
+            raise NotInFile(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _duration(text: str | None, option: str) -> timedelta | None:
+    try:
+        return None if text is None else parse_duration(text)
+    except QuantityError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
