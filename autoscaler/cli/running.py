@@ -14,6 +14,8 @@ from autoscaler.record import Archive
 class Running:
     """What runs."""
 
+    config: Path
+    """The file that says where its state is."""
     scalers: Mapping[str, Autoscaler]
     """By name; those that were decided about already."""
     unreadable: Mapping[str, str]
@@ -48,6 +50,7 @@ def running(where: Where, new: Path) -> Running:
         ) from None
     found = {name: known[name] for name in configured if name in known}
     return Running(
+        config,
         {name: each for name, each in found.items() if not isinstance(each, StateError)},
         {name: str(each) for name, each in found.items() if isinstance(each, StateError)},
     )

@@ -1,12 +1,13 @@
 """What another configuration would change, of each autoscaler."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from autoscaler.documents.base import Document
-from autoscaler.foresee.changes import AutoscalerChanges, Kind
+from autoscaler.documents.replay import ReplayDocument
+from autoscaler.foresee.changes import AutoscalerChanges, Change, Kind
 
 
-class ChangeDocument(Document):
+class KeyChangeDocument(Document):
     """One key with another value."""
 
     path: str
@@ -22,10 +23,12 @@ class AutoscalerChangesDocument(Document):
 
     name: str
     kind: Kind
-    changes: tuple[ChangeDocument, ...]
+    changes: tuple[KeyChangeDocument, ...]
     """Of one that changed."""
     decides_otherwise: bool
     """Whether the same past could come to other sizes."""
+    replay: ReplayDocument | None
+    """The past as it was, with the configuration before, and with the one after; null: it was not replayed."""
 
 
 class DiffDocument(Document):
@@ -43,20 +46,33 @@ class DiffDocument(Document):
 
 
 def diff_document(
-    before: str, after: str, sections: Sequence[str] | None, changes: Sequence[AutoscalerChanges], unchanged: int
+    before: str,
+    after: str,
+    sections: Sequence[str] | None,
+    changes: Sequence[AutoscalerChanges],
+    unchanged: int,
+    replays: Mapping[str, ReplayDocument],
 ) -> DiffDocument:
-    """Its document."""
+    """Its document. `replays`: of those that were replayed, by name."""
     return DiffDocument(
         before=before,
         after=after,
         sections=None if sections is None else tuple(sections),
-        autoscalers=tuple([_document(each) for each in changes]),
+        autoscalers=tuple([_document(each, replays.get(each.name)) for each in changes]),
         unchanged=unchanged,
     )
 
 
-def _document(found: AutoscalerChanges) -> AutoscalerChangesDocument:
-    changes = [ChangeDocument(path=each.path, before=each.before, after=each.after) for each in found.changes]
+def change_documents(changes: Sequence[Change]) -> tuple[KeyChangeDocument, ...]:
+    """The documents of keys with another value."""
+    return tuple([KeyChangeDocument(path=each.path, before=each.before, after=each.after) for each in changes])
+
+
+def _document(found: AutoscalerChanges, replay: ReplayDocument | None) -> AutoscalerChangesDocument:
     return AutoscalerChangesDocument(
-        name=found.name, kind=found.kind, changes=tuple(changes), decides_otherwise=found.decides_otherwise
+        name=found.name,
+        kind=found.kind,
+        changes=change_documents(found.changes),
+        decides_otherwise=found.decides_otherwise,
+        replay=replay,
     )

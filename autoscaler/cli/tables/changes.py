@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, GREEN, NONE, RED, YELLOW, Screen, Table
+from autoscaler.cli.tables.layout import BOLD, GREEN, NONE, RED, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.partings import parting_lines
+from autoscaler.cli.tables.replay import measure_lines
 from autoscaler.documents.changes import AutoscalerChangesDocument, DiffDocument
 from autoscaler.foresee.changes import Kind
 from autoscaler.text import clean
@@ -18,6 +20,11 @@ def block(found: AutoscalerChangesDocument, screen: Screen) -> Iterator[str]:
     if found.changes:
         rows = [(clean(each.path), clean(each.before or NONE), clean(each.after or NONE)) for each in found.changes]
         yield from Table(("KEY", "BEFORE", "AFTER"), screen, indent=2).lines(rows)
+    if found.replay is not None:
+        yield ""
+        yield f"  The last {age(found.replay.until - found.replay.since)}, as far as they are known:"
+        yield from measure_lines(found.replay, screen)
+        yield from parting_lines(found.replay, screen)
 
 
 def last_lines(found: DiffDocument) -> Iterator[str]:
