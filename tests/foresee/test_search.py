@@ -28,20 +28,21 @@ def candidate(cost: float, above: float, place: int = 0) -> Candidate:
 
 def test_a_small_grid_is_tried_whole() -> None:
     """Then nothing is left to chance."""
-    found = search(SMALL, each(bowl), most=12, limit=0.01, seed=1)
+    found = search(SMALL, each(bowl), most=15, limit=0.01, seed=1).tried
     assert len(found) == len({one.point for one in found}) == 12
 
 
 def test_the_one_in_force_is_tried_first() -> None:
     """All others are set against it."""
     for space in (SMALL, LARGE):
-        assert search(space, each(bowl), most=30, limit=0.01, seed=1)[0].point == space.start
+        assert search(space, each(bowl), most=30, limit=0.01, seed=1).tried[0].point == space.start
 
 
 def test_no_combination_is_tried_twice_and_no_more_than_asked_for() -> None:
     """Each costs a replay of days."""
-    found = search(LARGE, each(bowl), most=97, limit=0.02, seed=5)
-    assert len(found) == len({one.point for one in found}) == 97
+    found = search(LARGE, each(bowl), most=97, limit=0.02, seed=5).tried
+    assert len(found) == len({one.point for one in found}) <= 97
+    assert len(found) > 90
 
 
 def test_the_same_seed_tries_the_same() -> None:
@@ -53,8 +54,7 @@ def test_the_same_seed_tries_the_same() -> None:
 
 def test_it_comes_close_to_the_best_of_ten_thousand() -> None:
     """With two hundred tries: the least cost is 80 where the limit allows the first axis 2."""
-    found = search(LARGE, each(bowl), most=200, limit=0.02, seed=3)
-    best = choice(found, 0.02)
+    best = search(LARGE, each(bowl), most=200, limit=0.02, seed=3).best
     assert best.score.above <= 0.02
     assert best.score.cost <= 82
 
@@ -89,4 +89,33 @@ def test_nothing_beats_what_is_in_front(pairs: Sequence[tuple[int, int]]) -> Non
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_few_tries_are_enough_for_an_answer(most: int) -> None:
     """At least the one in force."""
-    assert len(search(LARGE, each(bowl), most=most, limit=0.02, seed=1)) == most
+    assert 1 <= len(search(LARGE, each(bowl), most=most, limit=0.02, seed=1).tried) <= most
+
+
+def test_without_a_limit_it_is_what_the_one_in_force_comes_to() -> None:
+    """Cheaper, and above target for no longer than now."""
+    found = search(LARGE, each(bowl), most=150, limit=None, seed=1)
+    assert found.limit == bowl(LARGE.start).above
+    assert found.best.score.above <= found.limit
+    assert found.best.score.cost < bowl(LARGE.start).cost
+
+
+def test_values_that_make_no_difference_stay_as_they_are() -> None:
+    """What is proposed should be as little as can be: somebody has to review it."""
+
+    def first_alone(point: Point) -> Score:
+        return Score(100 - point[0], 0.0, 0)
+
+    found = search(LARGE, each(first_alone), most=100, limit=0.02, seed=1)
+    assert found.best.point == (6, *LARGE.start[1:])
+
+
+def test_values_that_make_a_difference_together_alone_are_not_lost() -> None:
+    """Each of two may be put back, but not both."""
+
+    def either(point: Point) -> Score:
+        return Score(10.0 if point[0] == 6 or point[1] == 5 else 20.0, 0.0, 0)
+
+    found = search(LARGE, each(either), most=100, limit=0.02, seed=1)
+    assert found.best.score.cost == 10
+    assert sum(one != other for one, other in zip(found.best.point, LARGE.start, strict=True)) == 1
