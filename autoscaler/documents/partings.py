@@ -1,5 +1,6 @@
 """Where two candidates part."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from autoscaler.documents.base import Document
@@ -41,6 +42,20 @@ def parting_document(found: Parting) -> PartingDocument:
         furthest=(found.furthest.one, found.furthest.other),
         causes=None if found.causes is None else _causes(found.causes),
     )
+
+
+def because(parting: PartingDocument, labels: Sequence[str]) -> str:
+    """Why they parted, in one line. `labels`: of the two candidates."""
+    if parting.causes is None:
+        return "their sizes were different before"
+    return "; ".join(f"{label}: {_words(each)}" for label, each in zip(labels, parting.causes, strict=True))
+
+
+def _words(cause: CauseDocument | None) -> str:
+    if cause is None:
+        return "no step beyond those of both"
+    change = f"stays {cause.after}" if cause.before == cause.after else f"{cause.before} to {cause.after}"
+    return f"{cause.reason}, {change} ({cause.detail})"
 
 
 def _causes(causes: Causes) -> tuple[CauseDocument | None, CauseDocument | None]:

@@ -58,6 +58,20 @@ def test_the_same_configuration_never_parts(world: Waves) -> None:
     assert f"{copy} and {world.file} never part: every size is the same." in said.out
 
 
+def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Path) -> None:
+    """Names in it are text: a file may be called anything."""
+    odd = Path(quick).with_name("<b>new.yaml")
+    odd.write_text(Path(quick).read_text())
+    file = tmp_path / "report.html"
+    arguments = ("--config.file", str(odd), "--against", str(world.file), "--html", str(file))
+    assert world.run("replay", "web", *arguments).code == 0
+    text = file.read_text()
+    section = text[text.index("Where they part") : text.index("To know of")]
+    assert "autoscaler.yaml: ScaleDownStabilized, " in section
+    assert "&lt;b&gt;new.yaml: " in section
+    assert "<b>new" not in text
+
+
 def test_one_that_the_other_has_not_is_replayed_alone(world: Waves, tmp_path: Path) -> None:
     """And this is said."""
     other = world.edited("name: web ", "name: old ", "old.yaml")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.measured import LOAD_MEANINGS, MeasureRow, measure_rows
+from autoscaler.documents.partings import PartingDocument, because
 from autoscaler.documents.replay import ReplayDocument
 from autoscaler.foresee.past import FindingKind
 from autoscaler.web.page.environment import environment
@@ -109,6 +110,12 @@ class _ReplayView:
     def measures(self) -> Sequence[MeasureRow]:
         """The rows of the table."""
         return measure_rows(self.document)
+
+    @property
+    def partings(self) -> Sequence[tuple[PartingDocument, str]]:
+        """Where the first two configurations part, each with the reason."""
+        labels = [each.label for each in self.document.candidates[1:3]]
+        return [(each, because(each, labels)) for each in self.document.partings]
 
     def chart(self) -> Mapping[str, Any]:
         """What the script draws."""
