@@ -10,7 +10,7 @@ import typer
 from autoscaler.cli.options import TIME_FORMS, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.progress import progress, share_of
-from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
+from autoscaler.cli.source import DEFAULT_CONFIG, state_place
 from autoscaler.errors import AutoscalerError, QuantityError
 from autoscaler.foresee.comparison import Candidate, Comparison, compare
 from autoscaler.foresee.past import Moment, Past
@@ -23,6 +23,10 @@ if TYPE_CHECKING:  # slow
     from autoscaler.model import Autoscaler
 
 _SINCE = "24h"
+
+
+class NotInFile(AutoscalerError):
+    """The configuration to try has no such autoscaler; the message says which it has."""
 
 
 class How(NamedTuple):
@@ -198,13 +202,15 @@ def _write_report(found: "Sequence[Comparison]", documents: "Sequence[ReplayDocu
 
 
 def chosen(settings: "Settings", names: Sequence[str] | None) -> "Sequence[Autoscaler]":
-    """The configuration's autoscalers of these names, or all. Raises UnknownName."""
+    """The configuration's autoscalers of these names, or all. Raises NotInFile."""
     if not names:
         return settings.autoscalers
+    from autoscaler.config.fields import suggest  # noqa: PLC0415 - slow
+
     known = {each.name: each for each in settings.autoscalers}
     for name in names:
         if name not in known:
-            raise unknown(name, known)
+            raise NotInFile(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
     return [known[name] for name in dict.fromkeys(names)]
 
 

@@ -61,7 +61,7 @@ def test_a_candidate_is_set_beside_what_happened(command: str, request: pytest.F
 def test_a_name_that_is_not_in_the_file_names_the_nearest(offline: Scene, tmp_path: Path) -> None:
     said = offline.run("replay", "wbe", "--config.file", candidate(tmp_path))
     assert (said.code, said.out) == (1, "")
-    assert said.err == "there is no autoscaler 'wbe'; did you mean web?\n"
+    assert said.err == f"{tmp_path / 'new.yaml'} has no autoscaler 'wbe'; did you mean `web`?\n"
 
 
 def test_one_without_a_past_costs_itself_alone(offline: Scene, tmp_path: Path) -> None:
