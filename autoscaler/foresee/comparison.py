@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from autoscaler.foresee.agreement import Agreement
 from autoscaler.foresee.course import Course
 from autoscaler.foresee.demand import Demand, DemandRecorder
+from autoscaler.foresee.inferred_past import InferredPast
 from autoscaler.foresee.kept import KeptChanges
 from autoscaler.foresee.past import Finding, Moment, Past
 from autoscaler.foresee.replay import Load, Replay, Replayed
@@ -62,6 +64,8 @@ class Comparison:
     """What all courses are held to: by the first candidate, or without one by what was configured first."""
     explainable: Sequence[Sequence[Replayed]] = ()
     """For each course the cycles of its changes, as far as they were kept: what explains them."""
+    agreement: Agreement | None = None
+    """How far what was inferred agrees with the state; None: nothing was inferred, or nothing is known of both."""
 
     @property
     def cycles(self) -> int:
@@ -123,6 +127,8 @@ def compare(
     found.same, found.compared = own.same, own.compared
     found.demand = Demand() if needs is None else needs.demand()
     found.explainable = [each.cycles for each in kept]
+    if isinstance(past, InferredPast):
+        found.agreement = past.agreement()
     return found
 
 
