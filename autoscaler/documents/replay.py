@@ -8,6 +8,7 @@ from typing import Final
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.partings import PartingDocument, parting_document
 from autoscaler.documents.thinning import thinned_places
 from autoscaler.foresee.agreement import Agreement, Why
 from autoscaler.foresee.comparison import Comparison
@@ -23,6 +24,8 @@ MOST_POINTS: Final = 2_000
 MOST_CHANGES: Final = 2_000
 """Of a candidate that are listed."""
 MOST_FINDINGS: Final = 1_000
+"""That are listed."""
+MOST_PARTINGS: Final = 1_000
 """That are listed."""
 
 
@@ -186,6 +189,10 @@ class ReplayDocument(Document):
     """In order of time; the first, where there were more."""
     more_findings: int
     """How many there are beside those."""
+    partings: tuple[PartingDocument, ...]
+    """Where the first two configurations come to other sizes, in order of time; the first, where there were more."""
+    more_partings: int
+    """How many there are beside those."""
     series: SeriesDocument
 
 
@@ -217,6 +224,8 @@ def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocumen
         candidates=tuple([_candidate(course, demand) for course in found.courses]),
         findings=tuple([_finding(each) for each in found.findings[:MOST_FINDINGS]]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
+        partings=tuple([parting_document(each) for each in found.partings[:MOST_PARTINGS]]),
+        more_partings=max(0, len(found.partings) - MOST_PARTINGS),
         series=_series(demand, found.courses, most),
     )
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.cli.tables.layout import BOLD, Screen, Table
+from autoscaler.cli.tables.partings import parting_lines
 from autoscaler.documents.measured import measure_rows
 from autoscaler.documents.replay import ReplayDocument
 from autoscaler.foresee.past import span
@@ -24,10 +25,12 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
     ]
     if replay.compared:
         lines.append(f"  {replay.same:,} of {replay.compared:,} recorded decisions are the same when decided again")
-    return [*lines, "", *_measures(replay, screen), *_findings(replay, screen), *_agreement(replay, screen)]
+    lines += ["", *measure_lines(replay, screen), *parting_lines(replay, screen)]
+    return [*lines, *_findings(replay, screen), *_agreement(replay, screen)]
 
 
-def _measures(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
+def measure_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
+    """The table of measures, and by whose metrics and targets they are told."""
     table = Table(("MEASURE", *[clean(each.label) for each in replay.candidates]), screen, indent=2)
     yield from table.lines([(row.title, *row.cells) for row in measure_rows(replay)])
     yield ""
