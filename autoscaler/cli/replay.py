@@ -97,6 +97,32 @@ def replay(
             "Default: controller.startUpSeconds of the configuration.",
         ),
     ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus",
+            metavar="NAME",
+            help="Read the past from this source of the configuration, such as long-term storage, and not from the "
+            "state. Default: from the state, and what it lacks from the sources of the queries.",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            "--size",
+            metavar="QUERY",
+            help="PromQL for the size that the target had, where Prometheus is asked. Default: the autoscaler's own "
+            "metric where it is scraped, else the number of instances.",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            metavar="DIR",
+            help="Where Prometheus' answers are kept. Default: $XDG_CACHE_HOME/autoscaler, else ~/.cache/autoscaler.",
+        ),
+    ] = None,
     case: Annotated[
         Path | None,
         typer.Option(
@@ -124,8 +150,9 @@ def replay(
     With --against two configurations stand side by side: what each would have come to, and when and why their sizes
     would have been different. What was needed is then told by the metrics and targets of the one after --against.
 
-    Nothing is written and no target is asked. The past comes from the state of the daemon, which may run meanwhile, or
-    from a case. With --case the exit code is 1 if a recorded decision is not the same when it is decided again.
+    Nothing is written and no target is asked. The past comes from the state of the daemon, which may run meanwhile;
+    what the state does not have is asked of Prometheus, and instances are inferred from their series. Or it is from a
+    case; then the exit code is 1 if a recorded decision is not the same when it is decided again.
     """
     how = How(load, _duration(start_up, "--start-up"), against)
     if case is not None:
@@ -133,6 +160,9 @@ def replay(
             raise typer.BadParameter("compares the configuration of --config.file; name one", param_hint="--against")
         if since is not None or until is not None:
             raise typer.BadParameter("cannot be combined with --since and --until; leave them out", param_hint="--case")
+        if (prometheus, size, cache) != (None, None, None):
+            other = "--prometheus, --size and --cache"
+            raise typer.BadParameter(f"cannot be combined with {other}; leave them out", param_hint="--case")
         with exit_on_error():
             found, failed = _of_case(case, names, config_file, how)
     else:
@@ -140,7 +170,9 @@ def replay(
         if begin >= end:
             raise typer.BadParameter("has to be before --until", param_hint="--since")
         with exit_on_error():
-            found, failed = _of_configuration(config_file or DEFAULT_CONFIG, names, begin, end, how)
+            found, failed = _of_configuration(
+                config_file or DEFAULT_CONFIG, names, (begin, end), how, (prometheus, cache, size)
+            )
     with exit_on_error():
         show_comparisons(found, output, html)
     if failed:
@@ -148,20 +180,24 @@ def replay(
 
 
 def _of_configuration(
-    config: Path, names: Sequence[str] | None, begin: datetime, end: datetime, how: How
+    config: Path,
+    names: Sequence[str] | None,
+    times: tuple[datetime, datetime],
+    how: How,
+    asking: tuple[str | None, Path | None, str | None],
 ) -> tuple[Sequence[Comparison], bool]:
     """A comparison for each of these autoscalers, and whether one has none. Raises AutoscalerError for all of them."""
-    from autoscaler.cli.pasts import Sources, source_of  # noqa: PLC0415 - slow: SQLAlchemy and the configuration
-    from autoscaler.record import Archive  # noqa: PLC0415 - likewise
+    from autoscaler.cli.pasts import Asking, Sources, opened, source_of  # noqa: PLC0415 - slow: SQLAlchemy, Prometheus
 
     url, folder, settings = state_place(config)
     scalers = chosen(settings, names) if settings is not None else ()
     found, failed = list[Comparison](), False
-    with Archive.open_archive(url, folder) as archive:
+    asked = Asking(*asking)
+    with opened(url, folder, asked) as archive:
         for scaler, candidates in zip(scalers, how.candidates(config, scalers), strict=True):
             try:
-                past = source_of(Sources(archive, settings), scaler, begin, end)
-                found.append(followed(past, candidates, begin, end))
+                past = source_of(Sources(archive, settings, asked), scaler, *times)
+                found.append(followed(past, candidates, *times))
             except AutoscalerError as error:  # it costs this one alone
                 show_error(error)
                 failed = True

@@ -263,6 +263,10 @@ def _rfc3339(at: datetime | None) -> str | None:
 
 def unknown(name: str, known: Iterable[str]) -> UnknownName:
     """The error for a name that is not among `known`: it names the nearest."""
+    return UnknownName(f"there is no autoscaler {name[:64]!r}; {nearest(name, known, '`autoscaler get` lists them')}")
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """What to do about a name that is not among `known`. `otherwise`: where none is near."""
     near = get_close_matches(name, sorted(known), n=1)
-    remedy = f"did you mean {near[0]}?" if near else "`autoscaler get` lists them"
-    return UnknownName(f"there is no autoscaler {name[:64]!r}; {remedy}")
+    return f"did you mean {near[0]}?" if near else otherwise

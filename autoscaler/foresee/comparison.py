@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from autoscaler.foresee.agreement import Agreement
 from autoscaler.foresee.course import Course
 from autoscaler.foresee.demand import Demand, DemandRecorder
+from autoscaler.foresee.inferred_past import InferredPast
 from autoscaler.foresee.kept import KeptChanges
 from autoscaler.foresee.partings import Parting, Partings
 from autoscaler.foresee.past import Finding, Moment, Past
@@ -65,6 +67,8 @@ class Comparison:
     """Where the first two candidates part, in order of time."""
     explainable: Sequence[Sequence[Replayed]] = ()
     """For each course the cycles of its changes, as far as they were kept: what explains them."""
+    agreement: Agreement | None = None
+    """How far what was inferred agrees with the state; None: nothing was inferred, or nothing is known of both."""
 
     @property
     def cycles(self) -> int:
@@ -101,15 +105,12 @@ def compare(
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
     replays = [Replay(each.scaler, each.load, each.start_up) for each in candidates]
     kept, partings = [KeptChanges(course) for course in courses], Partings()
-    needs = DemandRecorder(candidates[0].scaler) if candidates else None
+    needs = DemandRecorder(candidates[0].scaler if candidates else None)
     for moment in past.moments():
         found.add_cycle(past.origin, moment.at)
         for watch in watchers:
             watch(moment)
-        if needs is None and moment.scaler is not None:
-            needs = DemandRecorder(moment.scaler)
-        if needs is not None:
-            needs.add(moment)
+        needs.add(moment)
         again = own.step(moment)
         if again is not None and (again.decision.shadow is None or seen is None):
             courses[0].add(again)
@@ -126,9 +127,11 @@ def compare(
     findings = [*past.findings, *own.findings, *[each for one in replays for each in one.findings]]
     found.findings = sorted(set(findings), key=lambda each: each.begin)
     found.same, found.compared = own.same, own.compared
-    found.demand = Demand() if needs is None else needs.demand()
+    found.demand = needs.demand()
     found.partings = partings.found()
     found.explainable = [each.cycles for each in kept]
+    if isinstance(past, InferredPast):
+        found.agreement = past.agreement()
     return found
 
 

@@ -25,7 +25,8 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
     ]
     if replay.compared:
         lines.append(f"  {replay.same:,} of {replay.compared:,} recorded decisions are the same when decided again")
-    return [*lines, "", *measure_lines(replay, screen), *parting_lines(replay, screen), *_findings(replay, screen)]
+    lines += ["", *measure_lines(replay, screen), *parting_lines(replay, screen)]
+    return [*lines, *_findings(replay, screen), *_agreement(replay, screen)]
 
 
 def measure_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
@@ -45,6 +46,19 @@ def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
         when = begin if each.end == each.begin else f"{begin}, for {span(each.end - each.begin)}"
         yield from screen.wrap(f"{when}: {each.kind}: {clean(each.message)}", 4, 2)
     more = len(replay.findings) + replay.more_findings - _MOST_FINDINGS
+    if more > 0:
+        yield f"    and {more:,} more"
+
+
+def _agreement(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
+    found = replay.agreement
+    if found is None:
+        return
+    yield ""
+    yield from screen.wrap(f"From Prometheus alone, {found.summary}.", 2, 2)
+    for each in found.differences[:_MOST_FINDINGS]:
+        yield from screen.wrap(clean(each.text), 4, 2)
+    more = len(found.differences) + found.more_differences - _MOST_FINDINGS
     if more > 0:
         yield f"    and {more:,} more"
 
