@@ -1,5 +1,6 @@
 """Where two candidates part."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from autoscaler.documents.base import Document
@@ -51,3 +52,17 @@ def _cause(step: Step | None) -> CauseDocument | None:
     if step is None:
         return None
     return CauseDocument(reason=step.reason, before=step.before, after=step.after, detail=step.detail)
+
+
+def because(parting: PartingDocument, labels: Sequence[str]) -> str:
+    """Why they part, in a sentence: the step of each that made the difference. `labels`: what the two are called."""
+    if parting.causes is None:
+        return "their sizes were different before"
+    return "; ".join(f"{label}: {_step(each)}" for label, each in zip(labels, parting.causes, strict=True))
+
+
+def _step(cause: CauseDocument | None) -> str:
+    if cause is None:
+        return "no step"
+    change = f"stays {cause.after}" if cause.before == cause.after else f"{cause.before} -> {cause.after}"
+    return f"{cause.reason}, {change} ({cause.detail})"

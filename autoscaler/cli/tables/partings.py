@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.cli.tables.layout import NONE, Screen, Table, age
-from autoscaler.documents.partings import CauseDocument, PartingDocument
+from autoscaler.cli.tables.layout import Screen, Table, age
+from autoscaler.documents.partings import PartingDocument, because
 from autoscaler.documents.replay import ReplayDocument
 from autoscaler.text import clean
 
@@ -37,22 +37,9 @@ def _row(parting: PartingDocument, labels: list[str]) -> tuple[str, ...]:
         age(parting.end - parting.begin),
         _sizes(parting.first),
         _sizes(parting.furthest),
-        _because(parting, labels),
+        clean(because(parting, labels)),
     )
 
 
 def _sizes(sizes: tuple[int, int]) -> str:
     return f"{sizes[0]} | {sizes[1]}"
-
-
-def _because(parting: PartingDocument, labels: list[str]) -> str:
-    if parting.causes is None:
-        return "their sizes were different before"
-    return "; ".join(f"{label}: {_cause(each)}" for label, each in zip(labels, parting.causes, strict=True))
-
-
-def _cause(cause: CauseDocument | None) -> str:
-    if cause is None:
-        return NONE
-    change = f"stays {cause.after}" if cause.before == cause.after else f"{cause.before} -> {cause.after}"
-    return clean(f"{cause.reason}, {change} ({cause.detail})")
