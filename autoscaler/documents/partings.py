@@ -44,20 +44,6 @@ def parting_document(found: Parting) -> PartingDocument:
     )
 
 
-def because(parting: PartingDocument, labels: Sequence[str]) -> str:
-    """Why they parted, in one line. `labels`: of the two candidates."""
-    if parting.causes is None:
-        return "their sizes were different before"
-    return "; ".join(f"{label}: {_words(each)}" for label, each in zip(labels, parting.causes, strict=True))
-
-
-def _words(cause: CauseDocument | None) -> str:
-    if cause is None:
-        return "no step beyond those of both"
-    change = f"stays {cause.after}" if cause.before == cause.after else f"{cause.before} to {cause.after}"
-    return f"{cause.reason}, {change} ({cause.detail})"
-
-
 def _causes(causes: Causes) -> tuple[CauseDocument | None, CauseDocument | None]:
     return _cause(causes.one), _cause(causes.other)
 
@@ -66,3 +52,17 @@ def _cause(step: Step | None) -> CauseDocument | None:
     if step is None:
         return None
     return CauseDocument(reason=step.reason, before=step.before, after=step.after, detail=step.detail)
+
+
+def because(parting: PartingDocument, labels: Sequence[str]) -> str:
+    """Why they part, in a sentence: the step of each that made the difference. `labels`: what the two are called."""
+    if parting.causes is None:
+        return "their sizes were different before"
+    return "; ".join(f"{label}: {_step(each)}" for label, each in zip(labels, parting.causes, strict=True))
+
+
+def _step(cause: CauseDocument | None) -> str:
+    if cause is None:
+        return "no step"
+    change = f"stays {cause.after}" if cause.before == cause.after else f"{cause.before} -> {cause.after}"
+    return f"{cause.reason}, {change} ({cause.detail})"
