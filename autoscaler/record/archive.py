@@ -11,7 +11,7 @@ from typing import Final, Self
 from sqlalchemy import URL, Connection, Engine, func, select, text
 
 from autoscaler.errors import StateError
-from autoscaler.model import Decision, Steering
+from autoscaler.model import Autoscaler, Decision, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
@@ -20,7 +20,7 @@ from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
 from autoscaler.record.members import Sharing, read_holders, read_sharing
 from autoscaler.record.packing import bounds_of, points_of
-from autoscaler.record.reading import RecordedAutoscaler, recorded
+from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
 from autoscaler.record.rows import runs
 from autoscaler.record.series import Point, row_of, unpack_points
 from autoscaler.record.sizes import recent_sizes
@@ -183,6 +183,14 @@ class Archive:
         """
         with self._reading() as connection:
             return recent_sizes(connection, names, to_micros(since))
+
+    def specifications(self) -> Mapping[str, Autoscaler | StateError]:
+        """What each autoscaler remembered was configured as in its last decision, by its name.
+
+        Where that is damaged, the error.
+        """
+        with self._reading() as connection:
+            return last_specifications(connection)
 
     def first_seen(self) -> Mapping[str, datetime]:
         """When each autoscaler remembered was first decided about, by its name."""

@@ -1,6 +1,6 @@
 """Recorded cycles read back from rows and blocks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy
@@ -11,7 +11,7 @@ from autoscaler.decide import remember
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, History, TargetRef
 from autoscaler.record import schema
-from autoscaler.record.binary import unpack
+from autoscaler.record.binary import readable, unpack
 from autoscaler.record.entries import HISTORY, SPEC, target_from
 from autoscaler.record.evaluation import DECISION, decision_from, observation_from
 from autoscaler.record.journal import read_rows
@@ -176,3 +176,26 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
         RecordedAutoscaler(connection, row.id, name, target_from(row.target), row.number)
         for row in connection.execute(query)
     ]
+
+
+def last_specifications(connection: Connection) -> Mapping[str, Autoscaler | StateError]:
+    """What each autoscaler was last configured as, of its last target, by its name; or why that cannot be read."""
+    owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
+    last = (
+        select(spec.c.autoscaler_id, func.max(spec.c.number).label("number")).group_by(spec.c.autoscaler_id).subquery()
+    )
+    query = (
+        select(owner.c.name, spec.c.body)
+        .join(memory, memory.c.autoscaler_id == owner.c.id)
+        .join(last, last.c.autoscaler_id == owner.c.id)
+        .join(spec, (spec.c.autoscaler_id == owner.c.id) & (spec.c.number == last.c.number))
+        .order_by(memory.c.at - memory.c.lead)
+    )
+    found = dict[str, Autoscaler | StateError]()
+    for name, body in connection.execute(query):
+        try:
+            with readable(name):
+                found[name] = SPEC.load(body)
+        except StateError as error:
+            found[name] = error
+    return found
