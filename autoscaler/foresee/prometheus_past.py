@@ -13,12 +13,13 @@ from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from autoscaler.errors import MetricError, PastError
-from autoscaler.foresee.asked import as_asked, newest_scrape, own_size, presence, resets, scrapes, sources_of
+from autoscaler.foresee.asked import any_scrape, as_asked, own_size, presence, resets, scrapes, sources_of
 from autoscaler.foresee.fetching import Fetcher, Recording
 from autoscaler.foresee.inference import UNKNOWN, Durations, Lifetime, States, durations, lifetimes
 from autoscaler.foresee.past import Finding, FindingKind, Moment
 from autoscaler.foresee.rows import Row, Runs, complement, rows_of, union
 from autoscaler.foresee.traces import (
+    UNSCRAPED,
     Outages,
     found,
     gap_findings,
@@ -181,8 +182,8 @@ class PrometheusPast:
         up, down = rows_of(recording, count), rows_of(recording, count, lambda value: value == 0)
         if not up:  # it is not kept there, as where only recorded series are
             return _Series(selected, (), (), (), jobs)
-        newest = self._values(newest_scrape(self._source, jobs), self._span)
-        return _Series(selected, up, down, gaps_of(newest, self._span), jobs)
+        scraped = self._rows([any_scrape(self._source, jobs, UNSCRAPED)])
+        return _Series(selected, up, down, gaps_of(scraped, self._span), jobs)
 
     def _sizes(self, metric: MetricSpec | None) -> "tuple[array[int], list[Finding]]":
         """The size at each step, or UNKNOWN; and what is inferred."""

@@ -154,7 +154,8 @@ def test_a_time_without_scrapes_is_a_gap_and_not_a_size_of_zero(fetcher: Fetcher
     """For five minutes Prometheus answers with what it had."""
     told = read(fetcher, scaler(metric(MetricType.PODS, "far")))
     ((begin, end, message),) = told.of(FindingKind.GAP)
-    assert (begin, end) == (360, 885)
+    assert begin in (315, 330)  # Prometheus 3 counts no sample at a window's beginning
+    assert end == 885
     assert message == "nothing of job away was scraped"
     assert {told.state(seconds).replicas for seconds in range(0, 1800, 15)} == {1}
     assert isinstance(told.at(750).observation.readings[0], MetricError)
