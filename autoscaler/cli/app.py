@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "history": "Show sizes and metrics over time.",
     "replay": "Try a configuration over the past.",
     "export": "Write what was seen and decided into a file, for a bug report.",
+    "shadow": "Compare a target with what a dry run would have made of it.",
     "hosts": "List the daemons that share the state, and what each serves.",
     "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",

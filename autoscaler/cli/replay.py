@@ -1,16 +1,16 @@
 """`autoscaler replay`: what a configuration would have decided in the past."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from autoscaler.cli.options import TIME_FORMS, moment
-from autoscaler.cli.output import exit_on_error, screen, show, show_error
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.progress import progress, share_of
-from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
+from autoscaler.cli.source import DEFAULT_CONFIG, state_place
 from autoscaler.errors import AutoscalerError, QuantityError
 from autoscaler.foresee.comparison import Candidate, Comparison, compare
 from autoscaler.foresee.past import Moment, Past
@@ -19,9 +19,14 @@ from autoscaler.quantity import parse_duration
 
 if TYPE_CHECKING:  # slow
     from autoscaler.config.settings import Settings
+    from autoscaler.documents.replay import ReplayDocument
     from autoscaler.model import Autoscaler
 
 _SINCE = "24h"
+
+
+class NotInFile(AutoscalerError):
+    """The configuration to try has no such autoscaler; the message says which it has."""
 
 
 class How(NamedTuple):
@@ -107,6 +112,15 @@ def replay(
             help="Replay all of what `autoscaler export` wrote; without --config.file its own decisions alone.",
         ),
     ] = None,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Also write a report with charts, in which each change leads to its explanation; it needs no network.",
+        ),
+    ] = None,
 ) -> None:
     """Run the decision pipeline over the past with another configuration, and compare it with what happened.
 
@@ -131,7 +145,8 @@ def replay(
             found, failed = _of_configuration(
                 config_file or DEFAULT_CONFIG, names, (begin, end), how, (prometheus, cache, size)
             )
-    show_comparisons(found)
+    with exit_on_error():
+        show_comparisons(found, output, html)
     if failed:
         raise typer.Exit(1)
 
@@ -193,23 +208,45 @@ def followed(past: Past, candidates: Sequence[Candidate], since: datetime, until
         return compare(past, candidates, since, until, [watch])
 
 
-def show_comparisons(found: Sequence[Comparison]) -> None:
-    """Print what came of it."""
-    from autoscaler.cli.tables.comparison import comparison_lines  # noqa: PLC0415 - only where there is something
+def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: Path | None = None) -> None:
+    """Print what came of it, and write it as a report into the file `html`. Raises AutoscalerError."""
+    from autoscaler.cli.tables.replay import replay_lines  # noqa: PLC0415 - slow, as the next
+    from autoscaler.documents.replay import ReplayList, replay_document  # noqa: PLC0415
 
-    on = screen()
-    for number, each in enumerate(found):
-        show(["", *comparison_lines(each, on)] if number else comparison_lines(each, on))
+    documents = [replay_document(each) for each in found]
+    if form is Form.TEXT:
+        on = screen()
+        for number, each in enumerate(documents):
+            show(["", *replay_lines(each, on)] if number else replay_lines(each, on))
+    else:
+        show_document(ReplayList(replays=tuple(documents)), form)
+    if html is not None:
+        _write_report(found, documents, html)
+
+
+def _write_report(found: "Sequence[Comparison]", documents: "Sequence[ReplayDocument]", file: Path) -> None:
+    from autoscaler.documents.replay import explanations  # noqa: PLC0415 - slow, as the next ones
+    from autoscaler.foresee.case.writing import program_version  # noqa: PLC0415
+    from autoscaler.web.page.report import ExplainedReplay, report  # noqa: PLC0415
+
+    replays = [ExplainedReplay(document, explanations(each)) for document, each in zip(documents, found, strict=True)]
+    text = report(replays, datetime.now(UTC), program_version())
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise AutoscalerError(f"the report could not be written to {file}: {error.strerror or error}") from error
 
 
 def chosen(settings: "Settings", names: Sequence[str] | None) -> "Sequence[Autoscaler]":
-    """The configuration's autoscalers of these names, or all. Raises UnknownName."""
+    """The configuration's autoscalers of these names, or all. Raises NotInFile."""
     if not names:
         return settings.autoscalers
+    from autoscaler.config.fields import suggest  # noqa: PLC0415 - slow
+
     known = {each.name: each for each in settings.autoscalers}
     for name in names:
         if name not in known:
-            raise unknown(name, known)
+            raise NotInFile(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
     return [known[name] for name in dict.fromkeys(names)]
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the 
     from autoscaler.documents.history import HistoryDocument
     from autoscaler.documents.hosts import HostList
     from autoscaler.documents.library import Library
+    from autoscaler.documents.shadow import ShadowDocument
 
 _Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
@@ -146,6 +147,18 @@ class Source:
                 points=points,
             ),
             lambda library, _: library.history(name, since, until, points),
+        )
+
+    def shadow(self, name: str, since: datetime, until: datetime) -> "ShadowDocument":
+        """A dry run's target beside its shadow. Raises UnknownName, NotFound."""
+        from autoscaler.documents.shadow import ShadowDocument  # noqa: PLC0415 - likewise
+
+        return self._read_named(
+            name,
+            lambda server: server.get(
+                ShadowDocument, "autoscalers", name, "shadow", since=_rfc3339(since), until=_rfc3339(until)
+            ),
+            lambda library, _: library.shadow(name, since, until),
         )
 
     def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":

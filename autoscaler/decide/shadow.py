@@ -68,10 +68,11 @@ def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: 
         starting=tuple([each for each in before.starting if _matters(each, scaler, now)]),
         backlogs=next_backlogs(scaler, observed, _ready_of(state), ready, before.backlogs, now),
     )
-    above = _above_target(scaler, outcomes)
-    reason = _saturation(scaler, state, history, ready, now) if above else None
-    shadow = replace(shadow, saturated=reason is not None)
-    warnings = [] if reason is None else [f"{reason}, and {above} is above target: more may be asked for than shows"]
+    above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if _is_above(scaler, outcome)]
+    hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog waits, and shows
+    reason = None if hiding is None else _saturation(scaler, state, history, ready, now)
+    shadow = replace(shadow, above=bool(above), saturated=reason is not None)
+    warnings = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
     warnings += _unknown_backlogs(scaler, state, shadow, ready)
     return Seen(as_seen(scaler, observed, state, outcomes, shadow, now), shadow, tuple(warnings))
 
@@ -177,13 +178,9 @@ def _of_target(scaler: Autoscaler, observed: Observation, state: TargetState, no
     ]
 
 
-def _above_target(scaler: Autoscaler, outcomes: Sequence[MetricOutcome]) -> str | None:
-    """The first metric that is above its target by more than the tolerance. A backlog hides nothing: it waits."""
-    highest = 1.0 + tolerances_of(scaler).up
-    for metric, outcome in zip(scaler.metrics, outcomes, strict=True):
-        if metric.kind is None and outcome.ratio is not None and outcome.ratio > highest:
-            return describe(metric)
-    return None
+def _is_above(scaler: Autoscaler, outcome: MetricOutcome) -> bool:
+    """Whether a metric is above its target by more than the tolerance."""
+    return outcome.ratio is not None and outcome.ratio > 1.0 + tolerances_of(scaler).up
 
 
 def _saturation(scaler: Autoscaler, state: TargetState, history: History, ready: int, now: datetime) -> str | None:

@@ -128,6 +128,9 @@ class Explanation(Document):
     at: datetime
     dry_run: bool
     current: int | None
+    """The target's size."""
+    shadow: int | None = None
+    """The size that a dry run's shadow had, from which it was decided; null: there was none."""
     desired: int | None
     written: int | None
     outcome: str | None

@@ -110,7 +110,7 @@ class Summary(Document):
     level: Level = Level.NORMAL
     """How much attention `state` deserves."""
     direction: Direction | None = None
-    """In which the size changes or is wanted to: `out` where `desired` is above `current`, `in` where it is below."""
+    """In which the size changes or is wanted to: `out` where `desired` is above the size, `in` where it is below."""
     reason: str | None
     """Of the condition that says most."""
     message: str | None
@@ -119,6 +119,7 @@ class Summary(Document):
     ready: int | None = None
     """How many of these run and are ready; null: that is not known."""
     desired: int | None
+    """The size that was decided; in a dry run, of its shadow."""
     minimum: int | None
     """The bounds in force: where the configuration's, an operator's and the target's own meet."""
     maximum: int | None
@@ -142,6 +143,10 @@ class Summary(Document):
     `unheld`."""
     unheld: bool = False
     """Whether several daemons share the state and none serves it."""
+    shadow: int | None = None
+    """The size that a dry run's shadow had, from which `desired` was decided; null: there is none."""
+    saturated: bool = False
+    """Whether a dry run's target is too small for its load, so that more may be asked for than shows."""
     problem: str | None = None
     """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"."""
 
@@ -235,6 +240,8 @@ def _summary(
         brakes=() if decision is None else active(decision.brakes),
         held_by=None if held is None else held.by,
         unheld=unheld,
+        shadow=None if decision is None else decision.shadow,
+        saturated=decision is not None and decision.shadow_memory is not None and decision.shadow_memory.saturated,
         problem=None if decision is None else next(iter(decision.warnings), None),
     )
 
@@ -323,9 +330,12 @@ def _at_least_warning(level: Level) -> Level:
 
 
 def _direction(decision: Decision | None) -> Direction | None:
-    if decision is None or decision.current is None or decision.desired in (None, decision.current):
+    if decision is None or decision.current is None:
         return None
-    return Direction.OUT if decision.desired > decision.current else Direction.IN
+    size, desired = decision.decided_from, decision.desired
+    if size is None or desired is None or desired == size:
+        return None
+    return Direction.OUT if desired > size else Direction.IN
 
 
 _LIMITS = frozenset(

@@ -8,7 +8,9 @@ from typing import Final
 
 from autoscaler.foresee.agreement import Agreement
 from autoscaler.foresee.course import Course
+from autoscaler.foresee.demand import Demand, DemandRecorder
 from autoscaler.foresee.inferred_past import InferredPast
+from autoscaler.foresee.kept import KeptChanges
 from autoscaler.foresee.past import Finding, Moment, Past
 from autoscaler.foresee.replay import Load, Replay, Replayed
 from autoscaler.model import Autoscaler
@@ -58,6 +60,10 @@ class Comparison:
     """Recorded decisions that were decided again, bit for bit."""
     compared: int = 0
     """Of how many."""
+    demand: Demand = field(default_factory=Demand)
+    """What all courses are held to: by the first candidate, or without one by what was configured first."""
+    explainable: Sequence[Sequence[Replayed]] = ()
+    """For each course the cycles of its changes, as far as they were kept: what explains them."""
     agreement: Agreement | None = None
     """How far what was inferred agrees with the state; None: nothing was inferred, or nothing is known of both."""
 
@@ -86,6 +92,8 @@ def compare(
 
     Where the past has no decisions of its own, the sizes seen need at least one candidate to be told against.
 
+    What was needed is told by the metrics and targets of the first candidate; without one, by what was configured then.
+
     `watchers`: are shown each moment before it is replayed. Raises what the past raises.
     """
     courses = [Course(AS_IT_WAS), *[Course(each.label, each.scaler) for each in candidates]]
@@ -93,20 +101,32 @@ def compare(
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
     replays = [Replay(each.scaler, each.load, each.start_up) for each in candidates]
+    kept = [KeptChanges(course) for course in courses]
+    needs = DemandRecorder(candidates[0].scaler) if candidates else None
     for moment in past.moments():
         found.add_cycle(past.origin, moment.at)
         for watch in watchers:
             watch(moment)
+        if needs is None and moment.scaler is not None:
+            needs = DemandRecorder(moment.scaler)
+        if needs is not None:
+            needs.add(moment)
         again = own.step(moment)
         if again is not None and (again.decision.shadow is None or seen is None):
             courses[0].add(again)
+            kept[0].see(again)
         elif seen is not None and (as_seen := seen.step(moment)) is not None:
             courses[0].add_seen(as_seen)  # what was decided is not known, or followed by a shadow alone
-        for course, one in zip(courses[1:], replays, strict=True):
-            _add(course, one.step(moment))
+        for course, changes, one in zip(courses[1:], kept[1:], replays, strict=True):
+            replayed = one.step(moment)
+            if replayed is not None:
+                course.add(replayed)
+                changes.see(replayed)
     findings = [*past.findings, *own.findings, *[each for one in replays for each in one.findings]]
     found.findings = sorted(set(findings), key=lambda each: each.begin)
     found.same, found.compared = own.same, own.compared
+    found.demand = Demand() if needs is None else needs.demand()
+    found.explainable = [each.cycles for each in kept]
     if isinstance(past, InferredPast):
         found.agreement = past.agreement()
     return found
@@ -114,8 +134,3 @@ def compare(
 
 def _in_every_cycle(scaler: Autoscaler) -> Autoscaler:
     return dataclasses.replace(scaler, sync_period=timedelta(0))
-
-
-def _add(course: Course, replayed: Replayed | None) -> None:
-    if replayed is not None:
-        course.add(replayed)

@@ -1,5 +1,6 @@
 """The daemon's own decisions, made again from what it recorded, and held against what it recorded."""
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -27,7 +28,7 @@ class _Before(NamedTuple):
     at: datetime
     scaler: Autoscaler
     follows: History
-    """What is remembered after it, by what was decided again."""
+    """What is remembered after it: one cycle that is decided otherwise now does not make all after it other ones."""
 
 
 class Repeated:
@@ -39,6 +40,8 @@ class Repeated:
         """Decisions that were the same, bit for bit."""
         self.compared = 0
         self._before: _Before | None = None
+        self._last_of: dict[FindingKind, int] = {}
+        """Where the newest finding of a kind is."""
 
     def step(self, moment: Moment) -> Again | None:
         """The decision of this moment made again; None: the state does not hold what it was made from."""
@@ -59,7 +62,7 @@ class Repeated:
         made = cut_as_recorded(decide(scaler, moment.observation, history, moment.at), history, recorded)
         made = conclude(made, recorded.outcome)
         self._compare(recorded, made)
-        self._before = _Before(moment.at, scaler, remember(scaler, history, made))
+        self._before = _Before(moment.at, scaler, remember(scaler, history, recorded))
         return Again(made, history)
 
     def _continued(self, before: _Before, recorded: History, at: datetime) -> History:
@@ -93,16 +96,30 @@ class Repeated:
         if same_decision(recorded, made):
             self.same += 1
         else:
-            names = ", ".join(_differing(recorded, made))
+            same_outcome = (
+                replace(made, outcome=recorded.outcome) if _same_outcome(recorded.outcome, made.outcome) else made
+            )
+            names = ", ".join(_differing(recorded, same_outcome))
             message = f"decided otherwise than it was recorded: {names}; desired {made.desired} for {recorded.desired}"
-            self._tell(recorded.now, FindingKind.DIFFERENCE, message)
+            self._tell_on(recorded.now, FindingKind.DIFFERENCE, message)
         limit = next((step for step in recorded.trace if step.reason in CONNECTION_LIMITS), None)
         if limit is not None:
-            message = f"{limit.reason} cut {limit.before} to {limit.after}, as recorded: {limit.detail}"
-            self._tell(recorded.now, FindingKind.LIMITS, message)
+            message = f"{limit.reason} cut what was decided; that it did is taken as it was recorded"
+            self._tell_on(recorded.now, FindingKind.LIMITS, message)
 
     def _tell(self, at: datetime, kind: FindingKind, message: str) -> None:
         self.findings.append(Finding(at, at, kind, message))
+
+    def _tell_on(self, at: datetime, kind: FindingKind, message: str) -> None:
+        """The same cycle after cycle is one finding: a day of it would bury the rest."""
+        place = self._last_of.get(kind)
+        if place is not None and self._before is not None:
+            known = self.findings[place]
+            if known.message == message and known.end == self._before.at:
+                self.findings[place] = dataclasses.replace(known, end=at)
+                return
+        self._last_of[kind] = len(self.findings)
+        self._tell(at, kind, message)
 
 
 def same_decision(one: Decision, other: Decision) -> bool:

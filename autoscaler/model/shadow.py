@@ -61,6 +61,8 @@ class Shadow(Struct, frozen=True, gc=False):
     starting: tuple[Starting, ...] = ()
     """In order of time. Those that have been ready for long are left out."""
     backlogs: tuple[Backlog, ...] = ()
+    above: bool = False
+    """Whether, in the last cycle, a metric of the target itself was above its target by more than the tolerance."""
     saturated: bool = False
     """Whether, in the last cycle, the target was too small for its load, so that demand may not have shown in full."""
     scaled_to_zero: Condition | None = None

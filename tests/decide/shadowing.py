@@ -37,6 +37,9 @@ class World:
         options = replace(scaler.options, start_up=START_UP)
         self.scaler = replace(scaler, dry_run=dry, options=options)
         self.now, self.history, self.named = NOW, History(), 0
+        self.before = self.history
+        """What the last cycle was decided from."""
+        self.observed: Observation | None = None
         self.started = dict[str, timedelta]()
         """Instance -> when it was started, since NOW; the last to be started last."""
         self.resize(size)
@@ -107,8 +110,8 @@ class World:
         """One cycle, `after` seconds after the last. `load`: in thousandths, or the readings by their place."""
         self.now += timedelta(seconds=after)
         readings = self.readings(load) if isinstance(load, int) else tuple(load.values())
-        observed = Observation(unreadable or self.state(), readings)
-        made = decide(self.scaler, observed, self.history, self.now)
+        self.observed, self.before = Observation(unreadable or self.state(), readings), self.history
+        made = decide(self.scaler, self.observed, self.history, self.now)
         if made.change is not None:
             size = made.change.size
             made = conclude(made, Proposed(size) if made.dry_run else Written(size))

@@ -104,8 +104,10 @@ def fetcher(server: PrometheusServer, source: Prometheus, tmp_path: Path) -> Fet
     return Fetcher({"default": source, "long": source}, cache, clock, sleep=lambda _: None)
 
 
-def read(fetcher: Fetcher, autoscaler: Autoscaler = WEB, given: Given | None = None, **more: str) -> Read:
-    past = PrometheusPast(autoscaler, fetcher, BEGIN, END, given=given, **more)
+def read(
+    fetcher: Fetcher, autoscaler: Autoscaler = WEB, given: Given | None = None, prometheus: str | None = None
+) -> Read:
+    past = PrometheusPast(autoscaler, fetcher, BEGIN, END, prometheus, given)
     return Read(list(past.moments()), past.findings, past)
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide, share
+from autoscaler.decide import conclude, decide, remember, share
 from autoscaler.errors import MetricError, TargetNotFound, TargetUnavailable
 from autoscaler.foresee.past import FindingKind, Moment
 from autoscaler.foresee.replay import Load, Replay, found_at, replay
@@ -84,6 +84,36 @@ def test_a_decision_that_is_not_what_was_recorded_is_found() -> None:
     assert (own.same, own.compared) == (1, 2)
     assert kinds(own) == [FindingKind.DIFFERENCE]
     assert "desired" in own.findings[0].message
+
+
+def test_one_decision_that_is_another_one_now_does_not_make_those_after_it_different() -> None:
+    """As after an upgrade: the record goes on from what was decided then."""
+    life = Life()
+    for percent in (60, 120, 60, 60):
+        life.cpu(percent)
+    second = life.moments[1]
+    assert second.decision is not None
+    assert second.history is not None
+    other = replace(second.decision, recommendations=())
+    life.moments[1] = replace(second, decision=other)
+    life.moments[2] = replace(life.moments[2], history=remember(life.scaler, second.history, other))
+    own = again(life.moments[:3])
+    assert (own.same, own.compared) == (2, 3)
+    assert kinds(own) == [FindingKind.DIFFERENCE]
+
+
+def test_the_same_difference_cycle_after_cycle_is_one_finding() -> None:
+    """A day of them would bury the rest."""
+    life = Life()
+    for percent in (60, 60, 60, 60):
+        life.cpu(percent)
+    for place in (0, 1, 3):
+        moment = life.moments[place]
+        life.moments[place] = replace(moment, decision=replace(moment.decision, maximum=11))
+    own = again(life.moments)
+    at = [moment.at for moment in life.moments]
+    assert [(each.begin, each.end) for each in own.findings] == [(at[0], at[1]), (at[3], at[3])]
+    assert (own.same, own.compared) == (1, 4)
 
 
 def test_a_pause_is_found_and_holds_again() -> None:
