@@ -44,8 +44,11 @@ def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: 
     """What the shadow sees in place of `observed`, whose target is `state`. One that has not begun begins."""
     outcomes = _of_target(scaler, observed, state, now)
     before = history.shadow
-    if before is None or _was_switched_on(before, state, history.conditions):
+    if before is None:
         before = begun(scaler, state, history.conditions, now)
+    elif _was_switched_on(before, state, history.conditions):
+        anew = begun(scaler, state, (), now)
+        before = replace(before, size=anew.size, starting=anew.starting, backlogs=())
     ready = before.ready(now)
     shadow = replace(
         _learned(before, scaler, state),

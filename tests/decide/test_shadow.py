@@ -220,7 +220,9 @@ def test_a_target_that_was_off_and_is_switched_on_has_a_new_shadow() -> None:
     made = world.cycle(60_000)
     assert conditions(made)[ConditionType.SCALING_ACTIVE] == Reason.SCALING_DISABLED
     world.resize(3)
-    assert world.cycle(60_000).shadow == 3
+    made = world.cycle(60_000)
+    assert (made.shadow, world.shadow.ready(world.now)) == (3, 0)
+    assert world.shadow.scaled_to_zero is None
 
 
 def test_an_unfinished_write_is_the_targets_and_not_the_shadows() -> None:
