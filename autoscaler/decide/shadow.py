@@ -36,8 +36,6 @@ class Seen(NamedTuple):
     observation: Observation
     shadow: Shadow
     """At the cycle's `now`, before its decision."""
-    warnings: tuple[str, ...]
-    """What makes the shadow doubtful."""
 
 
 def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: History, now: datetime) -> Seen:
@@ -58,10 +56,10 @@ def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: 
     above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if _is_above(scaler, outcome)]
     hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog waits, and shows
     reason = None if hiding is None else _saturation(scaler, state, history, ready, now)
-    shadow = replace(shadow, above=bool(above), saturated=reason is not None)
-    warnings = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
-    warnings += _unknown_backlogs(scaler, state, shadow, ready)
-    return Seen(as_seen(scaler, observed, state, outcomes, shadow, now), shadow, tuple(warnings))
+    doubts = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
+    doubts += _unknown_backlogs(scaler, state, shadow, ready)
+    shadow = replace(shadow, above=bool(above), saturated=reason is not None, doubts=tuple(doubts))
+    return Seen(as_seen(scaler, observed, state, outcomes, shadow, now), shadow)
 
 
 def begun(scaler: Autoscaler, state: TargetState, conditions: Sequence[Condition], now: datetime) -> Shadow:

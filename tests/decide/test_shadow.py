@@ -294,17 +294,17 @@ def test_a_target_at_its_maximum_and_above_target_may_hide_demand() -> None:
     world = World(scaler(INFLIGHT_10, maximum=2), 2)
     made = world.cycle(60_000)
     assert world.shadow.saturated
-    assert made.warnings == (
+    assert made.doubts == (
         "the target is at its maximum of 2, and pods metric inflight is above target: more may be asked for than shows",
     )
 
 
 def test_a_target_smaller_than_its_shadow_and_above_target_may_hide_demand() -> None:
     world = World(scaler(INFLIGHT_10), 2)
-    assert world.cycle(60_000).warnings == ()
+    assert world.cycle(60_000).doubts == ()
     made = world.cycle(60_000, after=60)
     assert world.shadow.saturated
-    (warning,) = made.warnings
+    (warning,) = made.doubts
     assert warning == (
         "the target has 2 ready, its shadow 4, and pods metric inflight is above target: more may be asked for than "
         "shows"
