@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, moment
+from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.shadow import shadow_rows
@@ -14,12 +14,7 @@ def shadow(
     name: Name,
     *,
     since: Since = "24h",
-    until: Annotated[
-        str,
-        typer.Option(
-            "--until", metavar="TIME", help="Compare what happened until then; in the same forms.", show_default="now"
-        ),
-    ] = "0",
+    until: Until = "0",
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
@@ -30,9 +25,7 @@ def shadow(
     Instance-hours, time above target, time at the maximum, changes of size and of direction. Looks as far back as
     state.detail (2d).
     """
-    begin, end = moment(since, "--since"), moment(until, "--until")
-    if begin >= end:
-        raise typer.BadParameter("has to be before --until", param_hint="--since")
+    begin, end = span(since, until)
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.shadow(name, begin, end)
         if output is not Form.TEXT:

@@ -81,7 +81,6 @@ def _decide_in_shadow(scaler: Autoscaler, observed: Observation, history: Histor
         current=state.replicas,
         ready=state.ready,
         status=replace(made.status, current=state.replicas),
-        warnings=(*made.warnings, *seen.warnings),
         shadow=seen.shadow.size,
         shadow_memory=seen.shadow,
     )

@@ -26,7 +26,8 @@ from autoscaler.documents.instances import instances
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
 from autoscaler.documents.rules import QueryDocument, query_document
 from autoscaler.documents.sentences import sentences, way_text
-from autoscaler.documents.summary import conditions, steering_document
+from autoscaler.documents.steering import steering_document
+from autoscaler.documents.summary import conditions
 from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
 from autoscaler.foresee.shadow import in_place_of_target
@@ -80,7 +81,7 @@ def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = Mapp
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
         instances=instances(record),
-        warnings=decision.warnings,
+        warnings=decision.doubts,
         lines=(),
     )
     return document.model_copy(update={"lines": sentences(document)})

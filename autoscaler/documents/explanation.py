@@ -7,7 +7,8 @@ from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.instances import InstanceList
 from autoscaler.documents.metric import MetricDocument
 from autoscaler.documents.rules import QueryDocument
-from autoscaler.documents.summary import ConditionDocument, SteeringDocument
+from autoscaler.documents.steering import SteeringDocument
+from autoscaler.documents.summary import ConditionDocument
 from autoscaler.model import Direction
 
 

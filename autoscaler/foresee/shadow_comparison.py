@@ -23,8 +23,10 @@ class Moment(NamedTuple):
     period: timedelta
     target: int
     """The target's size."""
+    before: int
+    """The shadow's, before its decision."""
     shadow: int
-    """The shadow's, after its decision."""
+    """And after it."""
     maximum: int | None
     above: bool
     """Whether a metric of the target was above its target value, by more than the tolerance."""
@@ -75,6 +77,7 @@ def _moment(scaler: Autoscaler, made: Decision) -> Moment | None:
         made.now,
         scaler.sync_period,
         made.current,
+        memory.size if made.shadow is None else made.shadow,
         memory.size,
         made.maximum,
         memory.above,
@@ -94,8 +97,8 @@ def comparison(cycles: list[Moment]) -> Comparison | None:
         cycles[-1].at,
         sum(spans, _NONE),
         len(cycles),
-        _side([(each.target, each.above, each.maximum) for each in cycles], spans),
-        _side([(each.shadow, each.shadow_above, each.maximum) for each in cycles], spans),
+        _side(cycles[0].target, [(each.target, each.above, each.maximum) for each in cycles], spans),
+        _side(cycles[0].before, [(each.shadow, each.shadow_above, each.maximum) for each in cycles], spans),
         sum([span for each, span in zip(cycles, spans, strict=True) if each.saturated], _NONE),
     )
 
@@ -105,9 +108,10 @@ def _span(one: Moment, following: Moment) -> timedelta:
     return span if _NONE < span <= _LONGEST * one.period else _NONE
 
 
-def _side(course: list[tuple[int, bool, int | None]], spans: list[timedelta]) -> Side:
+def _side(begin: int, course: list[tuple[int, bool, int | None]], spans: list[timedelta]) -> Side:
+    """`begin`: the size before all of them."""
     sizes = [size for size, _, _ in course]
-    steps = [after - before for before, after in pairwise(sizes) if after != before]
+    steps = [after - before for before, after in pairwise([begin, *sizes]) if after != before]
     return Side(
         sum([size * span for size, span in zip(sizes, spans, strict=True)], _NONE),
         sum([span for (_, above, _), span in zip(course, spans, strict=True) if above], _NONE),

@@ -106,6 +106,11 @@ class Decision(Struct, frozen=True):
     """To remember; None: there is no shadow."""
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the operator should know: the target's own warnings, then what makes its shadow doubtful."""
+        return self.warnings if self.shadow_memory is None else (*self.warnings, *self.shadow_memory.doubts)
+
+    @property
     def decided_from(self) -> int | None:
         """The size that `desired` is set against: the shadow's where there is one, else the target's."""
         return self.current if self.shadow is None else self.shadow

@@ -65,6 +65,8 @@ class Shadow(Struct, frozen=True, gc=False):
     """Whether, in the last cycle, a metric of the target itself was above its target by more than the tolerance."""
     saturated: bool = False
     """Whether, in the last cycle, the target was too small for its load, so that demand may not have shown in full."""
+    doubts: tuple[str, ...] = ()
+    """What made the shadow doubtful in the last cycle, a sentence each; the first says why it was saturated."""
     scaled_to_zero: Condition | None = None
     """The target's own condition ScaledToZero, from before the dry run; None: it had none."""
 

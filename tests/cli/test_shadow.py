@@ -40,7 +40,7 @@ def test_both_stand_side_by_side(dry: Scene) -> None:
     table = {line[:22].strip(): line[22:].split() for line in said.lines[3:]}
     assert said.lines[2].split() == ["TARGET", "SHADOW"]
     assert table["instance-hours"] == ["0.03", "0.05"]
-    assert table["changes of size"] == ["0", "0"]
+    assert table["changes of size"] == ["0", "1"]
     assert table["largest size"] == ["2", "4"]
 
 

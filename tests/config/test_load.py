@@ -62,23 +62,6 @@ def test_the_controllers_numbers_reach_every_autoscaler(load_text: Load) -> None
     assert scaler(load_text, ", syncPeriod: 1s", head=head).sync_period == timedelta(seconds=1)
 
 
-def test_a_dry_run_has_a_shadow_unless_the_controller_says_otherwise(load_text: Load) -> None:
-    only = scaler(load_text, head="controller: {shadow: false, startUpSeconds: 90}\n" + HEAD)
-    assert (only.options.shadow, only.options.start_up) == (False, timedelta(seconds=90))
-    only = scaler(load_text)
-    assert (only.options.shadow, only.options.start_up) == (True, timedelta(seconds=60))
-
-
-@pytest.mark.parametrize(("kind", "key"), [("External", "external"), ("Object", "object")])
-def test_a_total_may_be_a_backlog(load_text: Load, kind: str, key: str) -> None:
-    body = "metric: {name: q}, query: {expr: q}, target: {type: AverageValue, averageValue: 5}"
-    for more, rate in ((", kind: backlog, serviceRate: 500m", 500), (", kind: backlog", None)):
-        (metric,) = scaler(load_text, metric=f"{{type: {kind}, {key}: {{{body}{more}}}}}").metrics
-        assert (metric.kind, metric.service_rate) == (model.MetricKind.BACKLOG, rate)
-    (metric,) = scaler(load_text, metric=f"{{type: {kind}, {key}: {{{body}}}}}").metrics
-    assert (metric.kind, metric.service_rate) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("written", "ratio"), [("500u", 0.0005), ("1n", 1e-9), ("50m", 0.05), ("'0.1'", 0.1), ("1e-4", 0.0001), ("0", 0.0)]
 )

@@ -67,7 +67,7 @@ def test_while_the_targets_queue_is_empty_nothing_is_taken_to_arrive() -> None:
     assert lengths(one) == (70, 40)
     made = one.cycle(0, after=15)
     assert lengths(one) == (40, 0)
-    assert made.warnings == ("external metric jobs is empty with 4 ready; with the shadow's 2 it may not be",)
+    assert made.doubts == ("external metric jobs is empty with 4 ready; with the shadow's 2 it may not be",)
 
 
 def test_the_service_rate_is_learnt_from_the_queue_as_it_falls() -> None:
@@ -96,10 +96,10 @@ def test_a_given_service_rate_goes_before_a_learnt_one() -> None:
 
 def test_without_a_service_rate_the_shadow_says_that_it_cannot_know() -> None:
     one = world(JOBS_10)
-    assert one.cycle(80_000).warnings == ()
+    assert one.cycle(80_000).doubts == ()
     made = one.cycle(80_000, after=60)
     assert made.metrics[0].proposal == 8
-    (warning,) = made.warnings
+    (warning,) = made.doubts
     assert warning == (
         "nobody knows how long external metric jobs would be with the shadow's 4 ready: it has never fallen; give the "
         "metric a serviceRate"

@@ -62,7 +62,7 @@ def test_changes_and_changes_of_direction_are_counted() -> None:
     diary.cycle(10_000)
     found = diary.compared()
     assert (found.target.changes, found.target.turns) == (1, 0)
-    assert (found.shadow.changes, found.shadow.turns) == (1, 0)
+    assert (found.shadow.changes, found.shadow.turns) == (2, 1)
     assert (found.shadow.largest, found.shadow.smallest) == (4, 1)
 
 

@@ -22,17 +22,14 @@ def plot(history: HistoryDocument, screen: Screen) -> list[str]:
     names = dict.fromkeys(metric.name for point in history.points for metric in point.metrics)
     sizes = [(point.at, _size(point)) for point in history.points]
     known = [size for _, size in sizes if size is not None]
-    highest = max([*known, 1])
+    shadows = [(point.at, point.shadow) for point in history.points]
+    followed = [size for _, size in shadows if size is not None]
+    highest = max([*known, *followed, 1])
     charts: list[tuple[str, Sequence[tuple[datetime, float | None]], float, int, str]] = [
         (_sizes_title(history, known), sizes, highest, _HEIGHT, CYAN)
     ]
-    shadows = [(point.at, point.shadow) for point in history.points]
-    if any(shadow is not None for _, shadow in shadows):
-        highest = max([highest, *(shadow for _, shadow in shadows if shadow is not None)])
-        charts = [
-            (_sizes_title(history, known), sizes, highest, _HEIGHT, CYAN),
-            (_shadow_title([shadow for _, shadow in shadows if shadow is not None]), shadows, highest, _HEIGHT, CYAN),
-        ]
+    if followed:
+        charts.append((_shadow_title(followed), shadows, highest, _HEIGHT, CYAN))
     for name in names:
         known_at = [(point.at, _metric(point, name)) for point in history.points]
         values = [(at, None if metric is None else metric.value) for at, metric in known_at]

@@ -18,7 +18,8 @@ from autoscaler.documents.history import HistoryDocument
 from autoscaler.documents.hosts import HostList
 from autoscaler.documents.shadow import ShadowDocument
 from autoscaler.documents.status import DaemonStatus
-from autoscaler.documents.summary import AutoscalerList, SteeredList, SteeringDocument
+from autoscaler.documents.steering import SteeringDocument
+from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (

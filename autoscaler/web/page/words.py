@@ -8,7 +8,8 @@ from autoscaler.documents.events import EventDocument
 from autoscaler.documents.instances import InstanceDocument
 from autoscaler.documents.level import Level
 from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
-from autoscaler.documents.summary import AutoscalerState, ConditionDocument, PauseDocument, Summary
+from autoscaler.documents.steering import PauseDocument
+from autoscaler.documents.summary import AutoscalerState, ConditionDocument, Summary
 from autoscaler.model import ConditionType, Direction, EventType, Phase
 from autoscaler.quantity import format_decimal, format_duration
 
