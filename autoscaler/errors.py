@@ -82,6 +82,10 @@ class StaleLedger(StateError):
     """Another lane, or another daemon, has taken over what this one remembered: it must write nothing any more."""
 
 
+class PastError(AutoscalerError):
+    """The past cannot be read: there is nothing to replay. The message says what is missing, and the remedy."""
+
+
 class ServerError(AutoscalerError):
     """A running daemon could not be asked over HTTP; the message names its address and the remedy."""
 

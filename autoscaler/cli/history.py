@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, moment
+from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.chart import plot, rows
@@ -16,21 +16,14 @@ def history(
     name: Name,
     *,
     since: Since = "1h",
-    until: Annotated[
-        str,
-        typer.Option(
-            "--until", metavar="TIME", help="Show what happened until then; in the same forms.", show_default="now"
-        ),
-    ] = "0",
+    until: Until = "0",
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = DEFAULT_SERVER,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Show the size and the metrics over time: as a plot on a terminal, elsewhere as one row for each decision."""
-    begin, end = moment(since, "--since"), moment(until, "--until")
-    if begin >= end:
-        raise typer.BadParameter("has to be before --until", param_hint="--since")
+    begin, end = span(since, until)
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.history(name, begin, end, _MOST_POINTS)
         if output is not Form.TEXT:

@@ -60,6 +60,13 @@ Since: TypeAlias = Annotated[
     str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
 ]
 
+Until: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--until", metavar="TIME", help="Show what happened until then; in the same forms.", show_default="now"
+    ),
+]
+
 
 def selector(text: str | None) -> Selector | None:
     """What `-l` says. Raises typer.BadParameter."""
@@ -67,6 +74,14 @@ def selector(text: str | None) -> Selector | None:
         return None if text is None else Selector.parse(text)
     except SelectorError as error:
         raise typer.BadParameter(str(error), param_hint="--selector") from None
+
+
+def span(since: str, until: str) -> tuple[datetime, datetime]:
+    """What `--since` and `--until` say. Raises typer.BadParameter."""
+    begin, end = moment(since, "--since"), moment(until, "--until")
+    if begin >= end:
+        raise typer.BadParameter("has to be before --until", param_hint="--since")
+    return begin, end
 
 
 def moment(text: str, option: str) -> datetime:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the 
     from autoscaler.documents.history import HistoryDocument
     from autoscaler.documents.hosts import HostList
     from autoscaler.documents.library import Library
+    from autoscaler.documents.shadow import ShadowDocument
 
 _Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
@@ -148,6 +149,18 @@ class Source:
             lambda library, _: library.history(name, since, until, points),
         )
 
+    def shadow(self, name: str, since: datetime, until: datetime) -> "ShadowDocument":
+        """A dry run's target beside its shadow. Raises UnknownName, NotFound."""
+        from autoscaler.documents.shadow import ShadowDocument  # noqa: PLC0415 - likewise
+
+        return self._read_named(
+            name,
+            lambda server: server.get(
+                ShadowDocument, "autoscalers", name, "shadow", since=_rfc3339(since), until=_rfc3339(until)
+            ),
+            lambda library, _: library.shadow(name, since, until),
+        )
+
     def events(self, name: str | None, since: datetime, *, merged: bool = True) -> "EventList":
         """The newest, equal ones counted if `merged`. Raises UnknownName."""
         from autoscaler.documents.events import EventList  # noqa: PLC0415 - likewise
@@ -250,6 +263,10 @@ def _rfc3339(at: datetime | None) -> str | None:
 
 def unknown(name: str, known: Iterable[str]) -> UnknownName:
     """The error for a name that is not among `known`: it names the nearest."""
+    return UnknownName(f"there is no autoscaler {name[:64]!r}; {nearest(name, known, '`autoscaler get` lists them')}")
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """What to do about a name that is not among `known`. `otherwise`: where none is near."""
     near = get_close_matches(name, sorted(known), n=1)
-    remedy = f"did you mean {near[0]}?" if near else "`autoscaler get` lists them"
-    return UnknownName(f"there is no autoscaler {name[:64]!r}; {remedy}")
+    return f"did you mean {near[0]}?" if near else otherwise

@@ -16,7 +16,8 @@ from autoscaler.cli.server import NotFound, Server, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.layout import age
 from autoscaler.cli.tables.steering import bounds, scope
-from autoscaler.documents.summary import AutoscalerList, PauseDocument, SteeredList, SteeringDocument
+from autoscaler.documents.steering import PauseDocument, SteeringDocument
+from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.errors import QuantityError, ServerError
 from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration

@@ -213,8 +213,8 @@ class PodsMetric(Section):
         return _spec(self, kind, shared)
 
 
-class ExternalMetric(Section):
-    """A vector that is summed."""
+class TotalMetric(Section):
+    """For all instances together."""
 
     metric: MetricIdentifier
     query: TotalQuery
@@ -222,10 +222,26 @@ class ExternalMetric(Section):
     target: TotalTarget
     fallback: TotalFallback | None = None
     """What stands in for it once it has had no value for long. Default: nothing."""
+    kind: Literal["backlog"] | None = None
+    """backlog: work that waits, which a dry run's shadow works off at its own speed. Default: a load like any other."""
+    service_rate: PositiveQuantity | None = None
+    """Of a backlog: what one instance works off in a second. Default: learnt from how fast it falls."""
+
+    @field_validator("service_rate")
+    @classmethod
+    def _of_backlog(cls, rate: int | None, info: ValidationInfo) -> int | None:
+        if rate is not None and info.data.get("kind") is None and "kind" in info.data:
+            raise ValueError("has no meaning without kind: backlog; add it, or remove serviceRate")
+        return rate
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
-        return _spec(self, kind, shared)
+        mine = None if self.kind is None else model.MetricKind(self.kind)
+        return replace(_spec(self, kind, shared), kind=mine, service_rate=self.service_rate)
+
+
+class ExternalMetric(TotalMetric):
+    """A vector that is summed."""
 
 
 class DescribedObject(Section):
@@ -236,27 +252,22 @@ class DescribedObject(Section):
     name: Text
 
 
-class ObjectMetric(Section):
+class ObjectMetric(TotalMetric):
     """Exactly one sample."""
 
-    described_object: DescribedObject | None = None
-    """What the metric is about. Only shown."""
-    metric: MetricIdentifier
     query: TotalQuery
     """Exactly one sample, or a scalar."""
-    target: TotalTarget
-    fallback: TotalFallback | None = None
-    """What stands in for it once it has had no value for long. Default: nothing."""
+    described_object: DescribedObject | None = None
+    """What the metric is about. Only shown."""
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
         """The frozen metric."""
         described = self.described_object
-        return replace(
-            _spec(self, kind, shared), described_object=f"{described.kind}/{described.name}" if described else None
-        )
+        name = None if described is None else f"{described.kind}/{described.name}"
+        return replace(super().spec(kind, shared), described_object=name)
 
 
-def _spec(body: PodsMetric | ExternalMetric | ObjectMetric, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
+def _spec(body: PodsMetric | TotalMetric, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
     return model.MetricSpec(
         kind,
         body.metric.name,

@@ -12,6 +12,7 @@ from autoscaler import model
 from autoscaler.config import settings
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.brakes import Brakes
+from autoscaler.config.controller import Controller
 from autoscaler.config.fields import (
     AdapterName,
     Count,
@@ -21,7 +22,6 @@ from autoscaler.config.fields import (
     LabelKey,
     LabelValue,
     PositiveDuration,
-    Ratio,
     Section,
     Size,
     SyncPeriod,
@@ -33,9 +33,8 @@ from autoscaler.config.metrics import Metric, Shared
 from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
 from autoscaler.config.server import ExternalUrl, HeaderName, HeaderValue, ParameterName, ServerUrl
 from autoscaler.quantity import format_duration, format_size
-from autoscaler.target import Duration, ExistingPath
+from autoscaler.target import ExistingPath
 
-_DEFAULTS: Final = model.ControllerOptions()
 _SMALLEST_STATE: Final = 16 * 2**20
 """Bytes: below, the last hour of a few autoscalers would not fit."""
 
@@ -57,34 +56,6 @@ def _at_least(smallest: int) -> Callable[[int], int]:
         return size
 
     return check
-
-
-class Controller(Section):
-    """Named and defaulted as kube-controller-manager's --horizontal-pod-autoscaler-* flags."""
-
-    sync_period: SyncPeriod = timedelta(seconds=15)
-    """How often each autoscaler decides; at least 1s."""
-    tolerance: Ratio = _DEFAULTS.tolerance
-    """How far from the target is near enough; 0.1 is 10 %."""
-    downscale_stabilization: Duration = _DEFAULTS.downscale_stabilization
-    """scaleDown's window where an autoscaler gives none."""
-    cpu_initialization_period: Duration = _DEFAULTS.cpu_initialization_period
-    """How long after its start an instance's cpu samples may be skipped."""
-    initial_readiness_delay: Duration = _DEFAULTS.initial_readiness_delay
-    """How long after its start an instance that turned unready counts as never ready."""
-    dry_run: Flag = False
-    """true: decide and log, write nothing."""
-    brakes: Brakes = Brakes()
-    """Of every autoscaler that does not say otherwise, brake by brake."""
-
-    def options(self) -> model.ControllerOptions:
-        """The numbers that decisions are made with."""
-        return model.ControllerOptions(
-            self.tolerance,
-            self.downscale_stabilization,
-            self.cpu_initialization_period,
-            self.initial_readiness_delay,
-        )
 
 
 class BasicAuth(Section):

@@ -15,7 +15,7 @@ Each says that all is well. As long as no size changes, none of them says more t
 be most of the log, and most of the state. `autoscaler_condition` and `explain` show them as they are.
 """
 _plain: Final[Callable[[Decision], tuple[object, ...]]] = attrgetter(
-    "current", "desired", "minimum", "maximum", "dry_run", "target", "steering"
+    "current", "shadow", "desired", "minimum", "maximum", "dry_run", "target", "steering"
 )
 
 
@@ -30,10 +30,10 @@ def changed(before: Decision | None, after: Decision) -> bool:
 def differs(before: Decision, after: Decision) -> bool:
     """Whether anything changed that an operator would want to know of, between two decisions about one autoscaler.
 
-    That is: the size found or wanted, a condition's status or reason (and with them the reason that the log names),
-    which metrics fail, which brakes are on, the bounds in force, what operators asked for, whether it is a dry run, and
-    the target. Values of metrics that move, messages that name them, and AbleToScale's turns between its calm reasons
-    are not.
+    That is: the size found or wanted, that of a dry run's shadow, a condition's status or reason (and with them the
+    reason that the log names), which metrics fail, which brakes are on, the bounds in force, what operators asked for,
+    whether it is a dry run, and the target. Values of metrics that move, messages that name them, and AbleToScale's
+    turns between its calm reasons are not.
     """
     return (
         _plain(before) != _plain(after)

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from autoscaler.decide.brakes import with_own
 from autoscaler.decide.conditions import Conditions
 from autoscaler.decide.remember import may_arrive
+from autoscaler.decide.shadow import followed
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     ConditionType,
@@ -18,6 +19,7 @@ from autoscaler.model import (
     Proposed,
     Reason,
     ScaleChange,
+    Shadow,
     Step,
     Unchanged,
     Written,
@@ -37,6 +39,8 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
         decision = replace(decision, brake_memory=with_own(decision.brake_memory, own))
     if isinstance(outcome, Written):
         return _written(decision, change, outcome)
+    if isinstance(outcome, Proposed) and decision.shadow_memory is not None:
+        return _followed(decision, change, outcome, decision.shadow_memory)
     decision = replace(decision, outcome=outcome, scale_event=None)  # what did not happen is not remembered
     match outcome:
         case Proposed(size):
@@ -64,13 +68,29 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
 
 
 def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decision:
+    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, f"New size: {outcome.size}; reason: {change.reason}")
+    return _rescaled(decision, change, outcome, f"the target's size was set to {outcome.size}", event)
+
+
+def _followed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow: Shadow) -> Decision:
+    """A dry run's shadow takes the size that would have been written."""
+    size = outcome.size
+    event = Event(EventType.NORMAL, Reason.PROPOSED_RESCALE, f"New size: {size}; reason: {change.reason}")
+    step = Step(Reason.DRY_RUN, change.decided_from, size, "the shadow's size; a dry run writes nothing")
+    made = _rescaled(decision, change, outcome, f"the shadow's size is {size} now; a dry run writes nothing", event)
+    return replace(made, trace=(*made.trace, step), shadow_memory=followed(shadow, size, decision.now))
+
+
+def _rescaled(
+    decision: Decision, change: ScaleChange, outcome: Written | Proposed, message: str, event: Event
+) -> Decision:
+    """The size is another one now, the target's or the shadow's: its scale event is remembered."""
     conditions = Conditions(decision.conditions, decision.now)
-    conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, f"the target's size was set to {outcome.size}")
+    conditions.set(_ABLE, True, Reason.SUCCEEDED_RESCALE, message)
     if decision.scaled_to_zero is not None:
         conditions.set_scaled_to_zero(zero=decision.scaled_to_zero)
     own = () if decision.scale_event is None else (decision.scale_event,)
     rise = change.size > change.decided_from
-    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, f"New size: {outcome.size}; reason: {change.reason}")
     return replace(
         decision,
         outcome=outcome,

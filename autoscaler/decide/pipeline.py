@@ -1,7 +1,10 @@
 """`decide`: HPA's reconcile as one pure function, stage by stage."""
 
+import dataclasses
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from autoscaler.decide.brakes import Braking, brake, holds
 from autoscaler.decide.conditions import MESSAGES, Conditions
@@ -16,6 +19,7 @@ from autoscaler.decide.rescale_reason import (
     metric_above_target,
 )
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
+from autoscaler.decide.shadow import see, without_shadow
 from autoscaler.decide.stabilization import stabilize, stabilize_down
 from autoscaler.errors import TargetError
 from autoscaler.model import (
@@ -50,12 +54,48 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
 
     Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36, to which tests/conformance holds it.
     """
+    if scaler.dry_run or history.shadow is not None:
+        if scaler.dry_run and scaler.options.shadow:
+            return _decide_in_shadow(scaler, observed, history, now)
+        history = without_shadow(history)
+    return _decide(scaler, observed, history, now)
+
+
+def _decide_in_shadow(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
+    """The decision that would follow if those before it had been written.
+
+    Brakes look at the target itself, where instances are lost or do not arrive. An unfinished write is the target's,
+    too; and who else sets its size does not concern the shadow.
+    """
+    state = observed.target
+    if isinstance(state, TargetError):
+        made = _decide(scaler, observed, history, now)
+        size = None if history.shadow is None else history.shadow.size
+        return replace(made, shadow=size, shadow_memory=history.shadow)
+    if scaler.brakes.outside_change is not None:
+        scaler = dataclasses.replace(scaler, brakes=dataclasses.replace(scaler.brakes, outside_change=None))
+    seen = see(scaler, observed, state, history, now)
+    made = _decide(scaler, seen.observation, replace(history, unfinished=None), now, state)
+    return replace(
+        made,
+        current=state.replicas,
+        ready=state.ready,
+        status=replace(made.status, current=state.replicas),
+        shadow=seen.shadow.size,
+        shadow_memory=seen.shadow,
+    )
+
+
+def _decide(
+    scaler: Autoscaler, observed: Observation, history: History, now: datetime, behind: TargetState | None = None
+) -> Decision:
+    """The decision. `behind`: the target itself, where what was observed is its shadow."""
     draft = _Draft(scaler, history, now)
     draft.follow_failures(observed)
     state = observed.target
     if isinstance(state, TargetError):
         return draft.unreadable(state)
-    draft.begin(state)
+    draft.begin(state, behind)
     bounds = draft.bound(state)
     current = state.replicas
     if bounds.minimum > bounds.maximum:
@@ -118,12 +158,18 @@ class _Draft:
         else:
             self.conditions.forget(_FALLBACK)  # its last one left the configuration
 
-    def begin(self, state: TargetState) -> None:
-        """The target was read: the first size is the first recommendation; an unfinished write is settled."""
-        self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, f"the target's size is {state.replicas}")
+    def begin(self, state: TargetState, behind: TargetState | None) -> None:
+        """The target was read: the first size is the first recommendation; an unfinished write is settled.
+
+        `behind`: the target itself, where `state` is its shadow's.
+        """
+        size = f"the target's size is {state.replicas}"
+        if behind is not None:
+            size = f"the target's size is {behind.replicas}, its shadow's {state.replicas}"
+        self.conditions.set(_ABLE, True, Reason.SUCCEEDED_GET_SCALE, size)
         self.warnings = state.warnings
         self.ready = state.ready
-        self.braking = brake(self.scaler, state, self.history, self.now)
+        self.braking = brake(self.scaler, behind or state, self.history, self.now)
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))

@@ -67,6 +67,11 @@ def tolerances_of(scaler: Autoscaler) -> Tolerances:
     return Tolerances(default if down is None else down, default if up is None else up)
 
 
+def is_cpu(metric: MetricSpec) -> bool:
+    """Whether samples of an instance that starts are set aside: they show the work of starting."""
+    return metric.name == "cpu" and metric.type is not MetricType.PODS
+
+
 def propose(
     metric: MetricSpec,
     reading: Reading | MetricError,
@@ -120,8 +125,7 @@ def _per_instance(
         raise MetricError(_NO_INSTANCES)
     if not reading.samples and reading.unmatched:
         raise MetricError(_mismatch(reading, instances))
-    is_cpu = metric.name == "cpu" and metric.type is not MetricType.PODS
-    groups = group(instances, reading.samples, options, now, is_cpu=is_cpu)
+    groups = group(instances, reading.samples, options, now, is_cpu=is_cpu(metric))
     weights = {instance.name: instance.weight for instance in instances if instance.weight > 1}
     if target.type is TargetType.UTILIZATION:
         requests = reading.requests

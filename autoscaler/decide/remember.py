@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from autoscaler.decide.shadow import without_shadow
 from autoscaler.errors import TargetDeferred, TargetUnavailable
 from autoscaler.model import (
     LONGEST_PERIOD,
@@ -30,6 +31,7 @@ from autoscaler.model import (
 def remember(scaler: Autoscaler, history: History, decision: Decision) -> History:
     """What the next cycle remembers after a concluded decision about `scaler`."""
     behavior = scaler.behavior or Behavior()
+    history = _of_next(history, decision)
     return History(
         recommendations=with_recommendations(
             history.recommendations, decision.recommendations, scaler.options.downscale_stabilization
@@ -43,6 +45,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
         at=decision.now,
         failing=decision.failing,
         brakes=decision.brake_memory,
+        shadow=decision.shadow_memory,
     )
 
 
@@ -53,11 +56,17 @@ def settled(scaler: Autoscaler, history: History, decision: Decision) -> History
     would leave nothing else that tells of it.
     """
     behavior = scaler.behavior or Behavior()
+    history = _of_next(history, decision)
     return replace(
         history,
         scale_ups=with_events(history.scale_ups, decision.scale_ups, behavior.scale_up),
         scale_downs=with_events(history.scale_downs, decision.scale_downs, behavior.scale_down),
     )
+
+
+def _of_next(history: History, decision: Decision) -> History:
+    """What the next cycle begins with: where the shadow has ended, what was its own is forgotten."""
+    return without_shadow(history) if decision.shadow_memory is None else history
 
 
 def intent_of(decision: Decision) -> Intent | None:

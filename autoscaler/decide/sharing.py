@@ -73,6 +73,21 @@ def share(decisions: Sequence[Decision], history: Mapping[str, History], standin
     return Shared(decisions, left, total)
 
 
+def cut_as_recorded(made: Decision, history: History, recorded: Decision) -> Decision:
+    """A decision as its connection's limits left it when it was recorded; `made`: not concluded.
+
+    What the others had used of the limits then is not recorded with it. That it was cut, and to what, is: a step of its
+    trace says so.
+    """
+    step = next((each for each in recorded.trace if each.reason in CONNECTION_LIMITS), None)
+    if step is not None:
+        return _cut(made, history, step.after, Reason(step.reason), step.detail)
+    said = _limited(recorded.conditions)
+    if said is not None and said.reason in CONNECTION_LIMITS:  # there was no limit any more to say otherwise
+        return made
+    return _without_old_word(made, history)
+
+
 def size_of(made: Decision, unfinished: Intent | None) -> int | None:
     """What an autoscaler counts as under `maxTotal`; None: its target could not be read.
 
@@ -143,8 +158,10 @@ def _within_total(
         change = made.change
         if change is not None and change.size > change.decided_from:
             counted = sizes[made.name]
-            base = min(change.size, max(counted, made.minimum or 0))
-            proposed[made.name] = max(0, base - counted)
+            own = counted if made.shadow is None else made.shadow
+            base = min(change.size, max(own, made.minimum or 0))
+            # a shadow counts in its target's place for itself, and for nobody else
+            proposed[made.name] = max(0, base - counted) if made.shadow is None else base - counted
             claims.append(_Claim(made, Want(made.name, base, change.size)))
     allowed = _allowed(claims, lambda some: left - sum([proposed[one.decision.name] for one in some]))
     detail = f"{standing.connection}'s maxTotal is {limit}{_of_lane(mine, limit)}, of which {total} are in use"
@@ -220,7 +237,7 @@ def _cut(made: Decision, before: History, size: int, reason: Reason, why: str) -
         conditions=_with_limited(made, known, True, reason, f"{MESSAGES[reason]}: {why}"),
         events=(*made.events, event) if begins else made.events,
         trace=tuple(trace),
-        status=Status(present, size, made.metrics) if stays else made.status,
+        status=Status(made.status.current, size, made.metrics) if stays else made.status,
         scale_event=None if stays or made.scale_event is None else ScaleEvent(abs(size - present), made.now),
         scaled_to_zero=None if stays or made.scaled_to_zero is None else made.scaled_to_zero and size == 0,
     )

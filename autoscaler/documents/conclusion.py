@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from autoscaler.documents.headline import headline
 from autoscaler.foresee.outlook import down_window, stabilizing_recommendation, up_window
-from autoscaler.model import CONNECTION_LIMITS, ConditionType, Decision, Reason, Step
+from autoscaler.model import CONNECTION_LIMITS, ConditionType, Decision, Proposed, Reason, Step
 from autoscaler.quantity import format_duration
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
@@ -20,18 +20,24 @@ _LIMITED: Final = (*_STABILIZED, *_BOUNDED, *_RATES, *CONNECTION_LIMITS)
 def conclusion(record: "Record") -> str:
     """Such as `stays at 4: a higher recommendation, 6, 3m ago`. Never empty."""
     decision = record.decision
-    current, desired = decision.current, decision.desired
-    if current is None:
+    size, desired = decision.decided_from, decision.desired
+    if decision.current is None:
         return f"the size could not be read: {decision.error}"
-    if desired is None:
-        return f"stays at {current}: {decision.error}"
     if decision.written is not None:
-        return f"was set from {current} to {decision.written}: {_cause(decision)}"
-    if desired == current:
-        return f"stays at {current}: {_why_it_stays(record)}"
-    if decision.dry_run:
-        return f"would go from {current} to {desired}, but a dry run writes nothing: {_cause(decision)}"
-    return f"stays at {current}, although {desired} is wanted: {_obstacle(decision)}"
+        return f"was set from {size} to {decision.written}: {_cause(decision)}"
+    stays = f"stays at {size}"
+    if decision.shadow is not None:
+        stays = f"the target's size is {decision.current}; its shadow {stays}"
+    if desired is None:
+        return f"{stays}: {decision.error}"
+    if desired == size:
+        return f"{stays}: {_why_it_stays(record)}"
+    if isinstance(decision.outcome, Proposed):
+        if decision.current != size:
+            moved = f"the target's size is {decision.current}; its shadow went from {size} to {desired}"
+            return f"{moved}: {_cause(decision)}"
+        return f"would go from {size} to {desired}, but a dry run writes nothing: {_cause(decision)}"
+    return f"{stays}, although {desired} is wanted: {_obstacle(decision)}"
 
 
 def _cause(decision: Decision) -> str:

@@ -23,7 +23,7 @@ class Detail(Document):
     spec: SpecDocument
     """As it is configured; of one that left the configuration, as it last was."""
     warnings: tuple[str, ...]
-    """The target's own, for the operator."""
+    """The target's own, for the operator; then what makes a dry run's shadow doubtful."""
     conclusion: str | None = None
     """What the last decision came to and why, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
     instances: InstanceList | None = None
@@ -47,7 +47,7 @@ def detail(
     return Detail(
         summary=summary,
         spec=spec(scaler, sources),
-        warnings=() if record is None else record.decision.warnings,
+        warnings=() if record is None else record.decision.doubts,
         conclusion=None if record is None else conclusion(record),
         instances=None if record is None else instances(record),
         events=tuple([event(row) for row in events]),

@@ -23,7 +23,8 @@ class EventDocument(Document):
     last: datetime
     dry_run: bool
     direction: Direction | None = None
-    """Of a change of size, also of one that failed: `out` or `in`; null: the event is of another kind."""
+    """Of a change of size, also of one that failed and of a dry run's shadow: `out` or `in`; null: it is of another
+    kind."""
 
 
 class EventList(Document):
@@ -51,6 +52,6 @@ def event(row: "EventRow") -> EventDocument:
 
 
 def _direction(row: "EventRow") -> Direction | None:
-    if row.reason not in (Reason.SUCCESSFUL_RESCALE, Reason.FAILED_RESCALE):
+    if row.reason not in (Reason.SUCCESSFUL_RESCALE, Reason.PROPOSED_RESCALE, Reason.FAILED_RESCALE):
         return None
     return direction_of(row.message.partition("; reason: ")[2])

@@ -26,9 +26,11 @@ from autoscaler.documents.instances import instances
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
 from autoscaler.documents.rules import QueryDocument, query_document
 from autoscaler.documents.sentences import sentences, way_text
-from autoscaler.documents.summary import conditions, steering_document
+from autoscaler.documents.steering import steering_document
+from autoscaler.documents.summary import conditions
 from autoscaler.errors import MetricError
 from autoscaler.foresee import outlook
+from autoscaler.foresee.shadow import in_place_of_target
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -55,21 +57,19 @@ if TYPE_CHECKING:  # the command line reads documents that a daemon made, and ne
 def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> Explanation:
     """One decision explained, as far as it is still known. `sources`: the configuration's, for links to queries."""
     decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
-    case = None
-    if observed is not None and before is not None:
-        after = remember(scaler, before, decision)
-        case = _Case(scaler, decision, observed, after, _thresholds(scaler, decision, observed))
+    case = _case(in_place_of_target(record))
     document = Explanation(
         name=decision.name,
         reference=str(decision.target),
         at=decision.now,
         dry_run=decision.dry_run,
         current=decision.current,
+        shadow=decision.shadow,
         desired=decision.desired,
         written=decision.written,
         outcome=None if decision.outcome is None else type(decision.outcome).__name__,
         error=decision.error,
-        metrics=_metrics(scaler, decision, case, sources),
+        metrics=_metrics(record, case, sources),
         trace=_steps(decision.trace),
         conditions=conditions(decision),
         bounds=None if observed is None else _bounds(scaler, decision, observed),
@@ -81,14 +81,23 @@ def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = Mapp
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
         instances=instances(record),
-        warnings=decision.warnings,
+        warnings=decision.doubts,
         lines=(),
     )
     return document.model_copy(update={"lines": sentences(document)})
 
 
 def _with_text(way: Way, decision: Decision) -> Way:
-    return way.model_copy(update={"text": way_text(way, dry_run=decision.dry_run)})
+    return way.model_copy(update={"text": way_text(way, moves=decision.shadow is not None or not decision.dry_run)})
+
+
+def _case(record: Record) -> "_Case | None":
+    """None where what it was made from is no longer known."""
+    decision, scaler, observed = record.decision, record.scaler, record.observation
+    if observed is None or record.history is None:
+        return None
+    after = remember(scaler, record.history, decision)
+    return _Case(scaler, decision, observed, after, _thresholds(scaler, decision, observed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +246,14 @@ def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -
 
 
 def _metrics(
-    scaler: Autoscaler, decision: Decision, case: _Case | None, sources: "Mapping[str, PrometheusSource]"
+    record: Record, case: _Case | None, sources: "Mapping[str, PrometheusSource]"
 ) -> tuple[ExplainedMetric, ...]:
-    outcomes, winner = decision.metrics, _winner(decision)
+    outcomes, winner = record.decision.metrics, _winner(record.decision)
     readings: Sequence[Reading | MetricError | None] = [None] * len(outcomes)
     limits: Sequence[Thresholds | None] = [None] * len(outcomes)
-    if case is not None and outcomes:
-        readings, limits = case.observed.readings, case.thresholds
-    specs = scaler.metrics if outcomes else ()
+    if case is not None and record.observation is not None and outcomes:
+        readings, limits = record.observation.readings, case.thresholds
+    specs = record.scaler.metrics if outcomes else ()
     return tuple(
         [
             _metric(outcome, reading, limit, query_document(spec.query, sources), wins=outcome is winner)

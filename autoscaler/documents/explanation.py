@@ -7,7 +7,8 @@ from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.instances import InstanceList
 from autoscaler.documents.metric import MetricDocument
 from autoscaler.documents.rules import QueryDocument
-from autoscaler.documents.summary import ConditionDocument, SteeringDocument
+from autoscaler.documents.steering import SteeringDocument
+from autoscaler.documents.summary import ConditionDocument
 from autoscaler.model import Direction
 
 
@@ -128,6 +129,9 @@ class Explanation(Document):
     at: datetime
     dry_run: bool
     current: int | None
+    """The target's size."""
+    shadow: int | None = None
+    """The size that a dry run's shadow had, from which it was decided; null: there was none."""
     desired: int | None
     written: int | None
     outcome: str | None

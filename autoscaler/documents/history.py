@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from autoscaler.documents.base import Document
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.metric import number
+from autoscaler.documents.thinning import even
 from autoscaler.model import TargetType
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
@@ -34,6 +35,8 @@ class Point(Document):
     maximum: int
     dry_run: bool
     metrics: tuple[PointMetric, ...]
+    shadow: int | None = None
+    """The size that a dry run's shadow had; null: there was none."""
 
 
 class HistoryDocument(Document):
@@ -73,22 +76,16 @@ def thinned(rows: "Sequence[SeriesRow]", most: int) -> "Sequence[SeriesRow]":
     if len(rows) <= most:
         return rows
     turns = [
-        index
-        for index, row in enumerate(rows)
-        if index in (0, len(rows) - 1)
-        or (row.current, row.desired) != (rows[index - 1].current, rows[index - 1].desired)
+        index for index, row in enumerate(rows) if index in (0, len(rows) - 1) or _sizes(row) != _sizes(rows[index - 1])
     ]
     if len(turns) >= most:
-        return [rows[index] for index in _even(turns, most)]
+        return [rows[index] for index in even(turns, most)]
     others = sorted(set(range(len(rows))) - set(turns))
-    return [rows[index] for index in sorted([*turns, *_even(others, most - len(turns))])]
+    return [rows[index] for index in sorted([*turns, *even(others, most - len(turns))])]
 
 
-def _even(indices: Sequence[int], count: int) -> Sequence[int]:
-    """`count` of them, from the first to the last."""
-    if count <= 1:
-        return indices[:count]
-    return [indices[place * (len(indices) - 1) // (count - 1)] for place in range(count)]
+def _sizes(row: "SeriesRow") -> tuple[int | None, ...]:
+    return row.current, row.shadow, row.desired
 
 
 def _point(row: "SeriesRow") -> Point:
@@ -100,6 +97,7 @@ def _point(row: "SeriesRow") -> Point:
         maximum=row.maximum,
         dry_run=row.dry_run,
         metrics=tuple([_metric(each) for each in row.metrics]),
+        shadow=row.shadow,
     )
 
 

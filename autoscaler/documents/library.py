@@ -12,8 +12,10 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument, history_document
 from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import HostList, host_list
+from autoscaler.documents.shadow import ShadowDocument, shadow_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
+from autoscaler.foresee.shadow_comparison import comparison, moments
 from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import Archive
@@ -120,6 +122,17 @@ class Library:
         rows = self._archive.series(name, since, until)
         events = [row for row in self._archive.events(name, since) if row.first <= until]
         return history_document(name, since, until, rows, events, most)
+
+    def shadow(self, name: str, since: datetime, until: datetime) -> ShadowDocument:
+        """A dry run's target beside its shadow, as far back as `state.detail`. Raises UnknownAutoscaler, NoDecision."""
+        found = comparison(moments(self._archive.records(name, since, until)))
+        if found is None:
+            self.require(name)
+            raise NoDecision(
+                f"autoscaler {name!r} was no dry run with a shadow from {since.isoformat(timespec='seconds')} to "
+                f"{until.isoformat(timespec='seconds')}, or that is older than state.detail; ask for another time"
+            )
+        return shadow_document(name, found)
 
     def events(
         self,

@@ -13,6 +13,7 @@ from autoscaler.foresee.outlook import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
     Fallback,
+    MetricKind,
     MetricSpec,
     MetricType,
     PolicyType,
@@ -60,6 +61,9 @@ class OptionsDocument(Document):
     downscale_stabilization_seconds: Seconds
     cpu_initialization_period_seconds: Seconds
     initial_readiness_delay_seconds: Seconds
+    shadow: bool = True
+    """Whether a dry run follows its own decisions."""
+    start_up_seconds: Seconds = timedelta(seconds=60)
 
 
 class QueryDocument(Document):
@@ -96,6 +100,9 @@ class MetricSpecDocument(Document):
     described_object: str | None
     fallback: FallbackDocument | None = None
     """null: without a value the metric asks for nothing."""
+    kind: MetricKind | None = None
+    service_rate: str | None = None
+    """Of a backlog: what one instance works off in a second; null: it is learnt."""
 
 
 class SpecDocument(Document):
@@ -124,6 +131,8 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
             downscale_stabilization_seconds=options.downscale_stabilization,
             cpu_initialization_period_seconds=options.cpu_initialization_period,
             initial_readiness_delay_seconds=options.initial_readiness_delay,
+            shadow=options.shadow,
+            start_up_seconds=options.start_up,
         ),
         brakes=configured(scaler.brakes),
     )
@@ -168,6 +177,8 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
         container=metric.container,
         described_object=metric.described_object,
         fallback=None if metric.fallback is None else _fallback(metric.fallback, sources),
+        kind=metric.kind,
+        service_rate=None if metric.service_rate is None else format_quantity(metric.service_rate),
     )
 
 

@@ -42,14 +42,10 @@ def _size(explanation: Explanation) -> str:
     mark = " (dry run)" if explanation.dry_run else ""
     if explanation.current is None:
         return f"The target could not be read: {explanation.error}.{mark}"
-    failed = sum(metric.error is not None for metric in explanation.metrics)
-    if explanation.desired is None and failed:
-        which = (
-            "its metric has"
-            if len(explanation.metrics) == 1
-            else f"{failed} of its {len(explanation.metrics)} metrics have"
-        )
-        return f"The size is {explanation.current} and stays, as {which} no value.{mark}"
+    if explanation.shadow is not None:
+        return f"The target's size is {explanation.current}; {_shadow(explanation, explanation.shadow)}.{mark}"
+    if explanation.desired is None and (without := _without_value(explanation)):
+        return f"The size is {explanation.current} and stays, as {without}.{mark}"
     if explanation.desired is None:
         return f"The size is {explanation.current}; no other could be decided: {explanation.error}.{mark}"
     if explanation.desired == explanation.current:
@@ -57,6 +53,28 @@ def _size(explanation: Explanation) -> str:
     if explanation.written is not None:
         return f"The size was {explanation.current} and was set to {explanation.written}.{mark}"
     return f"The size is {explanation.current}; {explanation.desired} is wanted but was not written.{mark}"
+
+
+def _shadow(explanation: Explanation, size: int) -> str:
+    """What became of the shadow's size."""
+    if explanation.desired is None and (without := _without_value(explanation)):
+        return f"its shadow's is {size} and stays, as {without}"
+    if explanation.desired is None:
+        return f"its shadow's is {size}; no other could be decided: {explanation.error}"
+    if explanation.desired == size:
+        return f"its shadow's is {size} and stays"
+    if explanation.outcome is not None:
+        return f"its shadow's was {size} and is {explanation.desired} now"
+    return f"its shadow's is {size}; {explanation.desired} is wanted and was not taken"
+
+
+def _without_value(explanation: Explanation) -> str:
+    """Which metrics have none; empty: all have one."""
+    failed = sum(metric.error is not None for metric in explanation.metrics)
+    if not failed:
+        return ""
+    several = len(explanation.metrics) > 1
+    return f"{failed} of its {len(explanation.metrics)} metrics have no value" if several else "its metric has no value"
 
 
 def _metric(metric: ExplainedMetric, *, alone: bool) -> str:
@@ -127,8 +145,8 @@ def _ahead(explanation: Explanation) -> Iterator[str]:
         yield f"If nothing changes, it goes to {_move(explanation.if_unchanged)}."
 
 
-def way_text(way: Way, *, dry_run: bool) -> str:
-    """What it takes for the size to move in one direction, a line a sentence."""
+def way_text(way: Way, *, moves: bool) -> str:
+    """What it takes for the size to move in one direction, a line a sentence. `moves`: a change would be followed."""
     out = way.direction is Direction.OUT
     parts = []
     if way.when:
@@ -141,7 +159,7 @@ def way_text(way: Way, *, dry_run: bool) -> str:
     else:
         return ""
     if way.earliest is not None:
-        parts.append("a dry run writes nothing" if dry_run else f"at the earliest to {_move(way.earliest)}")
+        parts.append(f"at the earliest to {_move(way.earliest)}" if moves else "a dry run writes nothing")
     hurdles = [f"  In the way: {step.detail} ({step.reason}: {step.before} -> {step.after})." for step in way.hurdles]
     return "\n".join(["; ".join(parts) + ".", *hurdles])
 

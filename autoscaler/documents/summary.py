@@ -15,6 +15,7 @@ from autoscaler.documents.headline import failed, headline
 from autoscaler.documents.level import Level, level_of_condition, wants_more_than_allowed
 from autoscaler.documents.metric import MetricDocument, metrics, unread
 from autoscaler.documents.status import ReloadStatus
+from autoscaler.documents.steering import PauseDocument, SteeringDocument, steering_document
 from autoscaler.errors import bug
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -61,35 +62,6 @@ class ConditionDocument(Document):
     level: Level = Level.NORMAL
 
 
-class PauseDocument(Document):
-    """Nothing is written in a direction."""
-
-    direction: Direction
-    by: str
-    reason: str
-    since: datetime
-    until: datetime | None
-    """null: until it is resumed."""
-
-
-class OverrideDocument(Document):
-    """Bounds in place of the configuration's; null: the configuration's own."""
-
-    minimum: int | None
-    maximum: int | None
-    by: str
-    reason: str
-    since: datetime
-    until: datetime | None
-
-
-class SteeringDocument(Document):
-    """What operators have asked for, as far as it is in force."""
-
-    pause: PauseDocument | None
-    override: OverrideDocument | None
-
-
 @dataclass(frozen=True, slots=True)
 class Held:
     """Whose a configured autoscaler is, where several daemons share the state."""
@@ -110,7 +82,7 @@ class Summary(Document):
     level: Level = Level.NORMAL
     """How much attention `state` deserves."""
     direction: Direction | None = None
-    """In which the size changes or is wanted to: `out` where `desired` is above `current`, `in` where it is below."""
+    """In which the size changes or is wanted to: `out` where `desired` is above the size, `in` where it is below."""
     reason: str | None
     """Of the condition that says most."""
     message: str | None
@@ -119,6 +91,7 @@ class Summary(Document):
     ready: int | None = None
     """How many of these run and are ready; null: that is not known."""
     desired: int | None
+    """The size that was decided; in a dry run, of its shadow."""
     minimum: int | None
     """The bounds in force: where the configuration's, an operator's and the target's own meet."""
     maximum: int | None
@@ -142,8 +115,13 @@ class Summary(Document):
     `unheld`."""
     unheld: bool = False
     """Whether several daemons share the state and none serves it."""
+    shadow: int | None = None
+    """The size that a dry run's shadow had, from which `desired` was decided; null: there is none."""
+    saturated: bool = False
+    """Whether a dry run's target is too small for its load, so that more may be asked for than shows."""
     problem: str | None = None
-    """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"."""
+    """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"; else
+    what makes a dry run's shadow doubtful."""
 
 
 class SteeredList(Document):
@@ -235,7 +213,9 @@ def _summary(
         brakes=() if decision is None else active(decision.brakes),
         held_by=None if held is None else held.by,
         unheld=unheld,
-        problem=None if decision is None else next(iter(decision.warnings), None),
+        shadow=None if decision is None else decision.shadow,
+        saturated=decision is not None and decision.shadow_memory is not None and decision.shadow_memory.saturated,
+        problem=None if decision is None else next(iter(decision.doubts), None),
     )
 
 
@@ -308,14 +288,14 @@ def level(state: AutoscalerState, decision: Decision | None) -> Level:
     """How much attention the state of `decision` deserves.
 
     `limited` is a warning only where a metric asks for more than the maximum, or the connection has no room for it.
-    What the target itself warns of, such as workers that cannot start, is one in any state, and so is a brake that is
-    on.
+    What the target itself warns of, such as workers that cannot start, is one in any state, and so is what makes a dry
+    run's shadow doubtful, and a brake that is on.
     """
     found = _LEVELS.get(state, Level.NORMAL)
     if found is Level.ERROR or decision is None:
         return found
     capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
-    return Level.WARNING if capped or decision.warnings or decision.brakes else found
+    return Level.WARNING if capped or decision.doubts or decision.brakes else found
 
 
 def _at_least_warning(level: Level) -> Level:
@@ -323,9 +303,12 @@ def _at_least_warning(level: Level) -> Level:
 
 
 def _direction(decision: Decision | None) -> Direction | None:
-    if decision is None or decision.current is None or decision.desired in (None, decision.current):
+    if decision is None or decision.current is None:
         return None
-    return Direction.OUT if decision.desired > decision.current else Direction.IN
+    size, desired = decision.decided_from, decision.desired
+    if size is None or desired is None or desired == size:
+        return None
+    return Direction.OUT if desired > size else Direction.IN
 
 
 _LIMITS = frozenset(
@@ -364,26 +347,4 @@ def conditions(decision: Decision) -> tuple[ConditionDocument, ...]:
             )
             for each in decision.conditions
         ]
-    )
-
-
-def steering_document(steering: Steering) -> SteeringDocument:
-    """Its document."""
-    pause, override = steering.pause, steering.override
-    return SteeringDocument(
-        pause=None
-        if pause is None
-        else PauseDocument(
-            direction=pause.direction, by=pause.by, reason=pause.reason, since=pause.since, until=pause.until
-        ),
-        override=None
-        if override is None
-        else OverrideDocument(
-            minimum=override.minimum,
-            maximum=override.maximum,
-            by=override.by,
-            reason=override.reason,
-            since=override.since,
-            until=override.until,
-        ),
     )

@@ -39,12 +39,14 @@ class Columns:
 
     def _decision(self, level: str, entry: Mapping[str, Any]) -> str:
         current, desired, written = entry["current"], entry["desired"], entry["written"]
-        moves = desired is not None and current is not None and desired != current
-        mark, colour = _mark(level, current, desired, written)
+        shadow = entry.get("shadow")
+        size = current if shadow is None else shadow
+        moves = desired is not None and current is not None and desired != size
+        mark, colour = _mark(level, None if current is None else size, desired, written)
         line = _GAP.join(
             (
                 self._paint(_BOLD, self._pad("autoscaler", entry["autoscaler"])),
-                self._paint(colour, mark + " " + self._pad("size", _size(current, desired))),
+                self._paint(colour, mark + " " + self._pad("size", _size(current, shadow, desired))),
                 self._pad("metrics", ", ".join(map(_metric, entry["metrics"]))),
                 self._paint(colour, self._pad("reason", entry["reason"] or "-")),
             )
@@ -78,10 +80,13 @@ def _mark(level: str, current: int | None, desired: int | None, written: int | N
     return ("▲", _GREEN) if desired > current else ("▼", _CYAN)
 
 
-def _size(current: int | None, desired: int | None) -> str:
+def _size(current: int | None, shadow: int | None, desired: int | None) -> str:
+    """`10 → 12`; in a dry run its shadow's beside the target's, `10 (12 → 14)`."""
     if current is None:
         return "?"
-    return str(current) if desired is None or desired == current else f"{current} → {desired}"
+    size = current if shadow is None else shadow
+    text = str(size) if desired is None or desired == size else f"{size} → {desired}"
+    return text if shadow is None else f"{current} ({text})"
 
 
 def _metric(metric: Mapping[str, Any] | str) -> str:

@@ -11,7 +11,7 @@ EVENT = "decision"
 
 
 def keys(decision: Decision) -> dict[str, Any]:
-    """The line's keys after `timestamp`, `level` and `event`, in their order."""
+    """The line's keys after `timestamp`, `level` and `event`, in their order; `shadow` where there is one."""
     condition = headline(decision)
     return {
         "autoscaler": decision.name,
@@ -34,6 +34,7 @@ def keys(decision: Decision) -> dict[str, Any]:
             condition.type.value: [str(condition.status), condition.reason] for condition in decision.conditions
         },
         "dry_run": decision.dry_run,
+        **({} if decision.shadow is None else {"shadow": decision.shadow}),
     }
 
 

@@ -127,6 +127,11 @@ class _LatestFamilies:
     def __init__(self) -> None:
         self._current = _gauge("current_replicas", "The size that was read.", "autoscaler")
         self._desired = _gauge("desired_replicas", "The size that was decided.", "autoscaler")
+        self._shadow = _gauge("shadow_replicas", "The size that a dry run's shadow had.", "autoscaler")
+        self._saturated = _gauge(
+            "shadow_saturated", "1 while a dry run's target is too small for its load, so that demand may hide.",
+            "autoscaler",
+        )  # fmt: skip
         self._minimum = _gauge("min_replicas", "The lower bound in force.", "autoscaler")
         self._maximum = _gauge("max_replicas", "The upper bound in force.", "autoscaler")
         self._condition = _gauge("condition", "Whether a condition is true.", "autoscaler", "condition", "reason")
@@ -150,19 +155,22 @@ class _LatestFamilies:
     def families(self) -> Sequence[Metric]:
         """All of them."""
         return (
-            self._current, self._desired, self._minimum, self._maximum, self._condition, self._value, self._target,
-            self._failed, self._fallback, self._unmatched, self._paused, self._overridden,
+            self._current, self._desired, self._shadow, self._saturated, self._minimum, self._maximum,
+            self._condition, self._value, self._target, self._failed, self._fallback,
+            self._unmatched, self._paused, self._overridden,
         )  # fmt: skip
 
     def add(self, made: Decision) -> None:
         """The series of one autoscaler."""
         labels = (made.name,)
         for family, size in (
-            (self._current, made.current), (self._desired, made.desired),
+            (self._current, made.current), (self._desired, made.desired), (self._shadow, made.shadow),
             (self._minimum, made.minimum), (self._maximum, made.maximum),
         ):  # fmt: skip
             if size is not None:
                 family.add_metric(labels, size)
+        if made.shadow_memory is not None:
+            self._saturated.add_metric(labels, made.shadow_memory.saturated)
         for condition in made.conditions:
             self._condition.add_metric((made.name, condition.type, condition.reason), condition.status)
         for metric, names in zip(made.metrics, _labels(made), strict=True):

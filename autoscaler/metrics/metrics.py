@@ -255,7 +255,10 @@ class _Counts(NamedTuple):
 def _counts(made: Decision) -> _Counts:
     return _Counts(
         (towards(made.written, made.current), error_of(made)),
-        [(towards(metric.proposal, made.current), error_of_metric(metric), metric.type) for metric in made.metrics],
+        [
+            (towards(metric.proposal, made.decided_from), error_of_metric(metric), metric.type)
+            for metric in made.metrics
+        ],
         None if made.outcome is None else outcome_of(made.outcome),
     )
 

@@ -26,6 +26,7 @@ from autoscaler.model.lane import LaneName
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
+from autoscaler.model.shadow import Backlog, Shadow, Starting
 from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Share, Standing
 from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
@@ -37,6 +38,7 @@ from autoscaler.model.spec import (
     Behavior,
     ControllerOptions,
     Fallback,
+    MetricKind,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -79,6 +81,7 @@ __all__ = [
     "WITHOUT_LIMITS",
     "ActiveBrake",
     "Autoscaler",
+    "Backlog",
     "Behavior",
     "Brake",
     "BrakeMemory",
@@ -107,6 +110,7 @@ __all__ = [
     "Limits",
     "LossBrake",
     "MetricFailure",
+    "MetricKind",
     "MetricOutcome",
     "MetricSpec",
     "MetricTarget",
@@ -135,11 +139,13 @@ __all__ = [
     "ScalingPolicy",
     "ScalingRules",
     "SelectPolicy",
+    "Shadow",
     "Share",
     "Shortfall",
     "Sighting",
     "Sightings",
     "Standing",
+    "Starting",
     "Status",
     "Steering",
     "Step",

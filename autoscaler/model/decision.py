@@ -11,6 +11,7 @@ from autoscaler.model.brake import ActiveBrake, BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
+from autoscaler.model.shadow import Shadow
 from autoscaler.model.steering import Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 
@@ -60,9 +61,9 @@ class Decision(Struct, frozen=True):
     now: datetime
     dry_run: bool
     current: int | None
-    """The size read; None: it could not be read."""
+    """The target's size; None: it could not be read."""
     desired: int | None
-    """The size wanted; None: nothing could be decided."""
+    """The size wanted, in a dry run of its shadow; None: nothing could be decided."""
     change: ScaleChange | None
     """What is to be written; None: nothing."""
     conditions: tuple[Condition, ...]
@@ -99,6 +100,20 @@ class Decision(Struct, frozen=True):
     """Those that are on, in the order in which they give the reason for a hold."""
     brake_memory: BrakeMemory | None = None
     """To remember; None: there are no brakes."""
+    shadow: int | None = None
+    """The size that the shadow had, from which `desired` was decided; None: there is none, or it has not begun."""
+    shadow_memory: Shadow | None = None
+    """To remember; None: there is no shadow."""
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the operator should know: the target's own warnings, then what makes its shadow doubtful."""
+        return self.warnings if self.shadow_memory is None else (*self.warnings, *self.shadow_memory.doubts)
+
+    @property
+    def decided_from(self) -> int | None:
+        """The size that `desired` is set against: the shadow's where there is one, else the target's."""
+        return self.current if self.shadow is None else self.shadow
 
     @property
     def written(self) -> int | None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from autoscaler.model.brake import BrakeMemory
 from autoscaler.model.condition import Condition
 from autoscaler.model.metric import MetricFailure, MetricOutcome
+from autoscaler.model.shadow import Shadow
 from autoscaler.model.steering import Steering
 
 
@@ -62,6 +63,8 @@ class History(Struct, frozen=True, gc=False):
     """The metrics with a fallback that had no value in it."""
     brakes: BrakeMemory | None = None
     """None: there were no brakes."""
+    shadow: Shadow | None = None
+    """Of a dry run that has one; conditions and scale events are then the shadow's."""
 
     def moved(self, by: timedelta) -> "History":
         """The same with every time later by this much: after the wall clock was set, everything keeps its age.
@@ -79,4 +82,5 @@ class History(Struct, frozen=True, gc=False):
             at=None if self.at is None else self.at + by,
             failing=tuple([each.moved(by) for each in self.failing]),
             brakes=None if self.brakes is None else self.brakes.moved(by),
+            shadow=None if self.shadow is None else self.shadow.moved(by),
         )

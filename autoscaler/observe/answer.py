@@ -1,4 +1,4 @@
-"""The HTTP API's answer to an instant query, decoded into what it promises; anything else is refused where it begins.
+"""The HTTP API's answer to a query, decoded into what it promises; anything else is refused where it begins.
 
 Source: prometheus.io/docs/prometheus/latest/querying/api, "Format overview", "Instant queries" and "Expression query
 result formats"; values are written by Prometheus' util/jsonutil, MarshalFloat.
@@ -46,20 +46,24 @@ _NOT_FINITE: Final = {"NaN": math.nan, "+Inf": math.inf, "-Inf": -math.inf}
 
 # Not collected (gc=False): nothing in an answer can refer back to it, and a collector that walks through a million
 # samples takes longer than decoding them.
-class _Value(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+class Value(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A float sample."""
+
     time: float
     text: str
 
 
-class _Histogram(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+class Histogram(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A native histogram's sample."""
+
     time: float
     buckets: msgspec.Raw
 
 
 class _Sample(msgspec.Struct, gc=False):
     metric: dict[str, str]
-    value: _Value | None = None
-    histogram: _Histogram | None = None
+    value: Value | None = None
+    histogram: Histogram | None = None
 
 
 class _Data(msgspec.Struct, tag_field="resultType", gc=False):
@@ -71,21 +75,22 @@ class _Vector(_Data, tag=ResultType.VECTOR.value, gc=False):
 
 
 class _Scalar(_Data, tag=ResultType.SCALAR.value, gc=False):
-    result: _Value
+    result: Value
 
 
 class _String(_Data, tag=ResultType.STRING.value, gc=False):
-    result: _Value
+    result: Value
 
 
-class _Matrix(_Data, tag=ResultType.MATRIX.value, gc=False):
+class Matrix(_Data, tag=ResultType.MATRIX.value, gc=False):
+    """The result of a range query; of an instant one nothing is made of it."""
+
     result: msgspec.Raw
-    """Not read: nothing is made of it."""
 
 
 class _Answer(msgspec.Struct, rename="camel", gc=False):
     status: Literal["success", "error"]
-    data: _Vector | _Scalar | _String | _Matrix | None = None
+    data: _Vector | _Scalar | _String | Matrix | None = None
     error_type: str = ""
     error: str = ""
     warnings: list[str] | None = None
@@ -104,6 +109,22 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
     Raises NotAnAnswer; and MetricError for what Prometheus itself calls an error, partial data, samples of another
     time, and more samples than an answer of `largest` bytes has room for; a QueryError where the query may be to blame.
     """
+    match parse_data(body, status, largest):
+        case _Vector(result=samples):
+            return QueryResult(ResultType.VECTOR, _points(samples, at))
+        case _Scalar(result=value):
+            point = Point({}, number(value.text))
+            _check_time(value.time, at)
+            return QueryResult(ResultType.SCALAR, (point,))
+        case _String():
+            return QueryResult(ResultType.STRING, ())
+        case Matrix():
+            return QueryResult(ResultType.MATRIX, ())
+    raise NotAnAnswer("it holds neither data nor an error")
+
+
+def parse_data(body: bytes, status: int, largest: int) -> object:
+    """The `data` of any query's answer, complete; None: there is none. Raises as `parse_answer` does."""
     if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
         more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
         raise QueryError(more, Outcome.TOO_LARGE)
@@ -116,18 +137,7 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
     if doubts := [line for line in answer.warnings or () if not line.startswith(_INFO)]:
         ours = all(line.startswith(_WARNING) for line in doubts)
         raise QueryError(f"answered with partial data: {_listed(doubts)}", Outcome.REFUSED if ours else Outcome.FAILED)
-    match answer.data if answer.status == "success" else None:
-        case _Vector(result=samples):
-            return QueryResult(ResultType.VECTOR, _points(samples, at))
-        case _Scalar(result=value):
-            point = Point({}, _number(value.text))
-            _check_time(value.time, at)
-            return QueryResult(ResultType.SCALAR, (point,))
-        case _String():
-            return QueryResult(ResultType.STRING, ())
-        case _Matrix():
-            return QueryResult(ResultType.MATRIX, ())
-    raise NotAnAnswer("it holds neither data nor an error")
+    return answer.data if answer.status == "success" else None
 
 
 def _decoded(body: bytes) -> _Answer:
@@ -147,7 +157,7 @@ def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
         sample = samples.pop()
         value = sample.value
         if value is not None and sample.histogram is None:
-            points.append(Point(sample.metric, _number(value.text)))
+            points.append(Point(sample.metric, number(value.text)))
             if value.time != checked:
                 _check_time(value.time, at)
                 checked = value.time
@@ -159,12 +169,15 @@ def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _number(text: str) -> float:
-    """A sample's value: exactly what Go's strconv.FormatFloat writes, for Python's float() takes far more."""
-    number = float(text) if _is_number(text) else _NOT_FINITE.get(text)
-    if number is None or (math.isinf(number) and text not in _NOT_FINITE):
+def number(text: str) -> float:
+    """A sample's value: exactly what Go's strconv.FormatFloat writes, for Python's float() takes far more.
+
+    Raises NotAnAnswer.
+    """
+    value = float(text) if _is_number(text) else _NOT_FINITE.get(text)
+    if value is None or (math.isinf(value) and text not in _NOT_FINITE):
         raise NotAnAnswer(f"{plain(text, 64)!r} is not a value as Prometheus writes it")
-    return number
+    return value
 
 
 def _check_time(time: float, at: float) -> None:

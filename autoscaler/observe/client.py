@@ -1,10 +1,10 @@
-"""The one place that knows prometheus-api-client: an instant query, complete or a MetricError.
+"""The one place that knows prometheus-api-client: a query's answer, complete or a MetricError.
 
 That client has no deadline of its own, retries behind our back, forgets the result's type and the warnings, and puts
 a POST's parameters into the URL. This one sends by a bounded session and decodes the answer itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
 from urllib.parse import urlencode
@@ -21,6 +21,7 @@ from autoscaler.observe.credentials import Credentials, without_login
 from autoscaler.observe.failure import QueryError, again
 from autoscaler.observe.freshness import check_fresh
 from autoscaler.observe.planner import Outcome
+from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
 from autoscaler.target.http import HttpError, Late, Tls, TooLarge, Unreachable, on_this_machine
 from autoscaler.target.http.answer import decoded
@@ -55,19 +56,45 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         An error is returned, not raised: a traceback would keep what its frames held, the whole answer. The
         configuration's params never replace the question. Long ones are posted.
         """
-        time = f"{at.timestamp():.3f}"
-        form = {**self._source.params, "time": time, "query": expr}
+        time, largest = f"{at.timestamp():.3f}", self._source.max_answer
+        return self._query(
+            "query",
+            {"time": time, "query": expr},
+            seconds,
+            lambda body, status: parse_answer(body, status, float(time), largest),
+        )
+
+    def range_query(self, expr: str, grid: Grid, seconds: float) -> RangeResult | MetricError:
+        """The same at every time of a grid. The server is asked to give up after so many seconds, too.
+
+        `nocache`: VictoriaMetrics would else move the times to where its cache has them.
+        """
+        form = {
+            "query": expr,
+            "start": f"{grid.seconds(0):.3f}",
+            "end": f"{grid.seconds(grid.count - 1):.3f}",
+            "step": f"{grid.step.total_seconds():.3f}",
+            "timeout": f"{seconds * 1000:.0f}ms",
+            "nocache": "1",
+        }
+        largest = self._source.max_answer
+        return self._query("query_range", form, seconds, lambda body, status: parse_range(body, status, grid, largest))
+
+    def _query(
+        self, path: str, question: Mapping[str, str], seconds: float, parse: Callable[[bytes, int], _T]
+    ) -> _T | MetricError:
+        form = {**self._source.params, **question}
         long = len(urlencode(form)) > _LONGEST_URL_QUERY
         asked = self._clock.now()
         try:
             response = self._session.request(
                 "POST" if long else "GET",
-                f"{self.url}/api/v1/query",
+                f"{self.url}/api/v1/{path}",
                 headers=self.headers,
                 timeout=seconds,
                 **{"data" if long else "params": form},
             )
-            result = _read(response, float(time), self._source.max_answer)
+            result = _read(response, parse)
             check_fresh(response.headers, asked, self._clock.now())
         except HttpError as error:
             return _metric_error(error)
@@ -112,13 +139,13 @@ def _metric_error(error: HttpError) -> MetricError:
     return MetricError(f"cannot be asked: {error}")
 
 
-def _read(response: Response, at: float, largest: int) -> QueryResult:
+def _read(response: Response, parse: Callable[[bytes, int], _T]) -> _T:
     """The result, or a MetricError that says what came instead."""
     status, body = response.status_code, response.content
     if response.is_redirect:
         raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")
     try:
-        return parse_answer(body, status, at, largest)
+        return parse(body, status)
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
         wrong = f": {plain(str(error), 256)}" if str(error) else ""

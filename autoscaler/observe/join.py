@@ -35,7 +35,7 @@ class Joined(NamedTuple):
 def of_container(points: Iterable[Point], container: str, label: str | None) -> Sequence[Point]:
     """The points of one container or task."""
     labels = (label,) if label else CONTAINER_LABELS
-    return [point for point in points if _first(point.labels, labels)[1] == container]
+    return [point for point in points if first_label(point.labels, labels)[1] == container]
 
 
 def join(points: Iterable[Point], instances: Iterable[Instance], label: str | None) -> Joined:
@@ -47,7 +47,7 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
     labels = instance_labels(label)
     for point in points:
         carried = point.labels
-        for name in labels:  # as `_first` does: a call for each of a million samples takes longer than looking
+        for name in labels:  # as `first_label` does: a call for each of a million samples takes longer than looking
             if value := carried.get(name):
                 break
         else:
@@ -55,7 +55,7 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
             continue
         owner = owners.get(value)
         if owner is None:
-            owner = owners.get(_without_port(value))
+            owner = owners.get(without_port(value))
         if owner:
             mine = found.get(owner)
             if mine is None:
@@ -82,7 +82,7 @@ def _owners(instances: Iterable[Instance]) -> Mapping[str, str]:
     return owners
 
 
-def _first(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
+def first_label(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
     """Name and value of the first of these labels that is there; Prometheus takes an empty one for absent."""
     for name in names:
         value = labels.get(name)
@@ -91,7 +91,7 @@ def _first(labels: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
     return "", ""
 
 
-def _without_port(address: str) -> str:
+def without_port(address: str) -> str:
     """The host of `host:port` or `[v6]:port`; other texts as they are."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():

@@ -15,10 +15,8 @@ from autoscaler.model import (
     Autoscaler,
     Call,
     Instance,
-    MetricSpec,
     Observation,
     Observed,
-    Reading,
     Sightings,
     TargetRef,
     TargetState,
@@ -28,11 +26,11 @@ from autoscaler.observe.answers import Answers
 from autoscaler.observe.ask import NoMeter, QueryMeter, ask
 from autoscaler.observe.gate import Gates
 from autoscaler.observe.gathering import Gathering
+from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Plan, alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.queries import Queries
-from autoscaler.observe.readings import read
 from autoscaler.observe.shards import Shards
 from autoscaler.observe.targets import Connection, States
 from autoscaler.observe.victims import rank
@@ -155,12 +153,8 @@ class Observer:
     def _observation(
         self, scaler: Autoscaler, state: TargetState | TargetError, answers: Answers, call: Call
     ) -> Observation:
-        instances: tuple[Instance, ...] = () if isinstance(state, TargetError) else state.instances
-        return Observation(
-            target=state,
-            readings=tuple([_reading(metric, instances, answers, call) for metric in scaler.metrics]),
-            victims=self._victims(scaler, instances, answers, call),
-            fallbacks=_fallbacks(scaler, instances, answers, call),
+        return observation(
+            scaler, state, answers, call.now, lambda instances: self._victims(scaler, instances, answers, call)
         )
 
     def _victims(
@@ -176,28 +170,3 @@ class Observer:
             reason = bug(error)
         self._logger.warning("victims_not_ranked", autoscaler=scaler.name, error=reason)
         return ()  # the back end chooses
-
-
-def _reading(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, call: Call) -> Reading | MetricError:
-    try:
-        return read(metric, instances, answers, call.now)
-    except Exception as error:  # noqa: BLE001 - whatever is in an answer, it costs this metric alone
-        return MetricError(f"the answer could not be read: {bug(error)}")
-
-
-def _fallbacks(
-    scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, call: Call
-) -> tuple[Reading | MetricError | None, ...]:
-    """What the fallbacks' queries read: asked in every cycle, so that one that is needed has been at work before."""
-    for metric in scaler.metrics:
-        if metric.fallback is not None and metric.fallback.query is not None:
-            return tuple([_fallback(metric, instances, answers, call) for metric in scaler.metrics])
-    return ()
-
-
-def _fallback(
-    metric: MetricSpec, instances: Sequence[Instance], answers: Answers, call: Call
-) -> Reading | MetricError | None:
-    if metric.fallback is None or metric.fallback.query is None:
-        return None
-    return _reading(replace(metric, query=metric.fallback.query), instances, answers, call)

@@ -1,4 +1,4 @@
-"""Asks a Prometheus instant queries, a few at a time, each within a limit."""
+"""Asks a Prometheus, a few queries at a time, each within a limit."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -12,6 +12,7 @@ from autoscaler.observe.client import PrometheusClient
 from autoscaler.observe.credentials import without_login
 from autoscaler.observe.failure import QueryError, again
 from autoscaler.observe.gate import Gate
+from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 
 _T = TypeVar("_T")
@@ -45,17 +46,24 @@ class Prometheus:
         turn included. Raises MetricError that names the source and what came instead (a QueryError where the query
         may be to blame); partial data is one, too.
         """
-        outcome = self._outcome(lambda client, seconds: client.instant_query(expr, at, seconds), deadline)
-        if isinstance(outcome, QueryError):
-            raise again(outcome, f"prometheus {self._name!r} ")
-        if isinstance(outcome, MetricError):  # not the query's fault: mostly another address than was meant
-            raise MetricError(f"prometheus {self._name!r} {outcome} ({self.url})")
-        return outcome
+        return self._answer(lambda client, seconds: client.instant_query(expr, at, seconds), deadline)
+
+    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
+        """The complete answer to a range query, within the same limits. Raises as `query` does."""
+        return self._answer(lambda client, seconds: client.range_query(expr, grid, seconds), deadline)
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], deadline: float) -> _T:
         """What its API has at `path` below /api/v1, of the type `kind` as msgspec knows it. Raises MetricError."""
         outcome = self._outcome(lambda client, seconds: client.get(path, form, kind, seconds), deadline)
         if isinstance(outcome, MetricError):
+            raise MetricError(f"prometheus {self._name!r} {outcome} ({self.url})")
+        return outcome
+
+    def _answer(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T:
+        outcome = self._outcome(ask, deadline)
+        if isinstance(outcome, QueryError):
+            raise again(outcome, f"prometheus {self._name!r} ")
+        if isinstance(outcome, MetricError):  # not the query's fault: mostly another address than was meant
             raise MetricError(f"prometheus {self._name!r} {outcome} ({self.url})")
         return outcome
 

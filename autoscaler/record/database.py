@@ -143,8 +143,14 @@ def _sqlite_uri(url: URL, *, read_only: bool) -> URL:
     path = Path(str(url.database))
     if not read_only:
         return url
-    if not path.exists():
-        raise StateError(f"{place(url)} does not exist; has the daemon run with this configuration?")
+    try:
+        readable = path.stat() and os.access(path, os.R_OK)
+    except (FileNotFoundError, NotADirectoryError):
+        raise StateError(f"{place(url)} does not exist; has the daemon run with this configuration?") from None
+    except OSError:  # of a folder above it
+        readable = False
+    if not readable:
+        raise StateError(f"{place(url)} cannot be read by this user; run the command as the daemon's own user")
     # quoted by as_uri; `uri=true` makes sqlite3 read the parameters
     return URL.create("sqlite", database=f"{path.as_uri()}", query={"mode": "ro", "uri": "true"})
 

@@ -177,6 +177,7 @@ def history_from(remembered: bytes, latest: Decision) -> History:
         at=latest.now,
         failing=latest.failing,
         brakes=latest.brake_memory,
+        shadow=latest.shadow_memory,
     )
 
 

@@ -6,7 +6,7 @@ together; a column that is the same as in an earlier, whole row is left out (`ro
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -24,7 +24,6 @@ from autoscaler.model import (
     InstanceReading,
     MetricFailure,
     MetricOutcome,
-    MetricTarget,
     Observation,
     Outcome,
     Proposed,
@@ -33,12 +32,12 @@ from autoscaler.model import (
     Sample,
     ScaleChange,
     ScaleEvent,
+    Shadow,
     Status,
     Steering,
     Step,
     TargetRef,
     TargetState,
-    TargetType,
     Unchanged,
     ValueReading,
     Written,
@@ -88,7 +87,7 @@ class _Values(msgspec.Struct, array_like=True):
     """Microseconds before the cycle's `now`; empty: none."""
 
 
-class _Circumstances(msgspec.Struct, array_like=True):
+class Circumstances(msgspec.Struct, array_like=True):
     """What of a decision rarely changes."""
 
     conditions: tuple[Condition, ...]
@@ -102,6 +101,7 @@ class _Circumstances(msgspec.Struct, array_like=True):
     failing: tuple[MetricFailure, ...] = ()
     brakes: tuple[ActiveBrake, ...] = ()
     brake_memory: BrakeMemory | None = None
+    shadow: int | None = None
 
 
 class _Course(msgspec.Struct, array_like=True):
@@ -123,6 +123,7 @@ class _Course(msgspec.Struct, array_like=True):
     error: str | None
     outcome: tuple[str, int | str | tuple[str, str] | None] | None
     """Class, then size, text, or reason and message of a hold."""
+    shadow_memory: Shadow | None = None
 
 
 INSTANCES: Final = "i"
@@ -132,7 +133,7 @@ FAILED: Final = "e"
 _TARGET: Final = Binary[_Target](_Target)
 _READINGS: Final = Binary[_Readings](_Readings)
 _VALUES: Final = Binary[tuple[_Values, ...]](tuple[_Values, ...])
-_CIRCUMSTANCES: Final = Binary[_Circumstances](_Circumstances)
+CIRCUMSTANCES: Final = Binary[Circumstances](Circumstances)
 _METRICS: Final = Binary[tuple[MetricOutcome, ...]](tuple[MetricOutcome, ...])
 _COURSE: Final = Binary[_Course](_Course)
 COLUMNS: Final = 6
@@ -171,7 +172,7 @@ def moving_columns(observation: Observation, decision: Decision) -> Columns:
 def decision_columns(decision: Decision) -> Columns:
     """The columns of DECISION."""
     now, status = decision.now, decision.status
-    circumstances = _Circumstances(
+    circumstances = Circumstances(
         decision.conditions,
         decision.warnings,
         decision.steering,
@@ -182,6 +183,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.failing,
         decision.brakes,
         decision.brake_memory,
+        decision.shadow,
     )
     course = _Course(
         decision.current,
@@ -200,8 +202,9 @@ def decision_columns(decision: Decision) -> Columns:
         decision.scaled_to_zero,
         decision.error,
         None if decision.outcome is None else _outcome(decision.outcome),
+        decision.shadow_memory,
     )
-    return _CIRCUMSTANCES.dump(circumstances), _METRICS.dump(decision.metrics), _COURSE.dump(course)
+    return CIRCUMSTANCES.dump(circumstances), _METRICS.dump(decision.metrics), _COURSE.dump(course)
 
 
 def observation_from(columns: Columns, at: int) -> Observation:
@@ -222,7 +225,7 @@ def observation_from(columns: Columns, at: int) -> Observation:
 def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> Decision:
     """What was decided in the cycle at `at` (microseconds), of the columns of DECISION. Raises StateError."""
     circumstances, metrics, course = (
-        _CIRCUMSTANCES.load(columns[0]),
+        CIRCUMSTANCES.load(columns[0]),
         _METRICS.load(columns[1]),
         _COURSE.load(columns[2]),
     )
@@ -257,63 +260,8 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         failing=circumstances.failing,
         brakes=circumstances.brakes,
         brake_memory=circumstances.brake_memory,
-    )
-
-
-class Outline(NamedTuple):
-    """What a chart needs of a decision. Metrics' values are whole percents for Utilization, else thousandths."""
-
-    current: int | None
-    desired: int | None
-    dry_run: bool
-    metrics: tuple[tuple[str, TargetType, int], ...]
-    """Name, and the target's type and value."""
-    values: tuple[int | None, ...]
-    """One for each metric; None: it failed."""
-
-
-class _Sizes(msgspec.Struct, array_like=True):
-    """The beginning of _Course."""
-
-    current: int | None
-    desired: int | None
-
-
-class _MetricValue(msgspec.Struct):
-    """What a chart needs of a MetricOutcome."""
-
-    name: str
-    target: MetricTarget
-    value: int | None
-    average_value: int | None
-    average_utilization: int | None
-
-    @property
-    def shown(self) -> int | None:
-        """In the target's unit."""
-        if self.target.type is TargetType.UTILIZATION:
-            return self.average_utilization
-        return self.average_value if self.target.type is TargetType.AVERAGE_VALUE else self.value
-
-
-_SIZES: Final = Binary[_Sizes](_Sizes)
-_METRIC_VALUES: Final = Binary[tuple[_MetricValue, ...]](tuple[_MetricValue, ...])
-
-
-def size_from(columns: Columns) -> int | None:
-    """The size that was read, of the columns of DECISION. Raises StateError."""
-    return _SIZES.load(columns[2]).current
-
-
-def outline_from(columns: Columns) -> Outline:
-    """What a chart needs, of the columns of DECISION; it costs a fraction of `decision_from`. Raises StateError."""
-    sizes, metrics = _SIZES.load(columns[2]), _METRIC_VALUES.load(columns[1])
-    return Outline(
-        sizes.current,
-        sizes.desired,
-        _CIRCUMSTANCES.load(columns[0]).dry_run,
-        tuple([(each.name, each.target.type, each.target.value) for each in metrics]),
-        tuple([each.shown for each in metrics]),
+        shadow=circumstances.shadow,
+        shadow_memory=course.shadow_memory,
     )
 
 

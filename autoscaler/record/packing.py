@@ -10,8 +10,9 @@ from sqlalchemy import Connection, delete, insert, select
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
-from autoscaler.record.evaluation import DECISION, Columns, outline_from
+from autoscaler.record.evaluation import DECISION, Columns
 from autoscaler.record.journal import rows_from
+from autoscaler.record.outline import outline_from
 from autoscaler.record.rows import Row, completed, pack_rows, runs
 from autoscaler.record.series import Point, pack_points, point_of
 

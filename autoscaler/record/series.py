@@ -8,7 +8,7 @@ import msgspec
 
 from autoscaler.model import TargetType
 from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
-from autoscaler.record.evaluation import Outline
+from autoscaler.record.outline import Outline
 from autoscaler.record.times import from_micros
 from autoscaler.record.values import MetricPoint, SeriesRow
 
@@ -27,11 +27,22 @@ class Point(NamedTuple):
     """Name, and the target's type and value."""
     values: tuple[int | None, ...]
     """One for each metric; None: it failed."""
+    shadow: int | None = None
+    """The size that a dry run's shadow had."""
 
 
 def point_of(at: int, outline: Outline, bounds: tuple[int, int]) -> Point:
     """Of a decision's outline at a time (microseconds) and the configuration's bounds."""
-    return Point(at, outline.current, outline.desired, *bounds, outline.dry_run, outline.metrics, outline.values)
+    return Point(
+        at,
+        outline.current,
+        outline.desired,
+        *bounds,
+        outline.dry_run,
+        outline.metrics,
+        outline.values,
+        outline.shadow,
+    )
 
 
 def row_of(point: Point) -> SeriesRow:
@@ -45,6 +56,7 @@ def row_of(point: Point) -> SeriesRow:
         maximum=point.maximum,
         dry_run=point.dry_run,
         metrics=tuple([MetricPoint(name, kind, target, value) for (name, kind, target), value in pairs]),
+        shadow=point.shadow,
     )
 
 
@@ -63,6 +75,8 @@ class _Block(msgspec.Struct, array_like=True):
     desired: list[int | None]
     values: list[int | None]
     """All of the first metric, then all of the second; each number as the step from the metric's one before."""
+    shadows: list[int | None] = []
+    """Empty: there was none."""
 
 
 _BLOCK: Final = Binary[_Block](_Block)
@@ -85,6 +99,7 @@ def pack_points(points: Sequence[Point]) -> bytes:
                 [point.current for point in points],
                 [point.desired for point in points],
                 values,
+                [point.shadow for point in points] if any(point.shadow is not None for point in points) else [],
             )
         )
     )
@@ -111,6 +126,7 @@ def unpack_points(data: bytes) -> list[Point]:
                     dry_run,
                     metrics,
                     tuple([column[each] for column in columns]),
+                    block.shadows[number] if block.shadows else None,
                 )
             )
     return points

@@ -62,6 +62,8 @@ class SeriesRow:
     """The autoscaler's own bounds at that time."""
     dry_run: bool
     metrics: tuple[MetricPoint, ...]
+    shadow: int | None = None
+    """The size that a dry run's shadow had; None: there was none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,19 @@ def test_size_and_every_metric_have_a_chart(site: Served, opened: Open) -> None:
         assert colours(chart(page, title)) > 5, f"nothing is drawn in {title}"
 
 
+def test_a_dry_run_shows_its_shadow_beside_the_target(site: Served, opened: Open) -> None:
+    """Both sizes, marked, in the head, the chart and the explanation; and not that the size has changed."""
+    page = opened(site, "/autoscalers/thumbnails")
+
+    expect(page.locator("#head")).to_contain_text("shadow 5")
+    expect(page.locator("#state")).to_contain_text("The target's size is 3; its shadow stays at 5")
+    expect(page.locator("#head")).to_contain_text("more may be asked for than shows")
+    expect(chart(page, "Size, and the shadow's")).to_be_visible()
+    expect(page.locator("#decision")).to_contain_text("was the shadow's size, the target's 3")
+    page.locator("#table summary").click()
+    expect(page.locator("#points").get_by_role("columnheader", name="Shadow")).to_be_visible()
+
+
 def test_a_click_in_a_chart_explains_the_decision_of_that_moment(site: Served, opened: Open) -> None:
     """Why did it scale then? The question that sends people to the page."""
     page = opened(site, SHOP)

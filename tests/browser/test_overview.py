@@ -25,6 +25,7 @@ def test_the_list_shows_every_autoscaler_with_its_state(site: Served, opened: Op
     assert "Paused" in row(page, "search")
     assert "dana: sale starts at noon" in row(page, "search")
     assert "dry run" in row(page, "thumbnails")
+    assert "shadow 5" in row(page, "thumbnails")
 
 
 def test_a_row_says_what_limits_the_size(site: Served, opened: Open) -> None:
@@ -85,7 +86,7 @@ def test_the_columns_sort(site: Served, opened: Open) -> None:
 
     header = page.get_by_role("columnheader", name="Metrics and their targets")
     expect(header).to_have_attribute("aria-sort", "descending")
-    assert names(page)[0] == "thumbnails"
+    assert names(page)[0] == "mailer"
     page.get_by_role("link", name="State", exact=True).click()
     expect(page.get_by_role("columnheader", name="State")).to_have_attribute("aria-sort", "descending")
     assert names(page)[:2] == ["payments", "reports"]

@@ -280,6 +280,11 @@ MISTAKES = {
     "a hold of 0": (brakes("{outsideChange: {hold: §0s}}"), f"{B}.outsideChange.hold", "0 is too short; write a duration above 0"),
     "a share where there is none": (brakes("{outsideChange: {§percent: 30}}"), f"{B}.outsideChange.percent", "unknown key; known: hold"),
     "the controller's broken brake": (f"controller: {{brakes: {{loss: {{hold: §-1m}}}}}}\n{NONE}", "controller.brakes.loss.hold", "is not a valid duration"),
+    # backlogs
+    "a service rate of a load": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, serviceRate: §2")), f"{M}.external.serviceRate", "has no meaning without kind: backlog; add it, or remove serviceRate"),
+    "a service rate of 0": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, kind: backlog, serviceRate: §0")), f"{M}.external.serviceRate", "above 0"),
+    "a kind that is none": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, kind: §queue")), f"{M}.external.kind", "is not allowed here; write 'backlog'"),
+    "a backlog for each instance": (resource(", §kind: backlog"), f"{M}.resource.kind", "unknown key"),
     # fallbacks
     "a fallback of nothing": (external("§{failureDurationSeconds: 60}"), f"{M}.external.fallback", "neither replicas nor query is given; add one of them"),
     "a fallback that is a number": (external("§10"), f"{M}.external.fallback", "expected a mapping, found a number; correct it"),

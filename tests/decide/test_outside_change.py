@@ -186,8 +186,16 @@ def test_the_hold_ends_while_the_target_cannot_be_read() -> None:
     assert Reason.BRAKE_ENDED in event_reasons(made)
 
 
-def test_a_dry_run_writes_nothing_so_every_change_is_somebody_elses() -> None:
+def test_a_dry_run_without_a_shadow_writes_nothing_so_every_change_is_somebody_elses() -> None:
+    one = life()
+    without = replace(one.autoscaler.options, shadow=False)
+    one.autoscaler = replace(one.autoscaler, dry_run=True, options=without)
+    one.size = 14
+    assert active(one.cycle(14)) == [Brake.OUTSIDE_CHANGE]
+
+
+def test_nobody_else_sets_the_size_of_a_shadow() -> None:
     one = life()
     one.autoscaler = replace(one.autoscaler, dry_run=True)
     one.size = 14
-    assert active(one.cycle(14)) == [Brake.OUTSIDE_CHANGE]
+    assert one.cycle(14).brakes == ()

@@ -235,6 +235,26 @@ def test_a_dry_run_takes_nothing_and_is_cut_as_if_it_did() -> None:
     assert sizes(fleet.cycle({"dry": 37, "live": 34}, {"dry": Proposed(30)}, after=60)) == {"dry": 21, "live": 23}
 
 
+@pytest.mark.parametrize(("target", "wanted"), [(10, 30), (28, 30), (2, 30)])
+def test_a_shadow_has_the_room_that_it_would_have_in_its_targets_place(target: int, wanted: int) -> None:
+    """Its target may have been made smaller or larger by somebody else; the shadow is at 25, the live one at 10."""
+    fleet = Fleet(limits(total=40), {"dry": 10, "live": 10})
+    fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
+    fleet.cycle({"dry": 25, "live": 10}, {"dry": Proposed(25)})
+    fleet.sizes["dry"] = target
+    made = fleet.cycle({"dry": 35, "live": 10}, {"dry": Proposed(wanted)}, after=60)
+    assert sizes(made) == {"dry": wanted, "live": None}
+    assert (made["dry"].current, made["dry"].shadow, made["dry"].status.current) == (target, 25, target)
+
+
+def test_a_scale_in_of_a_shadow_is_cut_by_the_budget_from_its_own_size() -> None:
+    fleet = Fleet(limits(6), {"dry": 10, "live": 10})
+    fleet.scalers["dry"] = replace(fleet.scalers["dry"], dry_run=True)
+    fleet.cycle({"dry": 25}, {"dry": Proposed(25)})
+    assert sizes(fleet.cycle({"dry": 5}, {"dry": Proposed(19)}, after=60)) == {"dry": 19}
+    assert fleet.counted == {}
+
+
 def test_lanes_divide_a_limit_and_the_first_have_the_rest() -> None:
     """Together they have all of it."""
     parts = [Share(number, 3).part(8) for number in range(3)]

@@ -8,6 +8,7 @@ from autoscaler.documents.explanation import Explanation, Way
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Behavior,
+    ControllerOptions,
     Direction,
     History,
     Hold,
@@ -164,7 +165,7 @@ def test_a_hold_of_the_target_is_in_the_way() -> None:
 
 def test_a_dry_run_says_that_it_writes_nothing() -> None:
     """`at the earliest in 15s` would be waited for in vain."""
-    dry = replace(scaler(QUEUE_15), dry_run=True)
+    dry = replace(scaler(QUEUE_15), dry_run=True, options=ControllerOptions(shadow=False))
     observed, history = Observation(state(3), (value(300_000),)), History()
     made = conclude(decide(dry, observed, history, NOW), Proposed(6))
     first, *_ = ways(explanation(Record(dry, made, observed, history)))[0].splitlines()

@@ -3,10 +3,8 @@
 import math
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 import yaml
@@ -15,61 +13,11 @@ from autoscaler.decide import conclude, decide, remember
 from autoscaler.model import History, InstanceReading, TargetState
 from autoscaler.record import Archive, Record
 from tests.daemon.running import running_daemon, workers
+from tests.e2e.loop import TARGET, WORKER, configuration
 from tests.servers.files import replace_text
 from tests.servers.prometheus import file_sd, running_prometheus
 
 pytestmark = pytest.mark.slow
-
-TARGET: Final = 10
-SHARE: Final = "demand / scalar(count(demand))"
-"""Every worker tells the whole demand; a load balancer would spread it evenly."""
-
-WORKER: Final = """
-import http.server, pathlib, sys
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = pathlib.Path(sys.argv[2]).read_bytes()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
-
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
-
-
-def configuration(prometheus: str, folder: Path) -> dict[str, Any]:
-    pool = {
-        "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
-        "env": {"DAEMON_TEST": str(folder)},
-        "ports": "21000-24999",
-        "readiness": {"path": "/"},
-        "gracePeriod": "1s",
-        "targetsFile": str(folder / "targets.json"),
-    }
-    target = {"type": "AverageValue", "averageValue": TARGET}
-    metric = {"type": "Pods", "pods": {"metric": {"name": "load"}, "query": {"expr": SHARE}, "target": target}}
-    return {
-        "controller": {"syncPeriod": "1s"},
-        "prometheus": {"default": {"url": prometheus}},
-        "adapters": {"local": {"type": "process", "pools": {"web": pool}}},
-        "log": {"decisions": "all"},
-        "autoscalers": [
-            {
-                "name": "web",
-                "scaleTargetRef": {"adapter": "local", "name": "web"},
-                "minReplicas": 1,
-                "maxReplicas": 6,
-                "metrics": [metric],
-                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 3}},
-            }
-        ],
-    }
 
 
 def by_hand(record: Record) -> int | None:

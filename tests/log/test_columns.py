@@ -55,6 +55,14 @@ def test_a_proposal_is_told_from_a_write() -> None:
     assert "(dry run)" in text
 
 
+def test_a_dry_run_shows_the_targets_size_and_its_shadows() -> None:
+    """The target's does not move, whatever is decided."""
+    text = rendered(Columns(io.StringIO()), rescale(dry_run=True, current=2, shadow=3, outcome=Proposed(5)))
+    assert "△ 2 (3 → 5)" in text
+    text = rendered(Columns(io.StringIO()), decision(dry_run=True, current=2, shadow=3))
+    assert "· 2 (3)" in text
+
+
 def test_what_failed_is_marked_and_told_in_full() -> None:
     """However narrow the terminal: the remedy stands at the end."""
     made = decision(current=None, desired=None, metrics=(cpu(None),), error="x", outcome=TargetUnavailable("x"))

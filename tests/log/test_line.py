@@ -31,6 +31,13 @@ def test_the_keys_stand_in_the_documented_order() -> None:
     assert str(parsed["timestamp"]).endswith("Z")
 
 
+def test_a_dry_run_has_the_size_of_its_shadow() -> None:
+    """`current` stays the target's, and `desired` is what the shadow decided."""
+    parsed = written_line(decision(dry_run=True, current=2, shadow=4, desired=6))
+    assert list(parsed)[-2:] == ["dry_run", "shadow"]
+    assert (parsed["current"], parsed["shadow"], parsed["desired"]) == (2, 4, 6)
+
+
 def test_metrics_and_conditions_are_written_as_kubectl_does() -> None:
     """The same numbers as `kubectl get hpa` would show."""
     parsed = written_line(decision())

@@ -21,6 +21,7 @@ from autoscaler.model import (
     Override,
     Pause,
     RemovalBudget,
+    Shadow,
     Steering,
     TargetRef,
     Written,
@@ -31,6 +32,7 @@ from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 FLEET: Final = LaneName("fleet")
+SHADOW: Final = Shadow(4, NOW, timedelta(seconds=60))
 LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 
@@ -125,7 +127,7 @@ def happen(shown: Shown) -> None:
     shown.ended(
         rescale("web", outcome=Written(5), minimum=2, maximum=5, conditions=(limited,)),
         decision("api", error="no answer", metrics=(cpu(), replace(cpu(None), proposal=4)), minimum=1, maximum=9),
-        decision("batch", minimum=0, maximum=3, steering=steering),
+        decision("batch", minimum=0, maximum=3, steering=steering, shadow=4, shadow_memory=SHADOW),
         broken={"gone": KeyError("a bug")},
         removals_left=3,
         total=12,

@@ -7,7 +7,7 @@ import pytest
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
-from autoscaler.observe import Connection, Observer, observer, readiness
+from autoscaler.observe import Connection, Observer, observation, observer, readiness
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, metric, scaler, state
 from tests.servers.ports import free_port
 
@@ -36,7 +36,7 @@ def test_a_reading_that_raises_is_an_error_of_its_metric(monkeypatch: pytest.Mon
             return ValueReading((1000,))
         raise KeyError("hunter2")
 
-    monkeypatch.setattr(observer, "read", read)
+    monkeypatch.setattr(observation, "read", read)
     seen = look()
     failed, sound = seen["hurt"].readings
     assert isinstance(failed, MetricError)

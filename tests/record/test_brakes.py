@@ -162,8 +162,8 @@ def test_a_state_without_a_word_of_brakes_reads_as_nothing_remembered(sqlite_ope
     made = daemon.cycle(10, 10)
     seen = Observation(TargetState(10, 10, ()), (ValueReading((1000,)),))
     *columns, circumstances, metrics, course = columns_of(seen, made)
-    older = bytes([circumstances[0] - 2]) + circumstances[1:-2]  # an array of two elements fewer
-    assert circumstances[-2:] == b"\x90\xc0"  # no brakes, no memory
+    older = bytes([circumstances[0] - 3]) + circumstances[1:-3]  # an array of three elements fewer
+    assert circumstances[-3:] == b"\x90\xc0\xc0"  # no brakes, no memory, no shadow
     assert decision_from((*columns, older, metrics, course)[-3:], 0, made.name, made.target).brake_memory is None
     daemon.autoscaler = one()
     daemon.restart()

@@ -55,6 +55,27 @@ def test_an_address_that_cannot_be_used_is_explained_without_its_password(url: s
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("refused", ["folder", "file"])
+def test_a_reader_who_may_not_read_it_is_told_who_may(
+    refused: str, sqlite_opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another user: stat(2) fails with EACCES in a closed folder, access(2) says no for a closed file.
+
+    Root, as whom tests may run, is refused neither.
+    """
+    sqlite_opener.state()
+
+    def refuse(*_: object, **__: object) -> os.stat_result:
+        raise PermissionError(13, "Permission denied")
+
+    if refused == "folder":
+        monkeypatch.setattr(Path, "stat", refuse)
+    else:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StateError, match="cannot be read by this user; run the command as the daemon's own user"):
+        Archive.open_archive(None, tmp_path / "state")
+
+
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     """A file stands where the folder should be; the same sentence as for one without permission."""
     (tmp_path / "file").touch()

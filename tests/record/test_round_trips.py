@@ -26,8 +26,8 @@ from autoscaler.record.evaluation import (
     decision_columns,
     decision_from,
     observation_from,
-    outline_from,
 )
+from autoscaler.record.outline import outline_from
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
@@ -164,6 +164,7 @@ def test_a_charts_outline_is_the_decisions(made: Decision) -> None:
     """It is read from the same bytes, without the rest."""
     outline = outline_from(decision_columns(made))
     assert (outline.current, outline.desired, outline.dry_run) == (made.current, made.desired, made.dry_run)
+    assert outline.shadow == made.shadow
     assert outline.metrics == tuple((each.name, each.target.type, each.target.value) for each in made.metrics)
     assert outline.values == tuple(each.current for each in made.metrics)
 

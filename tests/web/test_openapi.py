@@ -33,7 +33,8 @@ def test_every_path_is_served(served: Served, document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for method in operations:
             answer = served.session.request(method, served.server.url + path.replace("{name}", "web"), timeout=10)
-            assert answer.status_code in (200, 409), (method, path, answer.text)
+            expected = (404,) if path.endswith("/shadow") else (200, 409)  # `web` is no dry run
+            assert answer.status_code in expected, (method, path, answer.text)
 
 
 def test_every_description_is_there(document: dict[str, Any]) -> None:

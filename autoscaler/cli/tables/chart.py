@@ -22,10 +22,14 @@ def plot(history: HistoryDocument, screen: Screen) -> list[str]:
     names = dict.fromkeys(metric.name for point in history.points for metric in point.metrics)
     sizes = [(point.at, _size(point)) for point in history.points]
     known = [size for _, size in sizes if size is not None]
-    highest = max([*known, 1])
+    shadows = [(point.at, point.shadow) for point in history.points]
+    followed = [size for _, size in shadows if size is not None]
+    highest = max([*known, *followed, 1])
     charts: list[tuple[str, Sequence[tuple[datetime, float | None]], float, int, str]] = [
         (_sizes_title(history, known), sizes, highest, _HEIGHT, CYAN)
     ]
+    if followed:
+        charts.append((_shadow_title(followed), shadows, highest, _HEIGHT, CYAN))
     for name in names:
         known_at = [(point.at, _metric(point, name)) for point in history.points]
         values = [(at, None if metric is None else metric.value) for at, metric in known_at]
@@ -90,6 +94,10 @@ def _sizes_title(history: HistoryDocument, known: Sequence[int]) -> str:
     return f"replicas: {text}; {bounds}; {history.decisions} decisions" + (" (dry run)" if last.dry_run else "")
 
 
+def _shadow_title(sizes: Sequence[int]) -> str:
+    return f"shadow (dry run): {sizes[0]} -> {sizes[-1]}, {min(sizes)} to {max(sizes)}"
+
+
 def _metric_title(last: PointMetric, values: Sequence[tuple[datetime, float | None]]) -> str:
     known = [value for _, value in values if value is not None]
     unit = "%" if last.target_type is TargetType.UTILIZATION else ""
@@ -115,13 +123,15 @@ def _clock(at: datetime, history: HistoryDocument) -> str:
 
 def rows(history: HistoryDocument) -> list[str]:
     """A row a decision, for pipes."""
-    table = Table(("TIME", "CURRENT", "DESIRED", "MIN", "MAX", "METRICS"), Screen())
+    shadow = any(point.shadow is not None for point in history.points)
+    table = Table(("TIME", "CURRENT", *(["SHADOW"] if shadow else []), "DESIRED", "MIN", "MAX", "METRICS"), Screen())
     count: Callable[[int | None], str] = lambda size: UNKNOWN if size is None else str(size)  # noqa: E731
     return table.lines(
         [
             (
                 point.at.astimezone().isoformat(timespec="seconds"),
                 count(point.current),
+                *([count(point.shadow)] if shadow else []),
                 count(point.desired),
                 str(point.minimum),
                 str(point.maximum),

@@ -107,10 +107,17 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
             yield "    query:", query_text(spec.query)
             if isinstance(spec.request, QueryDocument):
                 yield "    request:", query_text(spec.request)
+            if spec.kind is not None:
+                yield "    kind:", _kind(spec)
             if spec.fallback is not None:
                 yield "    fallback:", _fallback(spec.fallback)
         if several and metric.error:
             yield "    error:", metric.error
+
+
+def _kind(spec: MetricSpecDocument) -> str:
+    rate = "learnt" if spec.service_rate is None else f"{spec.service_rate} per second"
+    return f"{spec.kind}, service rate of an instance: {rate}"
 
 
 def _fallback(fallback: FallbackDocument) -> str:
@@ -144,7 +151,8 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     low, high = (spec.minimum, spec.maximum) if spec is not None else (summary.minimum, summary.maximum)
     yield "Min replicas:", _bound(low, summary.minimum)
     yield "Max replicas:", _bound(high, summary.maximum)
-    yield "Replicas:", f"{_count(summary.current)} current / {_count(summary.desired)} desired"
+    shadow = "" if summary.shadow is None else f" / {summary.shadow} shadow"
+    yield "Replicas:", f"{_count(summary.current)} current{shadow} / {_count(summary.desired)} desired"
     if summary.ready is not None:
         yield "Ready:", f"{summary.ready} of {_count(summary.current)}"
 

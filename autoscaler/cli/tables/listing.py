@@ -46,7 +46,7 @@ class Row:
     @classmethod
     def of(cls, summary: Summary) -> "Row":
         """The row of one autoscaler."""
-        size, wanted = _count(summary.current), _count(summary.desired)
+        size, wanted = _size(summary), _count(summary.desired)
         low, high = _count(summary.minimum), _count(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
@@ -93,6 +93,11 @@ def state_words(summary: Summary) -> str:
 def _ready(summary: Summary) -> str:
     """As kubectl writes it for a Deployment: `2/3`, of the size that there should be."""
     return UNKNOWN if summary.ready is None else f"{summary.ready}/{_count(summary.current)}"
+
+
+def _size(summary: Summary) -> str:
+    """The target's, and a dry run's shadow's beside it."""
+    return _count(summary.current) + ("" if summary.shadow is None else f" (shadow {summary.shadow})")
 
 
 def _count(size: int | None) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.cli.tables.layout import age
-from autoscaler.documents.summary import OverrideDocument, PauseDocument
+from autoscaler.documents.steering import OverrideDocument, PauseDocument
 from autoscaler.model import Direction
 
 _SCOPES: Final[Mapping[Direction, str]] = {

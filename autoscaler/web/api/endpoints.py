@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Final
@@ -16,8 +16,10 @@ from autoscaler.documents.events import EventList
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument
 from autoscaler.documents.hosts import HostList
+from autoscaler.documents.shadow import ShadowDocument
 from autoscaler.documents.status import DaemonStatus
-from autoscaler.documents.summary import AutoscalerList, SteeredList, SteeringDocument
+from autoscaler.documents.steering import SteeringDocument
+from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
@@ -35,12 +37,14 @@ from autoscaler.web.api.parameters import (
     PauseManyBody,
     ResumeBody,
     ResumeManyBody,
+    ShadowParameters,
 )
 from autoscaler.web.api.steering import SteeringChanges
 from autoscaler.web.sources import Sources
 
 PREFIX: Final = "/api/v1"
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+_DAY: Final = timedelta(days=1)
 
 
 class BuildInfo(Document):
@@ -138,6 +142,15 @@ class Api:
             ),
             Endpoint(
                 "GET",
+                f"{one}/shadow",
+                "compareShadow",
+                "A dry run's target beside its shadow.",
+                ShadowDocument,
+                self._shadow,
+                ShadowParameters,
+            ),
+            Endpoint(
+                "GET",
                 f"{one}/events",
                 "listAutoscalerEvents",
                 "Events of one autoscaler, counted.",
@@ -229,6 +242,12 @@ class Api:
         until = query.until or self._sources.clock.now()
         since = query.since or max(until, _EARLIEST + DEFAULT_HISTORY) - DEFAULT_HISTORY
         return self._sources.library().history(request.name, since, until, query.points)
+
+    def _shadow(self, request: EndpointRequest) -> Document:
+        query: ShadowParameters = request.query
+        until = query.until or self._sources.clock.now()
+        since = query.since or max(until, _EARLIEST + _DAY) - _DAY
+        return self._sources.library().shadow(request.name, since, until)
 
     def _events_of_one(self, request: EndpointRequest) -> Document:
         query: EventParameters = request.query

@@ -108,6 +108,15 @@ class HistoryParameters(Parameters):
     """At most so many."""
 
 
+class ShadowParameters(Parameters):
+    """Which part of the past, within `state.detail`."""
+
+    since: Time | None = None
+    """Default: a day before `until`."""
+    until: Time | None = None
+    """Default: now."""
+
+
 class EventParameters(Parameters):
     """Which events of one autoscaler."""
 

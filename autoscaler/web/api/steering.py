@@ -6,7 +6,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.documents.summary import SteeredList, SteeringDocument, steering_document
+from autoscaler.documents.steering import SteeringDocument, steering_document
+from autoscaler.documents.summary import SteeredList
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, MetricType, Override, Pause, Steering
 from autoscaler.web.api.answers import ErrorType, RequestError

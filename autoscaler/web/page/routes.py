@@ -11,7 +11,6 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -25,7 +24,8 @@ from autoscaler.errors import StateError, named
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.web.api.parameters import parse_time
-from autoscaler.web.page import drawing, words
+from autoscaler.web.page import drawing
+from autoscaler.web.page.environment import environment
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
 from autoscaler.web.work import RETRY, TooBusy
@@ -89,21 +89,7 @@ class _Page:
         self._sources = sources
         self._logger = logger
         self._work = sources.work
-        self._templates = Environment(
-            loader=PackageLoader("autoscaler.web.page"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.filters |= words.FILTERS
-        self._templates.globals |= {
-            "meanings": words.MEANINGS,
-            "size_gauge": drawing.size_gauge,
-            "load_bar": drawing.load_bar,
-            "drawing_width": drawing.WIDTH,
-            "spark_height": drawing.SPARK_HEIGHT,
-        }
+        self._templates = environment()
 
     def handler(self, make: Callable[[Request, datetime], str]) -> Callable[[Request], Awaitable[Response]]:
         """Answers with what `make` returns, or with a page that says what is wrong."""

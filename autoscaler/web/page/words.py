@@ -8,7 +8,8 @@ from autoscaler.documents.events import EventDocument
 from autoscaler.documents.instances import InstanceDocument
 from autoscaler.documents.level import Level
 from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
-from autoscaler.documents.summary import AutoscalerState, ConditionDocument, PauseDocument
+from autoscaler.documents.steering import PauseDocument
+from autoscaler.documents.summary import AutoscalerState, ConditionDocument, Summary
 from autoscaler.model import ConditionType, Direction, EventType, Phase
 from autoscaler.quantity import format_decimal, format_duration
 
@@ -23,7 +24,13 @@ MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.UNKNOWN: "There is no decision yet",
     AutoscalerState.STEADY: "The size fits the metrics",
 }
+_PROPOSED: Final = "It would have changed the size just now; a dry run writes nothing"
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+def meaning(of: Summary) -> str:
+    """What an autoscaler's state means."""
+    return _PROPOSED if of.dry_run and of.state is AutoscalerState.SCALING else MEANINGS[of.state]
 
 
 def span(given: timedelta | float | None) -> str:
@@ -146,5 +153,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "event_kind": event_kind,
     "first_upper": first_upper,
     "about": about,
+    "meaning": meaning,
 }
 """What the templates call them."""

@@ -3,6 +3,7 @@
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
 import {refresh} from "/static/live.js";
+import {HEIGHT, MARKS, colour, drawMark, drawMoment, full, line, options, steerable, utc} from "/static/plots.js";
 import {localClock} from "/static/times.js";
 
 const place = document.getElementById("charts");
@@ -10,21 +11,13 @@ const {name} = place.dataset;
 const seconds = Number(place.dataset.seconds);
 const POINTS = 800;
 const LEAST_SECONDS = 60;
-const HEIGHT = 190;
 const NEAR_PX = 7;
-const WHOLE = [1, 2, 5].flatMap((step) => [0, 1, 2, 3, 4, 5].map((power) => step * 10 ** power)).sort((a, b) => a - b);
 
 let charts = []; // {key, plot, near}
 let known; // the last history that was read
 let shown = [0, 1]; // the time that the charts span
 
-const colour = (token) => getComputedStyle(document.documentElement).getPropertyValue(token).trim();
 const unix = (text) => Date.parse(text) / 1000;
-const utc = (time) => new Date(time * 1000).toISOString();
-const full = (time) => utc(time).slice(0, 19).replace("T", " ");
-const span = () => shown[1] - shown[0];
-const short = (time) => (span() > 86_400 ? utc(time).slice(5, 10) : utc(time).slice(11, span() > 1800 ? 16 : 19));
-const rounded = (value) => (value == null ? "–" : String(Number(value.toPrecision(4))));
 
 async function load() {
   const until = Date.now() / 1000;
@@ -49,11 +42,12 @@ function metricsOf(points) {
 function drawings() {
   const points = known.points;
   const times = points.map((point) => unix(point.at));
+  const shadowed = points.some((point) => point.shadow != null);
   const size = {
-    key: "size",
-    title: "Size",
-    data: [times, ...["maximum", "minimum", "desired", "current"].map((key) => points.map((point) => point[key]))],
-    series: [line("max", "--quiet", [2, 4]), line("min", "--quiet", [2, 4]), line("wanted", "--wanted", [6, 4]), line("size", "--accent", null, 2.5)],
+    key: shadowed ? "size and shadow" : "size",
+    title: shadowed ? "Size, and the shadow's" : "Size",
+    data: [times, ...["maximum", "minimum", "desired", "current", ...(shadowed ? ["shadow"] : [])].map((key) => points.map((point) => point[key]))],
+    series: [line("max", "--quiet", [2, 4]), line("min", "--quiet", [2, 4]), line("wanted", "--wanted", [6, 4]), line("size", "--accent", null, 2.5), ...(shadowed ? [line("shadow", "--violet", null, 2)] : [])],
     bands: [{series: [1, 2], fill: () => colour("--band")}],
     stepped: true,
   };
@@ -71,69 +65,21 @@ function drawings() {
   return [size, ...metrics];
 }
 
-function line(label, token, dash, width = 1.5) {
-  return {label, stroke: () => colour(token), dash, width, points: {show: false}, value: (_, value) => rounded(value)};
-}
-
-function options(drawing, width, near) {
-  const stepped = drawing.stepped ? {paths: uPlot.paths.stepped({align: 1})} : {};
-  const axis = {stroke: () => colour("--quiet"), grid: {stroke: () => colour("--track"), width: 1}, ticks: {show: false}, font: "12px system-ui, sans-serif"};
-  return {
-    width,
-    height: HEIGHT,
-    scales: {x: {time: false, range: () => shown}, y: {range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, high ?? 1) * 1.08]}},
-    axes: [
-      {...axis, space: 80, size: 28, incrs: [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 86_400], values: (_, splits) => splits.map(short)},
-      {...axis, size: 48, values: (_, splits) => splits.map(rounded), ...(drawing.stepped && {incrs: WHOLE})},
-    ],
-    series: [{}, ...drawing.series.map((each) => ({...each, ...stepped}))],
-    bands: drawing.bands,
-    cursor: {drag: {x: false, y: false}, sync: {key: "moment"}, points: {size: 7}, y: false},
-    legend: {markers: {width: 0, fill: (plot, at) => drawing.series[at - 1].stroke()}},
-    hooks: {
-      draw: [(plot) => drawMarks(plot, drawing.stepped)],
-      setCursor: [(plot) => { near.textContent = momentText(plot); }],
-    },
-  };
-}
-
-// Marks: events, and the decision shown below. A kind of event is told by its form, and then by its colour.
-
-const MARKS = {
-  out: {token: "--accent", corners: [[0, 0], [5, 6], [2, 6], [2, 11], [-2, 11], [-2, 6], [-5, 6]]}, // an arrow up
-  in: {token: "--violet", corners: [[0, 11], [5, 5], [2, 5], [2, 0], [-2, 0], [-2, 5], [-5, 5]]}, // and one down
-  warning: {token: "--red", corners: [[0, 0], [6, 11], [-6, 11]]},
-  other: {token: "--quiet", corners: [[0, 0], [4, 4], [0, 8], [-4, 4]]},
-};
+// Marks: events, and the decision shown below
 
 function marks() {
   return known.events.flatMap((event) => [...new Set([event.first, event.last])].map((at) => ({time: unix(at), event})));
 }
 
 function drawMarks(plot, withEvents) {
-  const {ctx, bbox} = plot;
-  const dot = devicePixelRatio;
-  ctx.save();
+  plot.ctx.save();
   for (const {time, event} of withEvents ? marks() : []) {
     if (time < shown[0] || time > shown[1]) continue;
-    const {token, corners} = MARKS[event.type === "Warning" ? "warning" : event.direction ?? "other"];
-    const x = plot.valToPos(time, "x", true);
-    ctx.fillStyle = colour(token);
-    ctx.beginPath();
-    for (const [right, down] of corners) ctx.lineTo(x + right * dot, bbox.top + down * dot);
-    ctx.fill();
+    drawMark(plot, time, MARKS[event.type === "Warning" ? "warning" : event.direction ?? "other"]);
   }
   const chosen = new URLSearchParams(location.search).get("at");
-  if (chosen) {
-    const x = plot.valToPos(unix(/[zZ]|[+-]\d\d:\d\d$/.test(chosen) ? chosen : `${chosen}Z`), "x", true);
-    ctx.strokeStyle = colour("--ink");
-    ctx.lineWidth = dot;
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-  }
-  ctx.restore();
+  if (chosen) drawMoment(plot, unix(/[zZ]|[+-]\d\d:\d\d$/.test(chosen) ? chosen : `${chosen}Z`));
+  plot.ctx.restore();
 }
 
 function momentText(plot) {
@@ -170,40 +116,6 @@ document.addEventListener("click", (event) => {
   follow(link.href);
 });
 
-// The chart as a slider over its points: that is what it is to a keyboard and to a screen reader.
-function steerable({plot, drawing}) {
-  const root = plot.root;
-  let index = null;
-  const move = (to) => {
-    const times = plot.data[0];
-    if (times.length === 0) return;
-    index = Math.max(0, Math.min(times.length - 1, to));
-    plot.setCursor({left: plot.valToPos(times[index], "x"), top: 0});
-    const values = drawing.series.map((each, place) => `${each.label} ${rounded(plot.data[place + 1][index])}`).join(", ");
-    root.setAttribute("aria-valuenow", String(index));
-    root.setAttribute("aria-valuetext", `${full(times[index])}: ${values}`);
-  };
-  root.tabIndex = 0;
-  root.setAttribute("role", "slider");
-  root.setAttribute("aria-label", `${drawing.title} over time: arrow keys choose a moment, Enter explains it`);
-  root.setAttribute("aria-valuemin", "0");
-  root.setAttribute("aria-valuenow", "0");
-  root.setAttribute("aria-valuetext", "no moment chosen");
-  root.addEventListener("keydown", (event) => {
-    const last = plot.data[0].length - 1;
-    const at = index ?? last + 1;
-    const to = {ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, PageDown: at - 10, PageUp: at + 10, Home: 0, End: last}[event.key];
-    if (to !== undefined) move(to);
-    else if (event.key === "Enter" && index !== null) explain(index);
-    else return;
-    event.preventDefault();
-  });
-  plot.over.addEventListener("click", () => {
-    const chosen = plot.cursor.idx;
-    if (chosen != null && plot.data[0].length > 0) explain(chosen);
-  });
-}
-
 // Onto the page
 
 function draw() {
@@ -227,9 +139,13 @@ function build(wanted) {
     title.textContent = drawing.title;
     box.append(title);
     place.append(box);
-    const plot = new uPlot(options(drawing, box.clientWidth, near), drawing.data, box);
+    const hooks = {
+      draw: [(drawn) => drawMarks(drawn, drawing.stepped)],
+      setCursor: [(drawn) => { near.textContent = momentText(drawn); }],
+    };
+    const plot = new uPlot(options(drawing, box.clientWidth, () => shown, hooks), drawing.data, box);
     box.append(near);
-    steerable({plot, drawing});
+    steerable(plot, drawing, explain);
     return {key: drawing.key, plot};
   });
 }

@@ -1,0 +1,34 @@
+"""`autoscaler shadow`: what a dry run would have made different."""
+
+from typing import Annotated
+
+import typer
+
+from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, Name, ServerUrl, Since, Until, span
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
+from autoscaler.cli.source import Source, Where
+from autoscaler.cli.tables.shadow import shadow_rows
+
+
+def shadow(
+    name: Name,
+    *,
+    since: Since = "24h",
+    until: Until = "0",
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    server: ServerUrl = DEFAULT_SERVER,
+    http_config_file: HttpConfigFile = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Compare a target with the shadow of its dry run: the size that the decisions would have made of it.
+
+    Instance-hours, time above target, time at the maximum, changes of size and of direction. Looks as far back as
+    state.detail (2d).
+    """
+    begin, end = span(since, until)
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+        found = source.shadow(name, begin, end)
+        if output is not Form.TEXT:
+            show_document(found, output)
+            return
+        show(list(shadow_rows(found, screen())))

@@ -1,0 +1,47 @@
+"""`autoscaler shadow`: a target beside the shadow of its dry run."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from autoscaler.cli.tables.layout import YELLOW, Screen, Table
+from autoscaler.documents.shadow import ShadowDocument, SideDocument
+from autoscaler.quantity import format_duration
+from autoscaler.text import clean
+
+
+def shadow_rows(found: ShadowDocument, screen: Screen) -> Iterator[str]:
+    """A sentence, the table, and what makes it doubtful; in lines."""
+    begin, end = (at.astimezone().strftime("%Y-%m-%d %H:%M:%S") for at in (found.since, found.until))
+    yield f"{clean(found.name)}: {found.decisions} decisions of a dry run, {begin} to {end}"
+    yield ""
+    yield from Table(("", "TARGET", "SHADOW"), screen).lines(
+        [
+            (title, target, shadow)
+            for (title, target), (_, shadow) in zip(_cells(found.target), _cells(found.shadow), strict=True)
+        ]
+    )
+    missing = found.until - found.since - found.covered_seconds
+    if missing > timedelta(0):
+        yield ""
+        yield f"Without {_span(missing)} in which nothing was decided."
+    if found.saturated_seconds:
+        text = (
+            f"For {_span(found.saturated_seconds)} the target was too small for its load: more may have been asked for "
+            "than showed, and the shadow may be too small there."
+        )
+        yield ""
+        yield from (screen.paint(YELLOW, line) for line in screen.wrap(text))
+
+
+def _cells(side: SideDocument) -> Iterator[tuple[str, str]]:
+    yield "instance-hours", f"{side.instance_hours:.2f}"
+    yield "above target", _span(side.above_target_seconds)
+    yield "at the maximum", _span(side.at_maximum_seconds)
+    yield "changes of size", str(side.changes)
+    yield "changes of direction", str(side.direction_changes)
+    yield "smallest size", str(side.smallest)
+    yield "largest size", str(side.largest)
+
+
+def _span(given: timedelta) -> str:
+    return format_duration(timedelta(seconds=round(given.total_seconds())))

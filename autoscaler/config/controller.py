@@ -1,0 +1,46 @@
+"""The file's section `controller`."""
+
+from datetime import timedelta
+from typing import Final
+
+from autoscaler import model
+from autoscaler.config.brakes import Brakes
+from autoscaler.config.fields import Count, Flag, Ratio, Section, SyncPeriod
+from autoscaler.target import Duration
+
+_DEFAULTS: Final = model.ControllerOptions()
+_START_UP_SECONDS: Final = round(_DEFAULTS.start_up.total_seconds())
+
+
+class Controller(Section):
+    """Named and defaulted as kube-controller-manager's --horizontal-pod-autoscaler-* flags."""
+
+    sync_period: SyncPeriod = timedelta(seconds=15)
+    """How often each autoscaler decides; at least 1s."""
+    tolerance: Ratio = _DEFAULTS.tolerance
+    """How far from the target is near enough; 0.1 is 10 %."""
+    downscale_stabilization: Duration = _DEFAULTS.downscale_stabilization
+    """scaleDown's window where an autoscaler gives none."""
+    cpu_initialization_period: Duration = _DEFAULTS.cpu_initialization_period
+    """How long after its start an instance's cpu samples may be skipped."""
+    initial_readiness_delay: Duration = _DEFAULTS.initial_readiness_delay
+    """How long after its start an instance that turned unready counts as never ready."""
+    dry_run: Flag = False
+    """true: decide and log, write nothing."""
+    shadow: Flag = _DEFAULTS.shadow
+    """Whether a dry run follows its own decisions with a size of its own; false: it always sees the target's."""
+    start_up_seconds: Count = _START_UP_SECONDS
+    """From an instance's start to its readiness, for such a size, until the target's instances have shown it."""
+    brakes: Brakes = Brakes()
+    """Of every autoscaler that does not say otherwise, brake by brake."""
+
+    def options(self) -> model.ControllerOptions:
+        """The numbers that decisions are made with."""
+        return model.ControllerOptions(
+            self.tolerance,
+            self.downscale_stabilization,
+            self.cpu_initialization_period,
+            self.initial_readiness_delay,
+            shadow=self.shadow,
+            start_up=timedelta(seconds=self.start_up_seconds),
+        )

@@ -1,0 +1,174 @@
+"""The load model `conserved`: what a dry run's shadow reads in place of its target.
+
+The load is what it is, however many instances share it: the total of a per-instance metric stays and is spread over the
+instances that the shadow has ready, an Object or External `value` keeps its product with the ready units, and an
+`averageValue` keeps its value. A backlog is another matter (`backlog`).
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from autoscaler.decide.backlog import as_backlog
+from autoscaler.decide.instances import group, ready_units
+from autoscaler.decide.proposals import is_cpu, propose, tolerances_of
+from autoscaler.errors import MetricError
+from autoscaler.model import (
+    Autoscaler,
+    Instance,
+    InstanceReading,
+    MetricKind,
+    MetricOutcome,
+    MetricSpec,
+    Observation,
+    Phase,
+    Reading,
+    Sample,
+    Shadow,
+    TargetState,
+    TargetType,
+    ValueReading,
+)
+from autoscaler.quantity import MAX_MILLI, sum_of
+
+_MOST: Final = 1000
+"""So many instances stand for the shadow's at most; of a larger size each has more weight."""
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_seen(
+    scaler: Autoscaler,
+    observed: Observation,
+    state: TargetState,
+    outcomes: Sequence[MetricOutcome],
+    shadow: Shadow,
+    now: datetime,
+) -> Observation:
+    """The observation as it would be if the target were its shadow. `outcomes`: of the target itself."""
+    instances = (*_settled(shadow.size - sum([each.units for each in shadow.starting])), *_recent(shadow, now))
+    view = _View(scaler, state, shadow, instances, now)
+    readings = [
+        view.reading(position, metric, reading, outcome)
+        for position, (metric, reading, outcome) in enumerate(
+            zip(scaler.metrics, observed.readings, outcomes, strict=True)
+        )
+    ]
+    fallbacks = list[Reading | MetricError | None]()
+    for metric, asked in zip(scaler.metrics, observed.fallbacks, strict=False):
+        fallbacks.append(None if asked is None else view.conserved(metric, asked, None))
+    seen = TargetState(shadow.size, shadow.size, instances, state.limits, state.hold, state.revision, state.warnings)
+    return Observation(seen, tuple(readings), (), tuple(fallbacks))
+
+
+class _View(NamedTuple):
+    """The target and its shadow side by side, in one cycle."""
+
+    scaler: Autoscaler
+    state: TargetState
+    shadow: Shadow
+    instances: tuple[Instance, ...]
+    """The shadow's."""
+    now: datetime
+
+    def reading(
+        self, position: int, metric: MetricSpec, reading: Reading | MetricError, outcome: MetricOutcome
+    ) -> Reading | MetricError:
+        """What the shadow reads of a metric."""
+        if metric.kind is MetricKind.BACKLOG and isinstance(reading, ValueReading):
+            return as_backlog(self.scaler, position, reading, self.shadow.backlogs)
+        return self.conserved(metric, reading, outcome)
+
+    def conserved(
+        self, metric: MetricSpec, reading: Reading | MetricError, outcome: MetricOutcome | None
+    ) -> Reading | MetricError:
+        """The same load on the shadow's ready instances; what failed for the target failed for its shadow."""
+        if isinstance(reading, MetricError):
+            return reading
+        if outcome is None:
+            tolerances = tolerances_of(self.scaler)
+            outcome = propose(metric, reading, self.state, self.scaler.options, tolerances, self.now)
+        if outcome.error is not None:
+            return MetricError(outcome.error)
+        if isinstance(reading, InstanceReading):
+            return self._spread(metric, reading)
+        if metric.target.type is TargetType.AVERAGE_VALUE:
+            return reading
+        ready, own = ready_units(self.state.instances), ready_units(self.instances)
+        value = sum_of(reading.values)
+        return ValueReading((value if ready == own else min(value * max(1, ready) // max(1, own), MAX_MILLI),))
+
+    def _spread(self, metric: MetricSpec, reading: InstanceReading) -> InstanceReading:
+        """The total of the instances that work, on as many as the shadow has ready, to the thousandth.
+
+        An instance that works and has no sample is taken for as loaded as the others, and the same share of the
+        shadow's instances, at least one, has no sample either.
+        """
+        options = self.scaler.options
+        groups = group(self.state.instances, reading.samples, options, self.now, is_cpu=is_cpu(metric))
+        measured = [each for each in self.state.instances if each.name in groups.samples]
+        unseen = sum([each.weight for each in groups.missing if self._works(each)])
+        units = max(1, sum([each.weight for each in measured]))
+        working = units + unseen
+        ready = [each for each in self.instances if each.ready]
+        own = sum([each.weight for each in ready])
+        total = min(sum_of(groups.samples.values()) * working // units, MAX_MILLI)
+        newest = max(reading.samples.values(), key=lambda sample: sample.timestamp)
+        without = 0 if own <= 1 else min(own - 1, -(-own * unseen // working))
+        samples = dict[str, Sample]()
+        for each, value in zip(ready, _shares(total, ready), strict=True):
+            own -= each.weight
+            if own >= without:
+                samples[each.name] = Sample(value, newest.timestamp, newest.window)
+        requests = dict[str, int]()
+        if metric.target.type is TargetType.UTILIZATION:
+            requested = sum([reading.requests[each.name] for each in measured if each.name in reading.requests])
+            everybody = sum([each.weight for each in self.instances])
+            shares = _shares(requested * everybody // units, self.instances)
+            requests = {each.name: share for each, share in zip(self.instances, shares, strict=True)}
+        return InstanceReading(samples, requests, reading.unmatched, reading.more_unmatched, reading.dropped)
+
+    def _works(self, one: Instance) -> bool:
+        """Whether an instance without a sample has its part of the load: not while it starts."""
+        if one.ready is False:
+            return False
+        return one.started_at is None or one.started_at + self.shadow.start_up <= self.now
+
+
+def _shares(total: int, among: Sequence[Instance]) -> list[int]:
+    """A total by weight, without losing a thousandth."""
+    units = sum([each.weight for each in among])
+    shares, before, given = [], 0, 0
+    for each in among:
+        before += each.weight
+        upto = total * before // units
+        shares.append(upto - given)
+        given = upto
+    return shares
+
+
+@lru_cache(maxsize=64)
+def _settled(units: int) -> tuple[Instance, ...]:
+    """Instances that have been ready for long."""
+    return tuple(_instances("shadow", units, Phase.RUNNING, _LONG_AGO, _LONG_AGO))
+
+
+def _recent(shadow: Shadow, now: datetime) -> Iterator[Instance]:
+    """Those that have not."""
+    for number, each in enumerate(shadow.starting, 1):
+        phase = Phase.PENDING if each.ready_at > now else Phase.RUNNING
+        turned = each.started_at if phase is Phase.PENDING else each.ready_at
+        yield from _instances(f"shadow {number}", each.units, phase, each.started_at, turned)
+
+
+def _instances(name: str, units: int, phase: Phase, started: datetime, turned: datetime) -> Iterator[Instance]:
+    weight = -(-units // _MOST)
+    for place in range(-(-units // weight) if units else 0):
+        yield Instance(
+            f"{name}-{place + 1}",
+            phase,
+            phase is Phase.RUNNING,
+            ready_transition=turned,
+            started_at=started,
+            weight=min(weight, units - place * weight),
+        )

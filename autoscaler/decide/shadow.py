@@ -1,0 +1,190 @@
+"""The shadow of a dry run: the size that its decisions would have made of the target.
+
+`decide` asks `see` what the shadow sees, and `conclude` lets it follow (`followed`): who calls these two and `remember`
+with a dry run, in the daemon or over the past, has a shadow without more ado.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from autoscaler.decide.backlog import known_backlogs, next_backlogs, service_rate
+from autoscaler.decide.conserved import as_seen
+from autoscaler.decide.proposals import describe, propose, tolerances_of
+from autoscaler.decide.scaling_rules import bounds_of
+from autoscaler.model import (
+    Autoscaler,
+    Condition,
+    ConditionType,
+    History,
+    MetricOutcome,
+    Observation,
+    Shadow,
+    Starting,
+    TargetState,
+)
+
+LONGEST_START_UP: Final = timedelta(minutes=15)
+"""An instance that turned ready later than this after its start has been unready since: nothing is learnt of it."""
+
+
+class Seen(NamedTuple):
+    """One cycle as the shadow sees it."""
+
+    observation: Observation
+    shadow: Shadow
+    """At the cycle's `now`, before its decision."""
+
+
+def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: History, now: datetime) -> Seen:
+    """What the shadow sees in place of `observed`, whose target is `state`. One that has not begun begins."""
+    outcomes = _of_target(scaler, observed, state, now)
+    before = history.shadow
+    if before is None:
+        before = begun(scaler, state, history.conditions, now)
+    elif _was_switched_on(before, state, history.conditions):
+        anew = begun(scaler, state, (), now)
+        before = replace(before, size=anew.size, starting=anew.starting, backlogs=())
+    ready = before.ready(now)
+    shadow = replace(
+        _learned(before, scaler, state),
+        starting=tuple([each for each in before.starting if _matters(each, scaler, now)]),
+        backlogs=next_backlogs(scaler, observed, _ready_of(state), ready, before.backlogs, now),
+    )
+    above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if _is_above(scaler, outcome)]
+    hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog waits, and shows
+    reason = None if hiding is None else _saturation(scaler, state, history, ready, now)
+    doubts = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
+    doubts += _unknown_backlogs(scaler, state, shadow, ready)
+    shadow = replace(shadow, above=bool(above), saturated=reason is not None, doubts=tuple(doubts))
+    return Seen(as_seen(scaler, observed, state, outcomes, shadow, now), shadow)
+
+
+def begun(scaler: Autoscaler, state: TargetState, conditions: Sequence[Condition], now: datetime) -> Shadow:
+    """A shadow of the target's size. `conditions`: the target's, while it was not a dry run."""
+    start_up = scaler.options.start_up
+    waiting = state.replicas - min(_ready_of(state), state.replicas)
+    return Shadow(
+        state.replicas,
+        now,
+        start_up,
+        starting=(Starting(waiting, now, now + start_up),) if waiting else (),
+        scaled_to_zero=next((each for each in conditions if each.type is ConditionType.SCALED_TO_ZERO), None),
+    )
+
+
+def followed(shadow: Shadow, size: int, now: datetime) -> Shadow:
+    """The shadow after a decision: it has this size at once. What leaves first is what started last."""
+    starting, grown = shadow.starting, size - shadow.size
+    if grown > 0:
+        starting = (*starting, Starting(grown, now, now + shadow.start_up))
+    leaving = max(0, -grown)
+    while leaving and starting and starting[-1].ready_at > now:
+        last = starting[-1]
+        gone = min(leaving, last.units)
+        leaving -= gone
+        starting = (*starting[:-1], replace(last, units=last.units - gone)) if gone < last.units else starting[:-1]
+    return replace(shadow, size=size, starting=_within(starting, size))
+
+
+def without_shadow(history: History) -> History:
+    """What stays when there is no shadow any more: recommendations are proposals, all else was the shadow's own."""
+    shadow = history.shadow
+    if shadow is None:
+        return history
+    zero = shadow.scaled_to_zero
+    return replace(history, scale_ups=(), scale_downs=(), conditions=() if zero is None else (zero,), shadow=None)
+
+
+def _within(starting: Sequence[Starting], size: int) -> tuple[Starting, ...]:
+    """As many of them as there is room for; of those that are ready the oldest leave first."""
+    kept = list[Starting]()
+    for each in reversed(starting):
+        units = min(each.units, size)
+        if units:
+            kept.append(each if units == each.units else replace(each, units=units))
+        size -= units
+    return tuple(reversed(kept))
+
+
+def _was_switched_on(shadow: Shadow, state: TargetState, conditions: Sequence[Condition]) -> bool:
+    """Whether an operator has ended a size of 0 that the shadow, too, cannot leave by itself."""
+    if shadow.size or not state.replicas:
+        return False
+    return not any(each.status for each in conditions if each.type is ConditionType.SCALED_TO_ZERO)
+
+
+def _ready_of(state: TargetState) -> int:
+    """Units of the target that work; all that exist where the back end lists no instances."""
+    ready = state.ready
+    return state.status_replicas if ready is None else ready
+
+
+def _matters(one: Starting, scaler: Autoscaler, now: datetime) -> bool:
+    """Whether its times still decide what its samples are worth."""
+    return one.ready_at > now or one.started_at + scaler.options.cpu_initialization_period > now
+
+
+def _learned(shadow: Shadow, scaler: Autoscaler, state: TargetState) -> Shadow:
+    """The shadow with the start-up time that the target's instances show.
+
+    What has started since the shadow began counts before what was there: of that, a time that the back end does not
+    know is when the daemon first saw it, which may be long after it happened.
+    """
+    since, fresh, old = shadow.since, list[timedelta](), list[timedelta]()
+    for each in state.instances:
+        started, turned = each.started_at, each.ready_transition
+        if not each.ready or each.deleting or started is None or turned is None:
+            continue
+        if not timedelta(0) < turned - started <= LONGEST_START_UP:
+            continue
+        if started >= since:
+            fresh.append(turned - started)
+        elif turned < since:
+            old.append(turned - started)
+    if fresh or (old and not shadow.learnt):
+        return replace(shadow, start_up=_median(fresh or old), learnt=True)
+    return shadow if shadow.learnt else replace(shadow, start_up=scaler.options.start_up)
+
+
+def _median(times: Sequence[timedelta]) -> timedelta:
+    """The one in the middle, of an even number the longer."""
+    return sorted(times)[len(times) // 2]
+
+
+def _of_target(scaler: Autoscaler, observed: Observation, state: TargetState, now: datetime) -> list[MetricOutcome]:
+    """What the metrics come to for the target itself."""
+    tolerances = tolerances_of(scaler)
+    return [
+        propose(metric, reading, state, scaler.options, tolerances, now)
+        for metric, reading in zip(scaler.metrics, observed.readings, strict=True)
+    ]
+
+
+def _is_above(scaler: Autoscaler, outcome: MetricOutcome) -> bool:
+    """Whether a metric is above its target by more than the tolerance."""
+    return outcome.ratio is not None and outcome.ratio > 1.0 + tolerances_of(scaler).up
+
+
+def _saturation(scaler: Autoscaler, state: TargetState, history: History, ready: int, now: datetime) -> str | None:
+    """Why the target cannot take more than it does; None: it could grow, and is no smaller than its shadow."""
+    if state.replicas >= bounds_of(scaler, history.steering.at(now).override, state.limits).maximum:
+        return f"the target is at its maximum of {state.replicas}"
+    if _ready_of(state) < ready:
+        return f"the target has {_ready_of(state)} ready, its shadow {ready}"
+    return None
+
+
+def _unknown_backlogs(scaler: Autoscaler, state: TargetState, shadow: Shadow, ready: int) -> Iterator[str]:
+    for metric, backlog in known_backlogs(scaler, shadow.backlogs):
+        if _ready_of(state) == ready and backlog.length == backlog.seen:
+            continue
+        if service_rate(metric, backlog) is None:
+            yield (
+                f"nobody knows how long {describe(metric)} would be with the shadow's {ready} ready: it has never "
+                "fallen; give the metric a serviceRate"
+            )
+        elif not backlog.seen and ready < _ready_of(state):
+            yield f"{describe(metric)} is empty with {_ready_of(state)} ready; with the shadow's {ready} it may not be"

@@ -1,0 +1,110 @@
+"""A replay's measures in words: rows with a cell for each candidate, for the terminal and the report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from autoscaler.documents.replay import MeasuresDocument, ReplayDocument
+from autoscaler.foresee.replay import Load
+from autoscaler.quantity import format_duration
+
+UNKNOWN: Final = "-"
+LOAD_MEANINGS: Final[Mapping[Load, str]] = {
+    Load.CONSERVED: "The whole load stays what it was, and is spread over the instances that there would have been.",
+    Load.RECORDED: "Each cycle is decided by what was seen, whatever was decided before.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureRow:
+    """One measure of every candidate."""
+
+    title: str
+    meaning: str
+    """In a sentence."""
+    cells: tuple[str, ...]
+    """In the order of the candidates."""
+
+
+def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
+    """Every measure, what is paid for first; less is better in each, up to `time measured`."""
+    found = [candidate.measures for candidate in replay.candidates]
+    return [
+        MeasureRow(title, meaning, tuple([text(each, found[0]) for each in found])) for title, meaning, text in _ROWS
+    ]
+
+
+def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
+    hours = own.instance_hours
+    text = f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
+    if own is first or not first.instance_hours:
+        return text
+    return f"{text} ({hours / first.instance_hours - 1:+.0%})"
+
+
+def _size(own: MeasuresDocument, _: MeasuresDocument) -> str:
+    """The smallest, the largest and the mean."""
+    if own.smallest is None or own.largest is None or not own.covered_seconds:
+        return UNKNOWN
+    if own.smallest == own.largest:
+        return f"{own.smallest:,}"
+    mean = own.instance_hours / (own.covered_seconds / timedelta(hours=1))
+    return f"{own.smallest:,} to {own.largest:,}, mean {mean:,.1f}"
+
+
+def _part(part: timedelta, whole: timedelta) -> str:
+    """A time, and which share of the whole it is."""
+    text = format_duration(timedelta(seconds=round(part.total_seconds())))
+    return f"{text} ({_share(part / whole)})" if whole else UNKNOWN
+
+
+def _share(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{share:.1%}"
+
+
+def _above(own: MeasuresDocument, _: MeasuresDocument) -> str:
+    return _part(own.above_target_seconds, own.covered_seconds)
+
+
+def _at_maximum(own: MeasuresDocument, _: MeasuresDocument) -> str:
+    return _part(own.at_maximum_seconds, own.covered_seconds)
+
+
+def _worst(own: MeasuresDocument, _: MeasuresDocument) -> str:
+    return UNKNOWN if own.worst_overload is None else f"{own.worst_overload:.0%} of target"
+
+
+def _hidden(own: MeasuresDocument, _: MeasuresDocument) -> str:
+    return _part(own.saturated_seconds, own.covered_seconds)
+
+
+def _known(own: MeasuresDocument, _: MeasuresDocument) -> str:
+    return format_duration(timedelta(seconds=round(own.covered_seconds.total_seconds())))
+
+
+_ROWS: Final = (
+    ("instance-hours", "The size, summed up over time: what is paid for.", _hours),
+    ("size", "The smallest, the largest, and the mean over time.", _size),
+    ("time above target", "A metric was above its target, outside the tolerance.", _above),
+    ("time at maximum", "The size was the largest that the bounds allowed.", _at_maximum),
+    ("worst overload", "The highest that a metric was.", _worst),
+    ("changes", "Of size.", lambda own, _: f"{own.changes:,}"),
+    ("changes of direction", "A change that went the other way than the one before it.",
+     lambda own, _: f"{own.changes_of_direction:,}"),
+    ("under-provisioning, accuracy", "How much of the demand was not met, on average over time (SPEC RG).",
+     lambda own, _: _share(own.accuracy_under)),
+    ("under-provisioning, time share", "The share of the time in which there was too little (SPEC RG).",
+     lambda own, _: _share(own.timeshare_under)),
+    ("over-provisioning, accuracy",
+     "How much more there was than the demand, relative to it, on average over time (SPEC RG).",
+     lambda own, _: _share(own.accuracy_over)),
+    ("over-provisioning, time share", "The share of the time in which there was too much (SPEC RG).",
+     lambda own, _: _share(own.timeshare_over)),
+    ("instability", "The share of the time in which the supply did not move as the demand did (SPEC RG).",
+     lambda own, _: _share(own.instability)),
+    ("time measured", "The time in which the size is known; gaps count in nothing.", _known),
+    ("demand may be hidden", "What was there was at its maximum and above its target, so more may have been needed.",
+     _hidden),
+)  # fmt: skip
+"""Title, meaning, and the text of one candidate's measure, given the first candidate's as well."""

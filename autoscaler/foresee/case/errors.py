@@ -1,0 +1,7 @@
+"""What is wrong with a case."""
+
+from autoscaler.errors import AutoscalerError
+
+
+class CaseError(AutoscalerError):
+    """A case cannot be written or read; the message names the file, the line, and what is wrong with it."""

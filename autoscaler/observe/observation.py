@@ -1,0 +1,54 @@
+"""One autoscaler's observation, made of its target's state and the answers to its questions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from autoscaler.errors import MetricError, TargetError, bug
+from autoscaler.model import Autoscaler, Instance, MetricSpec, Observation, Reading, TargetState
+from autoscaler.observe.answers import Answers
+from autoscaler.observe.readings import read
+
+
+def observation(
+    scaler: Autoscaler,
+    state: TargetState | TargetError,
+    answers: Answers,
+    now: datetime,
+    victims: Callable[[Sequence[Instance]], tuple[str, ...]] = lambda _: (),
+) -> Observation:
+    """What was seen of it at `now`. `victims`: which of these instances leave first."""
+    instances: tuple[Instance, ...] = () if isinstance(state, TargetError) else state.instances
+    return Observation(
+        target=state,
+        readings=tuple([_reading(metric, instances, answers, now) for metric in scaler.metrics]),
+        victims=victims(instances),
+        fallbacks=_fallbacks(scaler, instances, answers, now),
+    )
+
+
+def _reading(
+    metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
+) -> Reading | MetricError:
+    try:
+        return read(metric, instances, answers, now)
+    except Exception as error:  # noqa: BLE001 - whatever is in an answer, it costs this metric alone
+        return MetricError(f"the answer could not be read: {bug(error)}")
+
+
+def _fallbacks(
+    scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, now: datetime
+) -> tuple[Reading | MetricError | None, ...]:
+    """What the fallbacks' queries read: asked in every cycle, so that one that is needed has been at work before."""
+    for metric in scaler.metrics:
+        if metric.fallback is not None and metric.fallback.query is not None:
+            return tuple([_fallback(metric, instances, answers, now) for metric in scaler.metrics])
+    return ()
+
+
+def _fallback(
+    metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
+) -> Reading | MetricError | None:
+    if metric.fallback is None or metric.fallback.query is None:
+        return None
+    return _reading(replace(metric, query=metric.fallback.query), instances, answers, now)

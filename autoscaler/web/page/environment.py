@@ -1,0 +1,25 @@
+"""The templates of the page, with their filters."""
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from autoscaler.web.page import drawing, words
+
+
+def environment() -> Environment:
+    """A new one. Whatever a template shows is escaped; a name that it does not know is an error."""
+    made = Environment(
+        loader=PackageLoader("autoscaler.web.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= words.FILTERS
+    made.globals |= {
+        "meanings": words.MEANINGS,
+        "size_gauge": drawing.size_gauge,
+        "load_bar": drawing.load_bar,
+        "drawing_width": drawing.WIDTH,
+        "spark_height": drawing.SPARK_HEIGHT,
+    }
+    return made

@@ -1,0 +1,96 @@
+"""`autoscaler replay` of what the state does not have: from Prometheus, with its answers kept."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.scene import Scene
+from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus
+
+pytestmark = pytest.mark.slow
+
+BEGIN = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3)
+
+
+def every(value: float) -> list[tuple[datetime, float]]:
+    """Of one hour."""
+    return [(BEGIN + timedelta(seconds=15 * number), value) for number in range(240)]
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """Two instances that are each twice as busy as they should be."""
+    history = openmetrics({f'busy{{job="web",instance="{name}:80"}}': every(2.0) for name in ("a", "b")})
+    with running_prometheus(tmp_path_factory.mktemp("prometheus"), history=history) as server:
+        yield server
+
+
+def config(folder: Path, url: str) -> str:
+    target = {"type": "AverageValue", "averageValue": 1}
+    metric = {"type": "Pods", "pods": {"metric": {"name": "busy"}, "query": {"expr": "busy"}, "target": target}}
+    settings: dict[str, Any] = {
+        "prometheus": {"default": {"url": url}, "storage": {"url": url}},
+        "adapters": {"fleet": {"type": "memory", "groups": {"pool": {}}}},
+        "autoscalers": [
+            {
+                "name": "pool",
+                "scaleTargetRef": {"adapter": "fleet", "name": "pool"},
+                "minReplicas": 1,
+                "maxReplicas": 10,
+                "metrics": [metric],
+            }
+        ],
+    }
+    path = folder / "autoscaler.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    return str(path)
+
+
+def hour(folder: Path, url: str, *more: str) -> list[str]:
+    times = ["--since", BEGIN.isoformat(), "--until", (BEGIN + timedelta(minutes=55)).isoformat()]
+    return ["replay", "pool", "--config.file", config(folder, url), *times, "--cache", str(folder / "cache"), *more]
+
+
+@pytest.mark.parametrize("more", [[], ["--prometheus", "storage"]], ids=["no detail", "named"])
+def test_what_the_state_does_not_have_is_read_from_prometheus(
+    offline: Scene, prometheus: PrometheusServer, tmp_path: Path, more: list[str]
+) -> None:
+    """The output says so, and what was inferred."""
+    said = offline.run(*hour(tmp_path, prometheus.url, *more))
+    assert (said.code, said.err) == (0, "")
+    assert f"from the prometheus {'storage' if more else 'default'}: " in said.out
+    assert "instances: from the series of metric 'busy'" in " ".join(said.out.split())
+
+
+def test_its_answers_are_kept_for_the_next_time(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
+    first = offline.run(*hour(tmp_path, prometheus.url))
+    again = offline.run(*hour(tmp_path, "http://127.0.0.1:1"))
+    assert first.code == 0
+    assert again.code == 1  # another server's answers are not taken for its own
+    files = sorted((tmp_path / "cache").iterdir())
+    assert offline.run(*hour(tmp_path, prometheus.url)).out == first.out
+    assert sorted((tmp_path / "cache").iterdir()) == files
+
+
+def test_a_source_that_is_not_in_the_file_names_the_nearest(
+    offline: Scene, prometheus: PrometheusServer, tmp_path: Path
+) -> None:
+    said = offline.run(*hour(tmp_path, prometheus.url, "--prometheus", "storages"))
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "there is no Prometheus source 'storages'; did you mean storage?\n"
+
+
+def test_a_query_for_the_size_that_is_refused_is_said(
+    offline: Scene, prometheus: PrometheusServer, tmp_path: Path
+) -> None:
+    said = offline.run(*hour(tmp_path, prometheus.url, "--size", "count("))
+    assert said.code == 1
+    assert "the query for the size of autoscaler 'pool': prometheus 'default' answered HTTP 400" in said.err
+
+
+def test_the_options_do_not_go_with_a_case(offline: Scene, tmp_path: Path) -> None:
+    assert offline.run("replay", "--case", str(tmp_path / "x"), "--prometheus", "default").code == 2

@@ -1,0 +1,67 @@
+"""`autoscaler shadow`: a target beside what a dry run would have made of it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from autoscaler.decide import conclude, decide
+from autoscaler.model import Observation, Observed, Proposed
+from tests.cli.scene import Scene, ServedScene
+from tests.decide.build import QUEUE_15, scaler, state, value
+from tests.documents.lives import named, open_state
+from tests.replaced import replace
+from tests.web.serving import Daemon
+
+
+@pytest.fixture
+def dry(tmp_path: Path) -> Scene:
+    """Four cycles of a dry run on two instances, whose queue asks for four; no daemon runs."""
+    one = replace(named(scaler(QUEUE_15), "jobs"), dry_run=True)
+    now = datetime.now(UTC) - timedelta(seconds=61)
+    with open_state(tmp_path) as opened:
+        ledger = opened.ledger("fleet")
+        for _ in range(4):
+            now += timedelta(seconds=15)
+            seen = Observation(state(2), (value(60_000),))
+            made = decide(one, seen, ledger.recall([one])["jobs"], now)
+            made = conclude(made, None if made.change is None else Proposed(made.change.size))
+            ledger.record({"jobs": one}, Observed({"jobs": seen}), [made])
+        env = {"AUTOSCALER_SERVER": "http://127.0.0.1:1", "STATE_DIRECTORY": str(tmp_path)}
+        unused = Daemon(opened, [one])
+        return Scene(tmp_path, opened, None, None, unused, env)  # type: ignore[arg-type]  # nothing else lives there
+
+
+def test_both_stand_side_by_side(dry: Scene) -> None:
+    said = dry.run("shadow", "jobs")
+    assert said.code == 0
+    assert said.lines[0].startswith("jobs: 4 decisions of a dry run, ")
+    table = {line[:22].strip(): line[22:].split() for line in said.lines[3:]}
+    assert said.lines[2].split() == ["TARGET", "SHADOW"]
+    assert table["instance-hours"] == ["0.03", "0.05"]
+    assert table["changes of size"] == ["0", "1"]
+    assert table["largest size"] == ["2", "4"]
+
+
+def test_json_has_the_numbers(dry: Scene) -> None:
+    found = json.loads(dry.run("shadow", "jobs", "-o", "json").out)
+    assert (found["decisions"], found["coveredSeconds"]) == (4, 45)
+    assert (found["target"]["largest"], found["shadow"]["largest"]) == (2, 4)
+
+
+def test_the_daemon_answers_the_same(online: ServedScene) -> None:
+    """Of one that is no dry run there is nothing to say, and how to get it is."""
+    said = online.run("shadow", "web")
+    assert (said.code, said.out) == (1, "")
+    assert "autoscaler 'web' was no dry run with a shadow from" in said.err
+
+
+def test_an_unknown_name_is_said_to_be_one(online: ServedScene) -> None:
+    said = online.run("shadow", "wbe")
+    assert said.code == 1
+    assert "did you mean web?" in said.err or "'web'" in said.err
+
+
+def test_a_time_that_ends_before_it_begins_is_refused(online: ServedScene) -> None:
+    assert online.run("shadow", "web", "--since", "1h", "--until", "2h").code == 2

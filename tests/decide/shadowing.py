@@ -1,0 +1,127 @@
+"""A target under a load, and an autoscaler of it on a virtual clock: live, or as a dry run."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from autoscaler.decide import conclude, decide, remember
+from autoscaler.errors import MetricError, TargetError
+from autoscaler.model import (
+    Autoscaler,
+    Decision,
+    History,
+    Instance,
+    InstanceReading,
+    MetricType,
+    Observation,
+    Phase,
+    Proposed,
+    Reading,
+    Sample,
+    Shadow,
+    TargetState,
+    TargetType,
+    ValueReading,
+    Written,
+)
+from tests.decide.build import LONG_AGO, NOW, TARGET
+from tests.replaced import replace
+
+START_UP = timedelta(seconds=40)
+WINDOW = timedelta(seconds=10)
+
+
+class World:
+    """Instances share the load evenly as soon as they are ready, START_UP after they were started."""
+
+    def __init__(self, scaler: Autoscaler, size: int, *, dry: bool = True) -> None:
+        options = replace(scaler.options, start_up=START_UP)
+        self.scaler = replace(scaler, dry_run=dry, options=options)
+        self.now, self.history, self.named = NOW, History(), 0
+        self.before = self.history
+        """What the last cycle was decided from."""
+        self.observed: Observation | None = None
+        self.started = dict[str, timedelta]()
+        """Instance -> when it was started, since NOW; the last to be started last."""
+        self.resize(size)
+        self.started = dict.fromkeys(self.started, LONG_AGO - NOW)
+
+    @property
+    def size(self) -> int:
+        """The target's."""
+        return len(self.started)
+
+    @property
+    def shadow(self) -> Shadow:
+        """Of a dry run that has begun."""
+        assert self.history.shadow is not None
+        return self.history.shadow
+
+    @property
+    def decided(self) -> int:
+        """The size that the decisions have made: the shadow's, or the target's."""
+        return self.size if self.history.shadow is None else self.history.shadow.size
+
+    def resize(self, size: int) -> None:
+        """Of those that leave, what has not become ready goes first, then the oldest."""
+        while self.size > size:
+            starting = [name for name in self.started if not self.is_ready(name)]
+            del self.started[starting[-1] if starting else next(iter(self.started))]
+        while self.size < size:
+            self.named += 1
+            self.started[f"i-{self.named}"] = self.now - NOW
+
+    def is_ready(self, name: str) -> bool:
+        """Whether it has its part of the load."""
+        return NOW + self.started[name] + START_UP <= self.now
+
+    def state(self) -> TargetState:
+        """The target's."""
+        found = []
+        for name, since in self.started.items():
+            ready, started = self.is_ready(name), NOW + since
+            phase = Phase.RUNNING if ready else Phase.PENDING
+            turned = started + START_UP if ready else started
+            found.append(Instance(name, phase, ready, ready_transition=turned, started_at=started))
+        return TargetState(self.size, self.size, tuple(found))
+
+    def readings(self, load: int) -> tuple[Reading, ...]:
+        """What each metric reads under a load, in thousandths: its total, or for a `value` that of one instance."""
+        ready = [name for name in self.started if self.is_ready(name)]
+        found = list[Reading]()
+        for metric in self.scaler.metrics:
+            if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
+                whole = metric.target.type is TargetType.AVERAGE_VALUE
+                found.append(ValueReading((load if whole else load // max(1, len(ready)),)))
+                continue
+            upto = [load * place // len(ready) for place in range(len(ready) + 1)] if ready else []
+            samples = {
+                name: Sample(upto[place + 1] - upto[place], self.now, WINDOW) for place, name in enumerate(ready)
+            }
+            found.append(InstanceReading(samples, dict.fromkeys(self.started, 1000)))
+        return tuple(found)
+
+    def cycle(
+        self,
+        load: int | Mapping[int, Reading | MetricError],
+        *,
+        after: float = 15,
+        unreadable: TargetError | None = None,
+    ) -> Decision:
+        """One cycle, `after` seconds after the last. `load`: in thousandths, or the readings by their place."""
+        self.now += timedelta(seconds=after)
+        readings = self.readings(load) if isinstance(load, int) else tuple(load.values())
+        self.observed, self.before = Observation(unreadable or self.state(), readings), self.history
+        made = decide(self.scaler, self.observed, self.history, self.now)
+        if made.change is not None:
+            size = made.change.size
+            made = conclude(made, Proposed(size) if made.dry_run else Written(size))
+            if not made.dry_run:
+                self.resize(size)
+        self.history = remember(self.scaler, self.history, made)
+        return made
+
+
+def world(scaler: Autoscaler, size: int, *, dry: bool = True) -> World:
+    """Of the autoscaler `web`."""
+    assert scaler.target == TARGET
+    return World(scaler, size, dry=dry)

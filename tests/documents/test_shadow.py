@@ -1,0 +1,176 @@
+"""A dry run's shadow in everything that is shown of an autoscaler."""
+
+from datetime import timedelta
+
+from autoscaler.cli.tables.chart import plot
+from autoscaler.cli.tables.chart import rows as chart_rows
+from autoscaler.cli.tables.layout import Screen
+from autoscaler.cli.tables.listing import Row
+from autoscaler.decide.changed import differs
+from autoscaler.documents.conclusion import conclusion
+from autoscaler.documents.events import event
+from autoscaler.documents.explain import explanation
+from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.history import history_document
+from autoscaler.documents.summary import Summary, summary
+from autoscaler.errors import MetricError
+from autoscaler.model import Direction, MetricType, Pause, Steering, TargetType
+from autoscaler.record import EventRow, Record, SeriesRow
+from autoscaler.web.page.words import meaning
+from tests.decide.build import NOW, metric, scaler
+from tests.decide.shadowing import World
+from tests.replaced import replace
+
+INFLIGHT_10 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
+
+
+def world() -> World:
+    return World(scaler(INFLIGHT_10, maximum=20), 2)
+
+
+def record(one: World, load: int, after: float = 15) -> Record:
+    made = one.cycle(load, after=after)
+    return Record(one.scaler, made, one.observed, one.before)
+
+
+def told(one: World, load: int, after: float = 15) -> Explanation:
+    return explanation(record(one, load, after))
+
+
+def summed(one: World, load: int, after: float = 15) -> Summary:
+    made = one.cycle(load, after=after)
+    return summary("web", one.scaler, made, Steering(), configured=True)
+
+
+def test_the_headline_says_what_the_shadow_did() -> None:
+    one = world()
+    assert conclusion(record(one, 60_000)) == (
+        "would go from 2 to 4, but a dry run writes nothing: pods metric inflight above target"
+    )
+    assert conclusion(record(one, 60_000)) == (
+        "the target's size is 2; its shadow went from 4 to 6: pods metric inflight above target"
+    )
+    assert conclusion(record(one, 60_000, after=60)) == (
+        "the target's size is 2; its shadow stays at 6: inflight asks for 6 (ratio within tolerance)"
+    )
+
+
+def test_the_headline_of_a_pause_does_not_say_that_the_shadow_followed() -> None:
+    one = world()
+    one.history = replace(one.history, steering=Steering(Pause(Direction.OUT, "ann", "sale", NOW, None)))
+    said = conclusion(record(one, 60_000))
+    assert said.startswith("the target's size is 2; its shadow stays at 2, although 4 is wanted: paused by ann")
+
+
+def test_the_first_sentence_has_both_sizes() -> None:
+    one = world()
+    assert told(one, 60_000).lines[0] == "The target's size is 2; its shadow's was 2 and is 4 now. (dry run)"
+    one.cycle(60_000)
+    assert told(one, 60_000, after=60).lines[0] == "The target's size is 2; its shadow's is 6 and stays. (dry run)"
+
+
+def test_a_failed_metric_keeps_the_shadow() -> None:
+    one = world()
+    made = one.cycle({0: MetricError("no answer")})
+    first, *_ = explanation(Record(one.scaler, made, one.observed, one.before)).lines
+    assert first == "The target's size is 2; its shadow's is 2 and stays, as its metric has no value. (dry run)"
+
+
+def test_thresholds_are_those_of_the_shadows_size() -> None:
+    """An average of 11 on four instances, and not of two."""
+    one = world()
+    one.cycle(40_000)
+    document = told(one, 40_000, after=60)
+    (found,) = document.metrics
+    assert (document.current, document.shadow, found.proposal) == (2, 4, 4)
+    assert found.thresholds is not None
+    assert (found.thresholds.above, found.thresholds.below) == (11.0, 7.501)
+
+
+def test_what_would_move_it_is_told_as_of_a_live_one() -> None:
+    """`A dry run writes nothing` was true of the target, and the shadow moves."""
+    one = world()
+    one.cycle(40_000)
+    out, _ = told(one, 40_000, after=60).ways
+    assert out.text == "To scale out it takes average inflight above 11; at the earliest to 5 in 15s."
+
+
+def test_samples_that_were_read_are_the_targets() -> None:
+    one = world()
+    one.cycle(40_000)
+    (found,) = told(one, 40_000, after=60).metrics
+    assert (found.samples.read, found.samples.ready) == (2, 4)
+
+
+def test_the_list_has_both_sizes_marked() -> None:
+    one = world()
+    one.cycle(40_000)
+    found = summed(one, 40_000, after=60)
+    assert (found.current, found.shadow, found.desired, found.direction) == (2, 4, 4, None)
+    assert Row.of(found).cells[5] == "2 (shadow 4)"
+
+
+def test_the_direction_is_the_shadows() -> None:
+    """The target is larger; what was decided is more than the shadow had."""
+    one = world()
+    one.cycle(60_000)
+    one.resize(9)
+    assert summed(one, 90_000).direction is Direction.OUT
+
+
+def test_without_a_shadow_nothing_is_said_of_one() -> None:
+    one = world()
+    one.scaler = replace(one.scaler, options=replace(one.scaler.options, shadow=False))
+    found = summed(one, 60_000)
+    assert (found.shadow, found.saturated) == (None, False)
+    assert Row.of(found).cells[5] == "2"
+
+
+def test_a_dry_run_does_not_say_that_it_has_just_changed_the_size() -> None:
+    found = summed(world(), 60_000)
+    assert meaning(found) == "It would have changed the size just now; a dry run writes nothing"
+
+
+def test_a_target_that_may_hide_demand_is_marked() -> None:
+    one = world()
+    one.cycle(60_000)
+    found = summed(one, 60_000, after=60)
+    assert found.saturated
+    assert "more may be asked for than shows" in str(found.problem)
+
+
+def test_a_would_be_rescale_has_its_direction() -> None:
+    (happened,) = world().cycle(60_000).events
+    row = EventRow("web", happened.type, happened.reason, happened.message, 1, NOW, NOW, dry_run=True)
+    assert event(row).direction is Direction.OUT
+
+
+def test_a_chart_shows_the_shadow_beside_the_target() -> None:
+    rows = [
+        SeriesRow(NOW + timedelta(seconds=15 * place), 2, size, 1, 9, dry_run=True, metrics=(), shadow=shadow)
+        for place, (shadow, size) in enumerate([(2, 4), (4, 6), (6, 6)])
+    ]
+    document = history_document("web", NOW, NOW + timedelta(seconds=60), rows, [], 100)
+    lines = plot(document, Screen(width=60))
+    assert "replicas: 2 -> 2, 2 to 2; bounds 1 to 9; 3 decisions (dry run)" in lines
+    assert "shadow (dry run): 2 -> 6, 2 to 6" in lines
+    header, first, *_ = chart_rows(document)
+    assert header.split()[:4] == ["TIME", "CURRENT", "SHADOW", "DESIRED"]
+    assert first.split()[1:4] == ["2", "2", "4"]
+
+
+def test_a_thinned_chart_keeps_the_turns_of_the_shadow() -> None:
+    rows = [
+        SeriesRow(NOW + timedelta(seconds=place), 2, 6, 1, 9, dry_run=True, metrics=(), shadow=2 if place < 31 else 6)
+        for place in range(100)
+    ]
+    document = history_document("web", NOW, NOW + timedelta(seconds=100), rows, [], 3)
+    assert [point.shadow for point in document.points] == [2, 6, 6]
+    assert document.points[1].at == NOW + timedelta(seconds=31)
+
+
+def test_a_shadow_that_moves_is_news_for_the_log() -> None:
+    one = world()
+    before = one.cycle(20_000)
+    assert not differs(before, one.cycle(20_000))
+    assert differs(before, replace(before, shadow=7))

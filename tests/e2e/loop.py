@@ -1,0 +1,56 @@
+"""Workers of one pool that share a demand between them, and the daemon's configuration for them."""
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+TARGET: Final = 10
+SHARE: Final = "demand / scalar(count(demand))"
+"""Every worker tells the whole demand; a load balancer would spread it evenly."""
+
+WORKER: Final = """
+import http.server, pathlib, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = pathlib.Path(sys.argv[2]).read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def configuration(prometheus: str, folder: Path) -> dict[str, Any]:
+    pool = {
+        "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
+        "env": {"DAEMON_TEST": str(folder)},
+        "ports": "21000-24999",
+        "readiness": {"path": "/"},
+        "gracePeriod": "1s",
+        "targetsFile": str(folder / "targets.json"),
+    }
+    target = {"type": "AverageValue", "averageValue": TARGET}
+    metric = {"type": "Pods", "pods": {"metric": {"name": "load"}, "query": {"expr": SHARE}, "target": target}}
+    return {
+        "controller": {"syncPeriod": "1s"},
+        "prometheus": {"default": {"url": prometheus}},
+        "adapters": {"local": {"type": "process", "pools": {"web": pool}}},
+        "log": {"decisions": "all"},
+        "autoscalers": [
+            {
+                "name": "web",
+                "scaleTargetRef": {"adapter": "local", "name": "web"},
+                "minReplicas": 1,
+                "maxReplicas": 6,
+                "metrics": [metric],
+                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 3}},
+            }
+        ],
+    }

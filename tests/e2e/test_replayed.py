@@ -1,0 +1,203 @@
+"""A daemon's life with everything in it, replayed from its state: the decisions are its own, bit for bit."""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from autoscaler.foresee.comparison import AS_IT_WAS, Comparison, compare
+from autoscaler.foresee.past import FindingKind
+from autoscaler.foresee.state_past import StatePast
+from autoscaler.record import Archive
+from tests.daemon.running import RunningDaemon, end_workers, external, finished, mark, running_daemon
+from tests.e2e.loop import SHARE, TARGET, WORKER
+from tests.servers.files import replace_text
+from tests.servers.ports import free_port
+from tests.servers.prometheus import file_sd, running_prometheus
+
+pytestmark = pytest.mark.slow
+
+NAMES: Final = ("web", "try")
+"""One that is written, and a dry run of another target under the same load."""
+
+
+def write(folder: Path, prometheus: str, most: int) -> Path:
+    """The configuration; `most`: of the instances of `web`."""
+    pool = {
+        "command": [sys.executable, str(folder / "worker.py"), "{port}", str(folder / "demand")],
+        "env": mark(folder),
+        "ports": "21000-24999",
+        "readiness": {"path": "/"},
+        "gracePeriod": "1s",
+        "targetsFile": str(folder / "targets.json"),
+    }
+    budget = {"instances": 2, "periodSeconds": 2}
+    target = {"type": "AverageValue", "averageValue": TARGET}
+    share = {"type": "Pods", "pods": {"metric": {"name": "load"}, "query": {"expr": SHARE}, "target": target}}
+    whole = external("max(demand)", TARGET)
+    document = {
+        "controller": {"syncPeriod": "1s"},
+        "prometheus": {"default": {"url": prometheus, "timeout": "1s"}},
+        "adapters": {
+            "local": {"type": "process", "pools": {"web": pool}, "removalBudget": budget},
+            "elsewhere": {"type": "memory", "groups": {"try": {}}},
+        },
+        "log": {"decisions": "all"},
+        "autoscalers": [
+            _autoscaler("web", "local", share, maxReplicas=most),
+            _autoscaler("try", "elsewhere", whole, maxReplicas=9, dryRun=True),
+        ],
+    }
+    path = folder / "autoscaler.yaml"
+    replace_text(path, yaml.safe_dump(document))
+    return path
+
+
+def _autoscaler(name: str, adapter: str, metric: Any, **more: Any) -> dict[str, Any]:
+    rules = {"scaleDown": {"stabilizationWindowSeconds": 3}}
+    where = {"adapter": adapter, "name": name}
+    return {"name": name, "scaleTargetRef": where, "minReplicas": 1, "metrics": [metric], "behavior": rules} | more
+
+
+def command(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return finished([sys.executable, "-m", "autoscaler", *words], folder / "state", env)
+
+
+def replayed(folder: Path, name: str) -> Comparison:
+    now = datetime.now(UTC)
+    with Archive.open_archive(None, folder / "state") as archive:
+        return compare(StatePast(archive, name, now - timedelta(hours=1), now), [], now - timedelta(hours=1), now)
+
+
+class Life:
+    """The daemons of one folder, and all that they have logged."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.url = folder, f"http://127.0.0.1:{port}"
+        self.lines: list[dict[str, Any]] = []
+
+    def demand(self, number: int) -> None:
+        replace_text(self.folder / "demand", f"demand {number}\n")
+
+    def ended(self, daemon: RunningDaemon) -> None:
+        self.lines += daemon.events("decision")
+
+    def first_daemon(self, daemon: RunningDaemon, prometheus: ExitStack) -> None:
+        """It grows, is paused, is reloaded, and loses its Prometheus."""
+        daemon.wait_for("decision", autoscaler="web", current=1, reason="ReadyForNewScale")
+        self.demand(29)
+        daemon.wait_for("decision", autoscaler="web", written=3)
+        daemon.wait_for("decision", autoscaler="web", current=3, reason="ReadyForNewScale")
+        url = daemon.wait_for("listening")["url"]
+        assert command(self.folder, "pause", "web", "--reason", "look", AUTOSCALER_SERVER=url).returncode == 0
+        self.demand(59)
+        daemon.wait_for("decision", autoscaler="web", reason="Paused")
+        assert command(self.folder, "resume", "web", AUTOSCALER_SERVER=url).returncode == 0
+        daemon.wait_for("decision", autoscaler="web", written=6)
+        write(self.folder, self.url, 4)
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", autoscaler="web", written=4)
+        daemon.wait_for("decision", autoscaler="web", current=4, reason="TooManyReplicas")
+        beside = command(self.folder, "replay", "web", "--since", "1h", f"--config.file={self.folder}/autoscaler.yaml")
+        assert beside.returncode == 0, beside.stderr
+        prometheus.close()
+        daemon.wait_for("decision", count=2, autoscaler="web", reason="FailedGetPodsMetric")
+
+    def second_daemon(self, daemon: RunningDaemon) -> None:
+        """It finds no Prometheus at first, and then less load than the one before it had."""
+        daemon.wait_for("decision", autoscaler="web", reason="FailedGetPodsMetric")
+        self.demand(5)
+        with running_prometheus(
+            self.folder,
+            [file_sd("web", self.folder / "targets.json")],
+            interval="200ms",
+            port=int(self.url.rpartition(":")[2]),
+        ):
+            daemon.wait_for("decision", autoscaler="web", reason="RemovalBudgetLimit")
+            daemon.wait_for("decision", autoscaler="web", current=1, desired=1, reason="ReadyForNewScale")
+            daemon.wait_for("decision", autoscaler="try", desired=1, reason="ReadyForNewScale")
+            assert daemon.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """One with a pause, a reload, an outage of Prometheus and a daemon that is killed."""
+    folder, port = tmp_path_factory.mktemp("life"), free_port()
+    (folder / "worker.py").write_text(WORKER)
+    told = Life(folder, port)
+    told.demand(5)
+    jobs = [file_sd("web", folder / "targets.json")]
+    try:
+        with ExitStack() as prometheus:
+            server = prometheus.enter_context(running_prometheus(folder, jobs, interval="200ms", port=port))
+            config = write(folder, server.url, 6)
+            with running_daemon(config) as daemon:
+                told.first_daemon(daemon, prometheus)
+                daemon.stop(signal.SIGKILL)
+                told.ended(daemon)
+        with running_daemon(config) as daemon:
+            told.second_daemon(daemon)
+            told.ended(daemon)
+    finally:
+        end_workers(folder)
+    return told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_recorded_cycle_is_decided_again_bit_for_bit(life: Life, name: str) -> None:
+    """All of them, and by what was recorded alone."""
+    found = replayed(life.folder, name)
+    differences = [each for each in found.findings if each.kind in (FindingKind.DIFFERENCE, FindingKind.MEMORY)]
+    assert differences == []
+    assert found.same == found.compared == found.cycles > 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_recorded_cycles_are_those_that_the_daemons_logged(life: Life, name: str) -> None:
+    """A cycle that is decided again must have been one: but for what a kill may cut off, each is in both."""
+    logged = [line for line in life.lines if line["autoscaler"] == name]
+    with Archive.open_archive(None, life.folder / "state") as archive:
+        recorded = [each.decision for each in archive.records(name)]
+    assert 0 <= len(recorded) - len(logged) <= 1
+    of_log = Counter([(line["current"], line["desired"], line["written"]) for line in logged])
+    of_state = Counter([(each.current, each.desired, each.written) for each in recorded])
+    assert of_log <= of_state
+
+
+def test_what_happened_is_found_in_the_past(life: Life) -> None:
+    """So that nobody takes it for a difference, or for no load."""
+    found = replayed(life.folder, "web")
+    kinds = {each.kind for each in found.findings}
+    assert kinds >= {FindingKind.STEERING, FindingKind.RELOAD, FindingKind.OUTAGE, FindingKind.LIMITS}
+    (outage, *_) = [each for each in found.findings if each.kind is FindingKind.OUTAGE]
+    assert outage.end > outage.begin
+    (was,) = found.courses
+    assert was.label == AS_IT_WAS
+    assert {1, 3, 4, 6} <= set(was.size)
+
+
+def test_the_dry_run_is_replayed_with_its_shadow(life: Life) -> None:
+    with Archive.open_archive(None, life.folder / "state") as archive:
+        shadows = [each.decision.shadow for each in archive.records("try")]
+        sizes = {each.decision.current for each in archive.records("try")}
+    assert sizes == {1}
+    assert max(shadow for shadow in shadows if shadow is not None) == 6
+
+
+@pytest.mark.parametrize("options", [(), ("--anonymize",)])
+def test_a_case_of_it_gives_the_same_decisions(life: Life, options: tuple[str, ...], tmp_path: Path) -> None:
+    """Without its state, and under other names."""
+    case, config = tmp_path / "case.jsonl.gz", f"--config.file={life.folder}/autoscaler.yaml"
+    done = command(life.folder, "export", "web", "-o", str(case), config, *options)
+    assert done.returncode == 0, done.stderr
+    again = finished([sys.executable, "-m", "autoscaler", "replay", "--case", str(case)], tmp_path / "none")
+    assert again.returncode == 0, again.stdout + again.stderr
+    cycles = replayed(life.folder, "web").cycles
+    assert f"{cycles:,} of {cycles:,} recorded decisions are the same" in again.stdout

@@ -1,0 +1,82 @@
+"""A Prometheus that answers range queries by a function, and remembers what it was asked."""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from autoscaler.errors import MetricError
+from autoscaler.moment import Moment
+from autoscaler.observe.plan import Question
+from autoscaler.observe.ranges import Grid, RangeResult, RangeSeries, Run
+from autoscaler.observe.result import Point, QueryResult, ResultType
+
+STEP = timedelta(seconds=15)
+LOAD = Question("default", "load")
+
+
+@dataclass
+class FakeClock:
+    """A clock that only goes on when somebody sleeps. Implements `Clock`."""
+
+    seconds: float = 1_750_000_000.0
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.seconds, UTC)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def moment(self) -> Moment:
+        raise AssertionError("nobody needs it")
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.seconds += seconds
+
+
+def numbered(grid: Grid) -> RangeResult:
+    """One series whose value is the number of the step since 1970."""
+    values = array("d", range(grid.first, grid.first + grid.count))
+    return RangeResult((RangeSeries({"instance": "a"}, (Run(0, values.tobytes()),)),))
+
+
+@dataclass
+class FakePrometheus:
+    """Implements `fetching.Source`. `answer` may raise MetricError; `live` says how long an instant query takes."""
+
+    clock: FakeClock
+    answer: Callable[[Grid], RangeResult] = numbered
+    series: int = 1
+    live: Callable[[], float] = lambda: 0.0
+    asked: list[Grid] = field(default_factory=list)
+
+    def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
+        self.clock.seconds += self.live()
+        return QueryResult(ResultType.VECTOR, (Point({}, float(self.series)),))
+
+    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
+        self.asked.append(grid)
+        self.clock.seconds += 1
+        return self.answer(grid)
+
+
+def refusing(error: MetricError, when: Callable[[Grid], bool]) -> Callable[[Grid], RangeResult]:
+    """An `answer` that is an error for some queries."""
+
+    def answer(grid: Grid) -> RangeResult:
+        if when(grid):
+            raise error
+        return numbered(grid)
+
+    return answer
+
+
+def span(first: int, count: int) -> Grid:
+    return Grid(STEP, first, count)
+
+
+def values(results: Sequence[QueryResult | MetricError]) -> list[float | None]:
+    """The one value of each; None: an error."""
+    return [None if isinstance(each, MetricError) else each.points[0].value for each in results]

@@ -1,0 +1,120 @@
+"""Range queries: the same as an instant query at each of their times, and what is refused."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from autoscaler.config.settings import PrometheusSource
+from autoscaler.errors import MetricError
+from autoscaler.observe.answer import NotAnAnswer
+from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.ranges import Grid, RangeResult, parse_range
+from autoscaler.observe.result import Point, QueryResult, ResultType
+from tests.observe.build import CLOCK, NOW, call
+from tests.servers.prometheus import PrometheusServer
+
+STEP = timedelta(seconds=15)
+GRID = Grid(STEP, int(NOW.timestamp()) // 15 - 16, 17)
+"""Four minutes up to NOW."""
+
+
+@pytest.fixture
+def source(prometheus: PrometheusServer) -> Iterator[Prometheus]:
+    asked = Prometheus("main", PrometheusSource(prometheus.url), CLOCK)
+    yield asked
+    asked.close()
+
+
+def series(labels: dict[str, str], values: dict[int, str], **more: Any) -> dict[str, Any]:
+    return {"metric": labels, "values": [[GRID.seconds(index), value] for index, value in values.items()], **more}
+
+
+def parse(*result: Any, warnings: Any = None, grid: Grid = GRID) -> RangeResult:
+    body = {"status": "success", "data": {"resultType": "matrix", "result": result}, "warnings": warnings}
+    return parse_range(json.dumps(body).encode(), 200, grid, 2**26)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "expr", ["load", "rate(load[2m])", "sum(load)", "load * on() group_left() sum(cores)", "vector(1)"]
+)
+def test_at_each_time_it_is_what_an_instant_query_comes_to(source: Prometheus, expr: str) -> None:
+    """A replay from it sees what the daemon saw."""
+    told = source.range(expr, GRID, call().deadline)
+    instants = [source.query(expr, GRID.at(index), call().deadline) for index in range(GRID.count)]
+    assert any(each.points for each in instants)
+    for one, other in zip(told.results(GRID.count), instants, strict=True):
+        assert sorted(one.points, key=str) == sorted(other.points, key=str)
+
+
+@pytest.mark.slow
+def test_times_lie_where_the_daemons_cycles_did(source: Prometheus) -> None:
+    """A daemon's cycles are at no whole multiple of their period."""
+    grid = Grid(STEP, GRID.first, 3, timedelta(seconds=7.25))
+    values = [each.points[0].value for each in source.range("time()", grid, call().deadline).results(3)]
+    assert values == [pytest.approx(grid.at(index).timestamp()) for index in range(3)]
+
+
+@pytest.mark.slow
+def test_prometheus_own_words_explain_a_refusal(source: Prometheus) -> None:
+    with pytest.raises(MetricError, match=r"'main' answered HTTP 400: bad_data: .*exceeded maximum resolution"):
+        source.range("load", Grid(STEP, GRID.first - 12_000, 12_000), call().deadline)
+
+
+def test_a_time_without_a_sample_is_no_zero() -> None:
+    """A hole in a series stays one."""
+    found = list(parse(series({"a": "1"}, {0: "1.5", 1: "2", 3: "3"})).results(5))
+    assert [each.points for each in found] == [
+        (Point({"a": "1"}, 1.5),), (Point({"a": "1"}, 2.0),), (), (Point({"a": "1"}, 3.0),), ()
+    ]  # fmt: skip
+    assert found[2] == QueryResult(ResultType.VECTOR, ())
+
+
+def test_not_a_number_is_a_sample() -> None:
+    """What reads it drops it with a word; nobody takes it for a hole."""
+    (first, *_) = parse(series({}, {0: "NaN"})).results(GRID.count)
+    assert [str(point.value) for point in first.points] == ["nan"]
+
+
+def test_native_histograms_are_told_as_such() -> None:
+    histogram = [GRID.seconds(1), {"count": "1", "sum": "2", "buckets": []}]
+    found = list(parse({"metric": {"a": "1"}, "histograms": [histogram]}).results(3))
+    assert [each.points for each in found] == [(), (Point({"a": "1"}, None),), ()]
+
+
+@pytest.mark.parametrize("seconds", [7, 15 * 17, -15])
+def test_a_sample_of_another_time_is_refused(seconds: int) -> None:
+    """A cache that moves times would shift the whole past."""
+    with pytest.raises(MetricError, match="a time that was not asked for"):
+        parse({"metric": {}, "values": [[GRID.seconds(0) + seconds, "1"]]})
+
+
+def test_a_partial_answer_is_none() -> None:
+    """A missing part would look like less load."""
+    with pytest.raises(MetricError, match="partial data: a store is away"):
+        parse(series({}, {0: "1"}), warnings=["a store is away"])
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"metric": {}, "values": [[GRID.seconds(1), "1"], [GRID.seconds(0), "2"]]},
+        {"metric": {}, "values": [[GRID.seconds(0), "one"]]},
+        {"metric": {}, "values": [[GRID.seconds(0), 1]]},
+        {"values": []},
+        [],
+    ],
+    ids=["out of order", "not a value", "not a text", "no labels", "not a series"],
+)
+def test_what_the_api_does_not_promise_is_refused(result: Any) -> None:
+    with pytest.raises(NotAnAnswer):
+        parse(result)
+
+
+def test_the_answer_of_an_instant_query_is_none() -> None:
+    body = {"status": "success", "data": {"resultType": "vector", "result": []}}
+    with pytest.raises(NotAnAnswer, match="neither a matrix nor an error"):
+        parse_range(json.dumps(body).encode(), 200, GRID, 2**26)
