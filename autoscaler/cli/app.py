@@ -22,6 +22,8 @@ COMMANDS: Final = {
     "events": "List events; equal ones are counted.",
     "history": "Show sizes and metrics over time.",
     "replay": "Try a configuration over the past.",
+    "diff": "Show what another configuration would change.",
+    "tune": "Search the values that would have cost least.",
     "export": "Write what was seen and decided into a file, for a bug report.",
     "shadow": "Compare a target with what a dry run would have made of it.",
     "hosts": "List the daemons that share the state, and what each serves.",

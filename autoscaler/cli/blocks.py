@@ -164,6 +164,12 @@ for _number in (INT, FLOAT):  # PyYAML's own are YAML 1.1's: it would write the 
     )
 
 
+def block_lines(value: Any) -> list[str]:
+    """A value in lines of YAML; a list or a mapping of plain values takes one."""
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=None, sort_keys=False, width=110)
+    return text.splitlines()
+
+
 def flow(value: Any) -> str:
     """A value in one line of YAML."""
     text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))

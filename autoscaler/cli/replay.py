@@ -1,6 +1,7 @@
 """`autoscaler replay`: what a configuration would have decided in the past."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -16,6 +17,7 @@ from autoscaler.foresee.comparison import Candidate, Comparison, compare
 from autoscaler.foresee.past import Moment, Past
 from autoscaler.foresee.replay import Load
 from autoscaler.quantity import parse_duration
+from autoscaler.text import clean, plain
 
 if TYPE_CHECKING:  # slow
     from autoscaler.config.settings import Settings
@@ -34,10 +36,27 @@ class How(NamedTuple):
 
     load: Load
     start_up: timedelta | None
+    against: Path | None
+    """The configuration that another one is compared with."""
 
     def candidate(self, label: str, scaler: "Autoscaler") -> Candidate:
         """An autoscaler of a configuration to try."""
         return Candidate(label, scaler, self.load, self.start_up)
+
+    def candidates(self, config: Path, scalers: "Sequence[Autoscaler]") -> Iterator[Sequence[Candidate]]:
+        """For each autoscaler of a configuration what is to be tried: that of `against` first. Raises ConfigError."""
+        if self.against is None:
+            yield from ([self.candidate(config.name, scaler)] for scaler in scalers)
+            return
+        from autoscaler.config import load  # noqa: PLC0415 - slow
+
+        others = {each.name: each for each in load(self.against).autoscalers}
+        label, other_label = labels(config, self.against)
+        for scaler in scalers:
+            own, other = self.candidate(label, scaler), others.get(scaler.name)
+            if other is None:
+                typer.echo(f"{clean(scaler.name)} is not in {clean(str(self.against))}", err=True)
+            yield [own] if other is None else [self.candidate(other_label, other), own]
 
 
 def replay(
@@ -112,6 +131,10 @@ def replay(
             help="Replay all of what `autoscaler export` wrote; without --config.file its own decisions alone.",
         ),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", metavar="FILE", help="Another configuration, to compare the first one with."),
+    ] = None,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     html: Annotated[
         Path | None,
@@ -124,12 +147,17 @@ def replay(
 ) -> None:
     """Run the decision pipeline over the past with another configuration, and compare it with what happened.
 
+    With --against two configurations stand side by side: what each would have come to, and when and why their sizes
+    would have been different. What was needed is then told by the metrics and targets of the one after --against.
+
     Nothing is written and no target is asked. The past comes from the state of the daemon, which may run meanwhile;
     what the state does not have is asked of Prometheus, and instances are inferred from their series. Or it is from a
     case; then the exit code is 1 if a recorded decision is not the same when it is decided again.
     """
-    how = How(load, _duration(start_up, "--start-up"))
+    how = How(load, _duration(start_up, "--start-up"), against)
     if case is not None:
+        if against is not None and config_file is None:
+            raise typer.BadParameter("compares the configuration of --config.file; name one", param_hint="--against")
         if since is not None or until is not None:
             raise typer.BadParameter("cannot be combined with --since and --until; leave them out", param_hint="--case")
         if (prometheus, size, cache) != (None, None, None):
@@ -166,10 +194,10 @@ def _of_configuration(
     found, failed = list[Comparison](), False
     asked = Asking(*asking)
     with opened(url, folder, asked) as archive:
-        for scaler in scalers:
+        for scaler, candidates in zip(scalers, how.candidates(config, scalers), strict=True):
             try:
                 past = source_of(Sources(archive, settings, asked), scaler, *times)
-                found.append(followed(past, [how.candidate(config.name, scaler)], *times))
+                found.append(followed(past, candidates, *times))
             except AutoscalerError as error:  # it costs this one alone
                 show_error(error)
                 failed = True
@@ -188,14 +216,28 @@ def _of_case(
     candidates = list[Candidate]()
     if config is not None:
         scalers = chosen(load(config), names or [past.name])
-        candidates = [how.candidate(f"{config.name} {one.name}", one) for one in scalers]
+        candidates = _of_several(how, config, scalers)
     elif names:
         raise typer.BadParameter("need --config.file beside --case, which says what they are", param_hint="NAME")
     if past.header.program != program_version():
-        typer.echo(f"{file} is of version {past.header.program}; this is {program_version()}", err=True)
+        typer.echo(f"{file} is of version {plain(past.header.program)}; this is {program_version()}", err=True)
     with past.deciding():
         found = followed(past, candidates, past.header.since, past.header.until)
     return [found], found.same < found.compared
+
+
+def _of_several(how: How, config: Path, scalers: "Sequence[Autoscaler]") -> list[Candidate]:
+    """What is to be tried in one comparison; a label says which autoscaler it is."""
+    return [
+        dataclasses.replace(each, label=f"{each.label} {each.scaler.name}")
+        for candidates in how.candidates(config, scalers)
+        for each in candidates
+    ]
+
+
+def labels(file: Path, other: Path) -> tuple[str, str]:
+    """What two files are called side by side."""
+    return (file.name, other.name) if file.name != other.name else (str(file), str(other))
 
 
 def followed(past: Past, candidates: Sequence[Candidate], since: datetime, until: datetime) -> Comparison:

@@ -11,6 +11,7 @@ from autoscaler.foresee.course import Course
 from autoscaler.foresee.demand import Demand, DemandRecorder
 from autoscaler.foresee.inferred_past import InferredPast
 from autoscaler.foresee.kept import KeptChanges
+from autoscaler.foresee.partings import Parting, Partings
 from autoscaler.foresee.past import Finding, Moment, Past
 from autoscaler.foresee.replay import Load, Replay, Replayed
 from autoscaler.model import Autoscaler
@@ -62,6 +63,8 @@ class Comparison:
     """Of how many."""
     demand: Demand = field(default_factory=Demand)
     """What all courses are held to: by the first candidate, or without one by what was configured first."""
+    partings: Sequence[Parting] = ()
+    """Where the first two candidates part, in order of time."""
     explainable: Sequence[Sequence[Replayed]] = ()
     """For each course the cycles of its changes, as far as they were kept: what explains them."""
     agreement: Agreement | None = None
@@ -101,32 +104,34 @@ def compare(
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
     learnt = past.start_up if isinstance(past, InferredPast) else None
-    replays = [Replay(each.scaler, each.load, each.start_up or learnt) for each in candidates]
-    kept = [KeptChanges(course) for course in courses]
-    needs = DemandRecorder(candidates[0].scaler) if candidates else None
+    replays = [
+        Replay(each.scaler, each.load, learnt if each.start_up is None else each.start_up) for each in candidates
+    ]
+    kept, partings = [KeptChanges(course) for course in courses], Partings()
+    needs = DemandRecorder(candidates[0].scaler if candidates else None)
     for moment in past.moments():
         found.add_cycle(past.origin, moment.at)
         for watch in watchers:
             watch(moment)
-        if needs is None and moment.scaler is not None:
-            needs = DemandRecorder(moment.scaler)
-        if needs is not None:
-            needs.add(moment)
+        needs.add(moment)
         again = own.step(moment)
         if again is not None and (again.decision.shadow is None or seen is None):
             courses[0].add(again)
             kept[0].see(again)
         elif seen is not None and (as_seen := seen.step(moment)) is not None:
             courses[0].add_seen(as_seen)  # what was decided is not known, or followed by a shadow alone
-        for course, changes, one in zip(courses[1:], kept[1:], replays, strict=True):
-            replayed = one.step(moment)
+        steps = [one.step(moment) for one in replays]
+        if len(steps) > 1:
+            partings.add(steps[0], steps[1])
+        for course, changes, replayed in zip(courses[1:], kept[1:], steps, strict=True):
             if replayed is not None:
                 course.add(replayed)
                 changes.see(replayed)
     findings = [*past.findings, *own.findings, *[each for one in replays for each in one.findings]]
     found.findings = sorted(set(findings), key=lambda each: each.begin)
     found.same, found.compared = own.same, own.compared
-    found.demand = Demand() if needs is None else needs.demand()
+    found.demand = needs.demand()
+    found.partings = partings.found()
     found.explainable = [each.cycles for each in kept]
     if isinstance(past, InferredPast):
         found.agreement = past.agreement()

@@ -6,12 +6,11 @@ then judged by one scale; with a curve of its own each would be right by its own
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from math import nan
-from typing import Final
 
 from autoscaler.decide.proposals import propose, tolerances_of
 from autoscaler.errors import MetricError
@@ -112,44 +111,33 @@ class Demand:
 class DemandRecorder:
     """Makes the demand curve of moments that pass by, so that the past is read once."""
 
-    def __init__(self, reference: Autoscaler) -> None:
-        self._reference: Final = reference
-        self._fitting: Final = Fitting(reference)
+    def __init__(self, reference: Autoscaler | None) -> None:
+        """`reference`: whose metrics and targets say what was needed; None: what was configured first in that past."""
+        self._reference = reference
+        self._fitting = None if reference is None else Fitting(reference)
         self._at = array("d")
         self._needed = array("d")
         self._periods = array("d")
         self._saturated = bytearray()
-
-    def passing(self, moments: Iterable[Moment]) -> Iterator[Moment]:
-        """The same moments, each of them taken in."""
-        for moment in moments:
-            self.add(moment)
-            yield moment
 
     def add(self, moment: Moment) -> None:
         """Take in the next moment; one that is not later than the last is left out, as a clock may be set back."""
         at = moment.at.timestamp()
         if self._at and at <= self._at[-1]:
             return
+        reference = self._reference or moment.scaler
+        if reference is None:
+            return
+        if self._fitting is None:
+            self._reference, self._fitting = reference, Fitting(reference)
         seen = moment.observation
         if moment.scaler is not None:
             seen = self._fitting.fit(moment.scaler, seen)
-        needed = demand_of(self._reference, seen, moment.at)
-        period = (moment.scaler or self._reference).sync_period
+        needed = demand_of(reference, seen, moment.at)
         self._at.append(at)
         self._needed.append(nan if needed is None else needed)
-        self._periods.append(period.total_seconds())
-        self._saturated.append(needed is not None and self._is_saturated(moment, needed))
-
-    def _is_saturated(self, moment: Moment, needed: float) -> bool:
-        state = moment.observation.target
-        if not isinstance(state, TargetState):
-            return False
-        maximum = None if moment.decision is None else moment.decision.maximum
-        if maximum is None:
-            own, limit = (moment.scaler or self._reference).max_replicas, state.limits.maximum
-            maximum = own if limit is None else min(own, limit)
-        return state.replicas >= maximum and needed > state.replicas * (1 + tolerances_of(self._reference).up)
+        self._periods.append((moment.scaler or reference).sync_period.total_seconds())
+        self._saturated.append(needed is not None and _is_saturated(reference, moment, needed))
 
     def demand(self) -> Demand:
         """The curve of what has passed."""
@@ -162,8 +150,19 @@ class DemandRecorder:
         return Demand(self._at[:], self._needed[:], seconds, self._saturated[:], counted)
 
 
-def demand_over(reference: Autoscaler, moments: Iterable[Moment]) -> Demand:
-    """The demand curve of a past, by the metrics and targets of `reference`."""
+def _is_saturated(reference: Autoscaler, moment: Moment, needed: float) -> bool:
+    state = moment.observation.target
+    if not isinstance(state, TargetState):
+        return False
+    maximum = None if moment.decision is None else moment.decision.maximum
+    if maximum is None:
+        own, limit = (moment.scaler or reference).max_replicas, state.limits.maximum
+        maximum = own if limit is None else min(own, limit)
+    return state.replicas >= maximum and needed > state.replicas * (1 + tolerances_of(reference).up)
+
+
+def demand_over(reference: Autoscaler | None, moments: Iterable[Moment]) -> Demand:
+    """The demand curve of a past. `reference`: as of DemandRecorder."""
     recorder = DemandRecorder(reference)
     for moment in moments:
         recorder.add(moment)

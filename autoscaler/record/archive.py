@@ -11,7 +11,7 @@ from typing import Final, Self
 from sqlalchemy import URL, Connection, Engine, func, select, text
 
 from autoscaler.errors import StateError
-from autoscaler.model import Decision, Steering
+from autoscaler.model import Autoscaler, Decision, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
@@ -20,7 +20,7 @@ from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
 from autoscaler.record.members import Sharing, read_holders, read_sharing
 from autoscaler.record.packing import bounds_of, points_of
-from autoscaler.record.reading import RecordedAutoscaler, recorded
+from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
 from autoscaler.record.rows import runs
 from autoscaler.record.series import Point, row_of, unpack_points
 from autoscaler.record.sizes import recent_sizes
@@ -120,16 +120,23 @@ class Archive:
     def records(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Iterator[Record]:
         """Every recorded cycle from `since` to `until`, both included, in the order of their commits.
 
-        Of the time within `state.detail` alone. A block at a time is held in memory.
+        Of the time within `state.detail` alone. A block at a time is held in memory, and read in a transaction of its
+        own: whoever takes hours between two cycles holds up nothing. What is decided meanwhile is not among them.
         """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection, readable(name):
-            for owner in recorded(connection, name):
-                for rows in owner.runs(first, last):
-                    yield from (
-                        record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
-                    )
+            parts = [(owner, owner.parts(first, last)) for owner in recorded(connection, name)]
+        for owner, numbers in parts:
+            for part in numbers:
+                rows = part
+                if isinstance(rows, int):
+                    with self._reading() as connection, readable(name):
+                        rows = owner.block(connection, rows)
+                with readable(name):
+                    for record in owner.records(rows):
+                        if first <= to_micros(record.decision.now) <= last:
+                            yield record
 
     def detail_since(self, name: str) -> datetime | None:
         """From when on there is detail of it; None: there is none."""
@@ -176,6 +183,14 @@ class Archive:
         """
         with self._reading() as connection:
             return recent_sizes(connection, names, to_micros(since))
+
+    def specifications(self) -> Mapping[str, Autoscaler | StateError]:
+        """What each autoscaler remembered was configured as in its last decision, by its name.
+
+        Where that is damaged, the error.
+        """
+        with self._reading() as connection:
+            return last_specifications(connection)
 
     def first_seen(self) -> Mapping[str, datetime]:
         """When each autoscaler remembered was first decided about, by its name."""

@@ -31,7 +31,7 @@ def explained(name: str, label: str = "new.yaml") -> ExplainedReplay:
     """Four hours with a gap and an outage; the candidate has another maximum and HPA's own rules."""
     past = LivedPast(shop(name), load, 960, silent=[range(300, 340)], failing=[range(500, 520)])
     other = replace(shop(name), max_replicas=6, behavior=None)
-    found = compare(past, [Candidate(label, other)], NOW, NOW + past.until)
+    found = compare(past, [Candidate("old.yaml", shop(name)), Candidate(label, other)], NOW, NOW + past.until)
     return ExplainedReplay(replay_document(found), explanations(found))
 
 
@@ -135,7 +135,7 @@ def test_a_click_in_the_chart_explains_the_change_before_it(written: Path, opene
     shown = page.locator(".explained:visible")
     expect(shown).to_have_count(1)
     expect(shown).to_be_focused()
-    expect(shown.locator(".lead")).to_contain_text(re.compile(r"^The size|^The shadow"))
+    expect(shown.locator(".lead")).to_contain_text(re.compile("^The (size|target's size) "))
     expect(shown.locator(".road li.end")).to_be_visible()
     expect(page.locator("a.change[aria-current]")).to_have_count(1)
     first = page.url
@@ -177,7 +177,7 @@ def test_a_chart_is_used_with_keys_alone(written: Path, opened: OpenReport) -> N
     for key in ("End", "PageDown", "ArrowLeft"):
         page.keyboard.press(key)
     expect(slider).to_have_attribute(
-        "aria-valuetext", re.compile(r"^\d{4}-.*: needed \S+, as it was \S+, new.yaml \S+$")
+        "aria-valuetext", re.compile(r"^\d{4}-.*: needed \S+, as it was \S+, old.yaml \S+, new.yaml \S+$")
     )
     page.keyboard.press("Enter")
 

@@ -14,11 +14,13 @@ from autoscaler.documents.replay import (
     explanations,
     replay_document,
 )
+from autoscaler.foresee.agreement import Why, agreement
 from autoscaler.foresee.comparison import AS_IT_WAS, Candidate, Comparison, compare
 from autoscaler.foresee.course import Change
 from autoscaler.foresee.kept import KeptChanges
-from autoscaler.foresee.past import Finding, FindingKind
+from autoscaler.foresee.past import Finding, FindingKind, Moment
 from autoscaler.foresee.replay import Load, replay
+from autoscaler.model import InstanceReading, Observation
 from tests.decide.build import NOW
 from tests.foresee.courses import course, curve, seconds
 from tests.foresee.lived import LivedPast, shop
@@ -171,3 +173,31 @@ def test_the_rows_say_shares_as_shares_and_times_as_times() -> None:
     assert rows["size"][1].startswith("3 to 5, mean ")
     assert rows["instance-hours"][1].endswith("%)")
     assert rows["under-provisioning, time share"][0].endswith("%")
+
+
+def test_how_far_an_inferred_past_agrees_is_said_with_each_reason() -> None:
+    """Or nobody could tell how much of a replay from Prometheus alone to believe."""
+    lived = LivedPast(shop(), swinging, 240)
+    recorded = list(lived.moments())
+    halved = [replace(each, observation=_with_half(each)) if 100 <= place < 140 else each
+              for place, each in enumerate(recorded)]  # fmt: skip
+    found = compared(lived)
+    found.agreement = agreement(recorded, replay(halved, shop(), Load.RECORDED))
+
+    document = replay_document(found).agreement
+
+    assert document is not None
+    assert document.cycles == 240
+    assert document.same < 240
+    assert document.summary.startswith(f"{document.same} of 240 cycles have the size that the state has")
+    assert {Why.READING} <= {each.why for each in document.differences}
+    assert sum(each.cycles for each in document.differences) == 240 - document.same
+
+
+def _with_half(moment: Moment) -> Observation:
+    """Half the load."""
+    seen = moment.observation
+    cpu, queue = seen.readings
+    assert isinstance(cpu, InstanceReading)
+    halves = {name: replace(each, value=each.value // 2) for name, each in cpu.samples.items()}
+    return replace(seen, readings=(replace(cpu, samples=halves), queue))

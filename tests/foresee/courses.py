@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from autoscaler.foresee.course import Change, Course
-from autoscaler.foresee.demand import Demand, DemandRecorder
+from autoscaler.foresee.demand import Demand, demand_over
 from autoscaler.foresee.past import Moment
 from autoscaler.model import Autoscaler, Observation
 from tests.decide.build import NOW, QUEUE_15, scaler, state, value
@@ -26,10 +26,8 @@ def moment(after: float, needed: float, size: int = 3, autoscaler: Autoscaler | 
 
 def curve(needed: Sequence[float], times: Sequence[float] | None = None, reference: Autoscaler = WEB) -> Demand:
     """The demand of cycles 15 s apart, or at these times."""
-    recorder = DemandRecorder(reference)
-    for place, each in enumerate(needed):
-        recorder.add(moment(place * EVERY if times is None else times[place], each))
-    return recorder.demand()
+    after = [place * EVERY for place in range(len(needed))] if times is None else times
+    return demand_over(reference, [moment(at, each) for at, each in zip(after, needed, strict=True)])
 
 
 def course(

@@ -143,3 +143,12 @@ def test_a_part_of_the_time_is_chosen_from_what_counts() -> None:
 
     assert list(demand.counted) == [0, 1, 1, 0]
     assert list(demand.between(NOW, NOW + seconds(30)).counted) == [0, 1, 0, 0]
+
+
+def test_without_a_reference_it_is_told_by_what_was_configured_first() -> None:
+    """A case has no candidate; a reload in it must not give it two scales."""
+    first, second = scaler(QUEUE_15), scaler(replace(QUEUE_15, target=replace(QUEUE_15.target, value=30_000)))
+    moments = [moment(0, 4, autoscaler=first), moment(15, 4, autoscaler=second)]
+
+    assert list(demand_over(None, moments).needed) == [4, 4]
+    assert list(demand_over(None, [moment(0, 4)]).needed) == []

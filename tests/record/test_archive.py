@@ -242,3 +242,25 @@ def test_a_reader_that_pages_through_records_may_stop(opener: Opener) -> None:
     assert next(archive.records("web")).decision.now == at(0)
     keep(ledger, decision(30))
     assert [record.decision.now for record in archive.records("web", since=at(0) + timedelta(seconds=20))] == [at(30)]
+
+
+def test_what_each_was_last_configured_as(opener: Opener) -> None:
+    """Of one that was changed, the newest; of one that took another target, the one with that."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, "a"), decision(0, "b"))
+    keep(ledger, decision(15, "a"), scalers=[scaler("a", maximum=30)])
+    keep(ledger, decision(15, "b", target="new"))
+    found = opener.archive().specifications()
+    assert found == {"a": scaler("a", maximum=30), "b": scaler("b", "new")}
+
+
+def test_a_damaged_specification_costs_its_autoscaler_alone(opener: Opener) -> None:
+    """The others can still be compared."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, "a"), decision(0, "b"))
+    with ledger._shared.database.writing() as connection:
+        of_a = select(schema.autoscaler.c.id).where(schema.autoscaler.c.name == "a").scalar_subquery()
+        connection.execute(update(schema.spec).where(schema.spec.c.autoscaler_id == of_a).values(body=b"{"))
+    found = opener.archive().specifications()
+    assert isinstance(found["a"], StateError)
+    assert found["b"] == scaler("b")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.agreement import agreement_lines
 from autoscaler.cli.tables.layout import BOLD, Screen, Table
+from autoscaler.cli.tables.partings import parting_lines
 from autoscaler.documents.measured import measure_rows
 from autoscaler.documents.replay import ReplayDocument
 from autoscaler.foresee.past import span
@@ -25,10 +25,12 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
     ]
     if replay.compared:
         lines.append(f"  {replay.same:,} of {replay.compared:,} recorded decisions are the same when decided again")
-    return [*lines, "", *_measures(replay, screen), *_findings(replay, screen), *_agreement(replay, screen)]
+    lines += ["", *measure_lines(replay, screen), *parting_lines(replay, screen)]
+    return [*lines, *_findings(replay, screen), *_agreement(replay, screen)]
 
 
-def _measures(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
+def measure_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
+    """The table of measures, and by whose metrics and targets they are told."""
     table = Table(("MEASURE", *[clean(each.label) for each in replay.candidates]), screen, indent=2)
     yield from table.lines([(row.title, *row.cells) for row in measure_rows(replay)])
     yield ""
@@ -49,9 +51,16 @@ def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
 
 
 def _agreement(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
-    if replay.agreement is not None:
-        yield ""
-        yield from agreement_lines(replay.agreement, screen)
+    found = replay.agreement
+    if found is None:
+        return
+    yield ""
+    yield from screen.wrap(f"From Prometheus alone, {found.summary}.", 2, 2)
+    for each in found.differences[:_MOST_FINDINGS]:
+        yield from screen.wrap(clean(each.text), 4, 2)
+    more = len(found.differences) + found.more_differences - _MOST_FINDINGS
+    if more > 0:
+        yield f"    and {more:,} more"
 
 
 def _time(at: datetime) -> str:

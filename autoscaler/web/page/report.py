@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.measured import LOAD_MEANINGS, MeasureRow, measure_rows
+from autoscaler.documents.partings import because
 from autoscaler.documents.replay import ReplayDocument
 from autoscaler.foresee.past import FindingKind
 from autoscaler.web.page.environment import environment
@@ -27,6 +28,8 @@ _MODULES: Final = ("times.js", "plots.js", "report.js")
 """In the order in which they need each other."""
 _STYLES: Final = ("vendor/uplot/uPlot.min.css", "page.css")
 _NOTHING_KNOWN: Final = (FindingKind.GAP, FindingKind.OUTAGE)
+_MOST_PARTINGS: Final = 200
+"""That are listed."""
 _IMPORT: Final = re.compile(r"^import .*$", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
@@ -44,22 +47,21 @@ def report(replays: Sequence[ExplainedReplay], made: datetime, version: str) -> 
     """The whole file, in which every change that has an explanation leads to it. `made`: when, `version`: by which."""
     script, style = _script(), _style()
     views = [_ReplayView.of(number, each) for number, each in enumerate(replays)]
-    return (
-        environment()
-        .get_template("report.html")
-        .render(
-            replays=views,
-            charts=[each.chart() for each in views],
-            load_meanings=LOAD_MEANINGS,
-            now=made,
-            version=version,
-            script=script,
-            style=style,
-            policy=(
-                f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-                "base-uri 'none'; form-action 'none'"
-            ),
-        )
+    templates = environment()
+    templates.filters["because"] = because
+    return templates.get_template("report.html").render(
+        replays=views,
+        charts=[each.chart() for each in views],
+        load_meanings=LOAD_MEANINGS,
+        most_partings=_MOST_PARTINGS,
+        now=made,
+        version=version,
+        script=script,
+        style=style,
+        policy=(
+            f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+            "base-uri 'none'; form-action 'none'"
+        ),
     )
 
 

@@ -99,6 +99,17 @@ def test_measures_and_findings_are_in_it_without_a_script() -> None:
     assert "240 of 240 recorded decisions are the same" in page
 
 
+def test_two_configurations_are_compared_with_where_they_part_and_why() -> None:
+    past = LivedPast(shop(), lambda minutes: 3 if minutes < 20 else 6, 240)
+    lower = replace(shop(), max_replicas=5)
+    found = compare(past, [Candidate("old.yaml", shop()), Candidate("new.yaml", lower)], NOW, NOW + past.until)
+
+    page = report([ExplainedReplay(replay_document(found), explanations(found))], NOW, "1")
+
+    assert "Where old.yaml and new.yaml part" in page
+    assert "new.yaml: TooManyReplicas" in page
+
+
 def test_names_become_neither_markup_nor_script() -> None:
     """Names come from a file or a back end that somebody else may write."""
     page = report([explained(HOSTILE, HOSTILE), explained("b")], NOW, "1")

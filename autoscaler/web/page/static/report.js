@@ -7,6 +7,7 @@ import {localClock, localize, zone} from "/static/times.js";
 
 const HUES = [["--ink", [2, 3], 1.5], ["--accent", null, 2.5], ["--violet", [8, 3], 2], ["--green", [3, 2], 2], ["--amber", [10, 3, 2, 3], 2], ["--red", [5, 5], 2]];
 const TALL = 260;
+const THIN = 1.25; // a metric moves in every cycle
 const CLOSE_PX = 8;
 const MOST_MARKS = 150; // more of them would be a wall
 const LEAST_SECONDS = 60; // that a chart spans
@@ -18,7 +19,7 @@ function drawings({at, needed, candidates}) {
     {
       title: "Replicas",
       data: [at, needed, ...candidates.map(({size}) => size)],
-      series: [{...line("needed", "--wanted", null, 1), fill: () => colour("--amber-soft")}, ...candidates.map(({label}, place) => dressed(label, place))],
+      series: [{...line("needed", "--wanted", null, 1), fill: () => colour("--amber-soft"), alpha: 0.55}, ...candidates.map(({label}, place) => dressed(label, place))],
       bands: [],
       stepped: true,
       height: TALL,
@@ -26,7 +27,7 @@ function drawings({at, needed, candidates}) {
     {
       title: "Metric against its target (1 is on target)",
       data: [at, at.map(() => 1), ...candidates.map(({overload}) => overload)],
-      series: [line("target", "--quiet", [6, 4], 1), ...candidates.map(({label}, place) => dressed(label, place))],
+      series: [line("target", "--quiet", [6, 4], 1), ...candidates.map(({label}, place) => ({...dressed(label, place), width: THIN}))],
       bands: [],
       stepped: false,
     },

@@ -1,0 +1,123 @@
+"""What the search for better values came to."""
+
+from datetime import datetime
+from math import prod
+
+from autoscaler.documents.base import Document
+from autoscaler.documents.changes import KeyChangeDocument, change_documents
+from autoscaler.foresee.changes import autoscaler_changes
+from autoscaler.foresee.search import Candidate, Point, Score
+from autoscaler.foresee.tuning import Setup, Tuned
+
+
+class ScoreDocument(Document):
+    """What one candidate came to in the part of the history that is searched."""
+
+    instance_hours: float
+    time_above_target: float
+    """Share of the time, 0 to 1, in which the load needed more than was ready, by the targets in force now."""
+    changes: int
+    """Of size."""
+
+
+class CandidateDocument(ScoreDocument):
+    """One of the best choices: none costs less without being above target for longer."""
+
+    settings: tuple[KeyChangeDocument, ...]
+    """What it has otherwise than the configuration; empty: it is the configuration itself."""
+    choice: bool
+    """Whether it is the one that was chosen."""
+
+
+class PartDocument(Document):
+    """The configuration and the choice over a part of the history."""
+
+    since: datetime
+    until: datetime
+    seconds: float
+    """That count: without gaps, and without the time in which the target was saturated."""
+    in_force: ScoreDocument
+    choice: ScoreDocument
+
+
+class TuningDocument(Document):
+    """The search for the least instance-hours under a limit on the time above target."""
+
+    name: str
+    origin: str
+    """What the history was read from."""
+    limit: float
+    """Of the share of the time above target, 0 to 1."""
+    seed: int
+    tried: tuple[ScoreDocument, ...]
+    """All candidates; the configuration first."""
+    combinations: int
+    """How many there are of the values that were tried."""
+    front: tuple[CandidateDocument, ...]
+    """The best choices, by their instance-hours."""
+    choice: tuple[KeyChangeDocument, ...]
+    """What the choice has otherwise; empty: nothing found is better than the configuration."""
+    keeps_limit: bool
+    """Whether the choice keeps the limit in the part that was searched; false: no candidate does."""
+    keeps_limit_held_back: bool
+    """Whether it does in the part that was held back."""
+    searched: PartDocument
+    held_back: PartDocument
+    saturated_seconds: float
+    """Left out: at the maximum size and above target, more may have been needed than was seen."""
+    yaml: str
+    """The configuration's section `autoscalers` with the choice."""
+
+
+def tuning_document(setup: Setup, found: Tuned, *, origin: str, seed: int, yaml: str) -> TuningDocument:
+    """Its document. `yaml`: that of the choice."""
+    demand, cut = setup.parts.searched, setup.parts.cut
+    begin, end = datetime.fromtimestamp(demand.at[0], cut.tzinfo), datetime.fromtimestamp(demand.at[-1], cut.tzinfo)
+    parts = [
+        PartDocument(
+            since=since,
+            until=until,
+            seconds=one.measures.covered_seconds,
+            in_force=_score(one.score),
+            choice=_score(other.score),
+        )
+        for since, until, one, other in (
+            (begin, cut, found.in_force.searched, found.best.searched),
+            (cut, end, found.in_force.held_back, found.best.held_back),
+        )
+    ]
+    return TuningDocument(
+        name=setup.scaler.name,
+        origin=origin,
+        limit=found.limit,
+        seed=seed,
+        tried=tuple([_score(each.score) for each in found.tried]),
+        combinations=prod(found.choices.space.sizes),
+        front=tuple([_candidate(setup, found, each) for each in found.front]),
+        choice=_settings(setup, found, found.chosen),
+        keeps_limit=found.best.searched.score.above <= found.limit,
+        keeps_limit_held_back=found.best.held_back.score.above <= found.limit,
+        searched=parts[0],
+        held_back=parts[1],
+        saturated_seconds=setup.parts.saturated_seconds,
+        yaml=yaml,
+    )
+
+
+def _score(score: Score) -> ScoreDocument:
+    return ScoreDocument(instance_hours=score.cost, time_above_target=score.above, changes=score.changes)
+
+
+def _candidate(setup: Setup, found: Tuned, candidate: Candidate) -> CandidateDocument:
+    score = candidate.score
+    return CandidateDocument(
+        instance_hours=score.cost,
+        time_above_target=score.above,
+        changes=score.changes,
+        settings=_settings(setup, found, candidate.point),
+        choice=candidate.point == found.chosen,
+    )
+
+
+def _settings(setup: Setup, found: Tuned, point: Point) -> tuple[KeyChangeDocument, ...]:
+    return change_documents(autoscaler_changes(setup.scaler, found.choices.at(point)))

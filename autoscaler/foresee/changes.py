@@ -1,0 +1,248 @@
+"""What differs between two configurations, in words of the configuration's own keys."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+
+from autoscaler.config import Settings
+from autoscaler.foresee.outlook import down_window, up_window
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    ConnectionLimits,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    ScalingPolicy,
+    TargetType,
+)
+from autoscaler.quantity import format_duration, format_quantity
+
+
+class Kind(StrEnum):
+    """What becomes of an autoscaler."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One key that has another value."""
+
+    path: str
+    """Of the key, below the autoscaler: `metrics[cpu].resource.target.averageUtilization`.
+
+    Below `controller` stands what the autoscaler takes from there.
+    """
+    before: str | None
+    """As the configuration writes it, with defaults filled in; None: there was none."""
+    after: str | None
+    """None: there is none any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscalerChanges:
+    """What becomes of one autoscaler."""
+
+    name: str
+    kind: Kind
+    changes: tuple[Change, ...] = ()
+    """Of one that changed; in the order of the configuration's keys."""
+    before: Autoscaler | None = None
+    after: Autoscaler | None = None
+
+    @property
+    def decides_otherwise(self) -> bool:
+        """Whether the same past could come to other sizes: more than labels, dry run or what is only shown differs."""
+        if self.before is None or self.after is None:
+            return False
+        return _deciding(self.before) != _deciding(self.after)
+
+
+def changes_of(before: Iterable[Autoscaler], after: Iterable[Autoscaler]) -> Sequence[AutoscalerChanges]:
+    """What becomes of each autoscaler that is not the same in both, by name."""
+    old, new = ({scaler.name: scaler for scaler in each} for each in (before, after))
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        was, is_ = old.get(name), new.get(name)
+        if was is None:
+            found.append(AutoscalerChanges(name, Kind.ADDED, after=is_))
+        elif is_ is None:
+            found.append(AutoscalerChanges(name, Kind.REMOVED, before=was))
+        elif was != is_ and (changes := autoscaler_changes(was, is_)):
+            found.append(AutoscalerChanges(name, Kind.CHANGED, changes, was, is_))
+    return found
+
+
+def autoscaler_changes(before: Autoscaler, after: Autoscaler) -> tuple[Change, ...]:
+    """Each key with another value. A value that is written out where it was the default has not changed."""
+    return tuple(_differences(settings_of(before), settings_of(after)))
+
+
+def settings_of(scaler: Autoscaler) -> Mapping[str, str]:
+    """Every key that the autoscaler is decided with -> its value, as `Change` has them; defaults are filled in."""
+    plain = replace(scaler, behavior=_effective(scaler))
+    found = dict(_leaves(plain, ""))
+    if scaler.behavior is not None:  # then its own say it
+        for key in ("controller.tolerance", "controller.downscaleStabilization"):
+            found.pop(key, None)
+    found.pop("name")
+    return found
+
+
+def section_changes(before: Settings, after: Settings) -> Sequence[str]:
+    """The keys outside of `autoscalers` that have another value: `prometheus.default.url`. A value may be a secret."""
+    connections = before.limits.keys() | after.limits.keys()
+    limits = [
+        {name: each.limits.get(name, ConnectionLimits()) for name in sorted(connections)} for each in (before, after)
+    ]
+    sections = {
+        "prometheus": (before.prometheus, after.prometheus),
+        "adapters": (before.adapters, after.adapters),
+        "limits": (limits[0], limits[1]),
+        "state": (before.state, after.state),
+        "ha": (before.ha, after.ha),
+        "web": (before.web.listen_address, after.web.listen_address),
+        "readOnlyUsers": (sorted(before.web.read_only_users), sorted(after.web.read_only_users)),
+        "log": (before.log, after.log),
+    }
+    found = [path for key, (was, is_) in sections.items() for path in _changed_paths(was, is_, _SECTIONS.get(key, key))]
+    return list(dict.fromkeys(found))
+
+
+_SECTIONS: Final = {"limits": "adapters", "web": "web.listenAddress", "readOnlyUsers": "web.readOnlyUsers"}
+_KEYS: Final = {
+    "target": "scaleTargetRef",
+    "options": "controller",
+    "stabilization_window": "stabilizationWindowSeconds",
+    "failure_duration": "failureDurationSeconds",
+    "start_up": "startUpSeconds",
+    "victims": "scaleTargetRef.victims",
+}
+"""Of the model's fields -> the configuration's key, where it is not the same word."""
+_QUANTITIES: Final = frozenset({"request", "service_rate"})
+"""Fields in thousandths."""
+_BODIES: Final = {
+    MetricType.RESOURCE: "resource",
+    MetricType.CONTAINER_RESOURCE: "containerResource",
+    MetricType.PODS: "pods",
+    MetricType.OBJECT: "object",
+    MetricType.EXTERNAL: "external",
+}
+_VALUES: Final = {
+    TargetType.UTILIZATION: "averageUtilization",
+    TargetType.AVERAGE_VALUE: "averageValue",
+    TargetType.VALUE: "value",
+}
+_NOT_CONFIGURED: Final = frozenset({"scale_to_zero"})
+
+
+def _effective(scaler: Autoscaler) -> Behavior | None:
+    """Its behavior, with what it leaves to the controller filled in."""
+    behavior, tolerance = scaler.behavior, scaler.options.tolerance
+    if behavior is None:
+        return None
+    up, down = behavior.scale_up, behavior.scale_down
+    return Behavior(
+        replace(up, stabilization_window=up_window(scaler), tolerance=_given(up.tolerance, tolerance)),
+        replace(down, stabilization_window=down_window(scaler), tolerance=_given(down.tolerance, tolerance)),
+    )
+
+
+def _given(own: float | None, default: float) -> float:
+    return default if own is None else own
+
+
+def _deciding(scaler: Autoscaler) -> Autoscaler:
+    """The autoscaler without what no size depends on."""
+    metrics = tuple([replace(metric, described_object=None) for metric in scaler.metrics])
+    return replace(scaler, labels=(), dry_run=False, metrics=metrics, behavior=_effective(scaler))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Every key below a value of the model -> its value as text; what is None is left out."""
+    for field in fields(value):
+        name, held = field.name, getattr(value, field.name)
+        if held is None or name in _NOT_CONFIGURED:
+            continue
+        key = f"{path}{_KEYS.get(name, to_camel(name))}"
+        match held:
+            case MetricTarget():
+                yield f"{path}target.{_VALUES[held.type]}", _target(held)
+            case tuple() if name == "metrics":
+                yield from _metric_leaves(held, key)
+            case tuple() if name == "policies":
+                yield key, ", ".join(map(_policy, held))
+            case tuple():  # labels, or a query's match
+                yield from ((f"{key}.{label}", text) for label, text in held)
+            case _ if is_dataclass(held):
+                below = f"{key}.query." if name == "request" else f"{key}."
+                yield from _leaves(held, below)
+            case _:
+                yield key, _text(name, key, held)
+
+
+def _text(name: str, key: str, value: Any) -> str:
+    """One value as the configuration writes it."""
+    match value:
+        case timedelta():
+            return f"{value.total_seconds():g}" if key.endswith("Seconds") else format_duration(value)
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case int() if name in _QUANTITIES:
+            return format_quantity(value)
+        case _:
+            return str(value)
+
+
+def _target(target: MetricTarget) -> str:
+    return str(target.value) if target.type is TargetType.UTILIZATION else format_quantity(target.value)
+
+
+def _metric_leaves(metrics: Sequence[MetricSpec], path: str) -> Iterator[tuple[str, str]]:
+    """A metric is known by its name: another place in the list is no change."""
+    seen: dict[tuple[MetricType, str], int] = {}
+    for metric in metrics:
+        number = seen[metric.type, metric.name] = seen.get((metric.type, metric.name), 0) + 1
+        which = metric.name if number == 1 else f"{metric.name} {number}"
+        body = f"{path}[{which}].{_BODIES[metric.type]}."
+        yield from ((key, text) for key, text in _leaves(metric, body) if key not in (f"{body}type", f"{body}name"))
+
+
+def _policy(policy: ScalingPolicy) -> str:
+    return f"{policy.value} {policy.type} per {policy.period.total_seconds():g} s"
+
+
+def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+    for path in dict.fromkeys([*before, *after]):
+        if before.get(path) != after.get(path):
+            yield Change(path, before.get(path), after.get(path))
+
+
+def _changed_paths(before: Any, after: Any, path: str) -> Iterator[str]:
+    """The paths, as deep as both sides have the same form, at which two values differ."""
+    if before == after:
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys([*before, *after]):
+            yield from _changed_paths(before.get(key), after.get(key), f"{path}.{key}")
+    elif type(before) is type(after) and isinstance(before, BaseModel):
+        keys = type(before).model_fields
+        for name, field in keys.items():
+            key = field.alias or to_camel(name)
+            yield from _changed_paths(getattr(before, name), getattr(after, name), f"{path}.{key}")
+    elif type(before) is type(after) and is_dataclass(before):
+        for each in fields(before):
+            key = path if each.name == "settings" else f"{path}.{to_camel(each.name)}"
+            yield from _changed_paths(getattr(before, each.name), getattr(after, each.name), key)
+    else:
+        yield path

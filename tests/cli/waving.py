@@ -1,0 +1,76 @@
+"""A state with an hour of a load that comes and goes, and the configuration that it ran with."""
+
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from autoscaler.cli.app import app
+from autoscaler.config import load
+from tests.cli.scene import NOBODY, Said
+from tests.documents.lives import Recorded, open_state
+
+CONFIGURATION = """
+adapters:
+  fleet: {type: memory, groups: {web: {}, jobs: {}}}
+autoscalers:
+  - name: web                       # a comment
+    labels: {team: shop}
+    scaleTargetRef: {adapter: fleet, name: web}
+    minReplicas: 1
+    maxReplicas: 20
+    metrics:
+      - type: Resource
+        resource: {name: cpu, query: {expr: vector(0)}, target: {type: Utilization, averageUtilization: 60}}
+    behavior:
+      scaleDown: {stabilizationWindowSeconds: 300}
+  - name: jobs
+    scaleTargetRef: {adapter: fleet, name: jobs}
+    maxReplicas: 10
+    metrics:
+      - type: External
+        external:
+          metric: {name: queue}
+          query: {expr: vector(0)}
+          target: {type: AverageValue, averageValue: 15}
+"""
+CYCLES = 240
+"""Of 15 s."""
+
+
+@dataclass(frozen=True)
+class Waves:
+    """The state, the file, and the command line on top."""
+
+    file: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str) -> Said:
+        """A command in this process; its output is not a terminal, and no daemon runs."""
+        result = CliRunner().invoke(app, list(arguments), env=self.env, prog_name="autoscaler")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Said(result.exit_code, result.stdout, result.stderr)
+
+    def edited(self, before: str, after: str, name: str = "new.yaml") -> str:
+        """A file beside it in which something else stands."""
+        text = self.file.read_text()
+        assert before in text
+        path = self.file.with_name(name)
+        path.write_text(text.replace(before, after, 1))
+        return str(path)
+
+
+def waves(folder: Path, cycles: int = CYCLES) -> Waves:
+    """Two waves of cpu an hour for `web`, and nothing for `jobs`; up to some seconds ago."""
+    file = folder / "autoscaler.yaml"
+    file.write_text(CONFIGURATION)
+    web = load(file).autoscalers[0]
+    with open_state(folder / "state") as state:
+        life = Recorded(state.ledger("fleet"), web, size=5)
+        life.now = datetime.now(UTC) - (cycles + 1) * timedelta(seconds=15)
+        for cycle in range(cycles):
+            total = 300 + 200 * math.sin(cycle * 4 * math.pi / CYCLES)
+            life.cpu(round(total / life.size))
+    return Waves(file, {"STATE_DIRECTORY": str(folder / "state"), "AUTOSCALER_SERVER": NOBODY})
