@@ -60,6 +60,33 @@ Since: TypeAlias = Annotated[
     str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
 ]
 
+PastSource: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="NAME",
+        help="Read the past from this source of the configuration, such as long-term storage, and not from the "
+        "state. Default: from the state, and what it lacks from the sources of the queries.",
+    ),
+]
+PastSize: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--size",
+        metavar="QUERY",
+        help="PromQL for the size that the target had, where Prometheus is asked. Default: the autoscaler's own "
+        "metric where it is scraped, else the number of instances.",
+    ),
+]
+PastCache: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Where Prometheus' answers are kept. Default: $XDG_CACHE_HOME/autoscaler, else ~/.cache/autoscaler.",
+    ),
+]
+
 
 def selector(text: str | None) -> Selector | None:
     """What `-l` says. Raises typer.BadParameter."""
