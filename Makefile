@@ -20,7 +20,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-state fuzz rehearse rehearse-takeover wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz rehearse rehearse-takeover wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -64,6 +64,9 @@ bench-fleet: $(VENV)/installed-dev ## 10,000 autoscalers, a million series; ARGS
 
 bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
+
+bench-replay: $(VENV)/installed-dev ## a week of an autoscaler replayed from Prometheus, and tuned by two days; ARGS=quick for a day
+	$(BIN)/python -m bench.replay $(ARGS)
 
 bench-hostile: $(VENV)/installed-dev ## a good autoscaler beside hostile neighbours, some ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m bench.hostile $(ARGS)

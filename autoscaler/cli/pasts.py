@@ -14,12 +14,13 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.errors import AutoscalerError, PastError, StateError
 from autoscaler.foresee.fetching import Fetcher
+from autoscaler.foresee.fitting import Fitting
 from autoscaler.foresee.inferred_past import InferredPast
 from autoscaler.foresee.past import Past
 from autoscaler.foresee.prometheus_past import Given, PrometheusPast, phase_of
 from autoscaler.foresee.range_cache import RangeCache, cache_folder
 from autoscaler.foresee.state_past import StatePast
-from autoscaler.model import Autoscaler, Query, TargetState
+from autoscaler.model import Autoscaler, MetricSpec, Query, TargetState
 from autoscaler.observe.plan import queries_of
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive, Record
@@ -70,15 +71,18 @@ def opened(url: str | None, folder: Path, asking: Asking) -> Iterator[Archive | 
 def source_of(sources: Sources, scaler: Autoscaler, since: datetime, until: datetime) -> Past:
     """What is known of an autoscaler from `since` to `until`: from the state, and from Prometheus for what that lacks.
 
-    What Prometheus has is fetched before this returns, with its progress shown. Raises NothingKnown, PastError,
-    StateError, UnknownName.
+    The state lacks the time before its oldest detail; and all of it for a configuration that asks for a metric which
+    the daemon did not ask for. What Prometheus has is fetched before this returns, with its progress shown. Raises
+    NothingKnown, PastError, StateError, UnknownName.
     """
     archive, asked_alone = sources.archive, sources.asking.prometheus is not None
     begin = None if archive is None else archive.detail_since(scaler.name)
     state = None if archive is None or begin is None or begin > until else StatePast(archive, scaler.name, since, until)
-    if state is not None and begin is not None and not asked_alone and begin <= since + scaler.sync_period:
-        return state
     record = None if archive is None or state is None else archive.record_at(scaler.name, until)
+    new = () if record is None else Fitting(scaler).missing(record.scaler)
+    reaches = begin is not None and begin <= since + scaler.sync_period
+    if state is not None and reaches and not new and not asked_alone:
+        return state
     recorded = _recorded(sources, record)
     also = () if recorded is None or recorded.metrics == scaler.metrics else (recorded,)
     try:
@@ -87,15 +91,16 @@ def source_of(sources: Sources, scaler: Autoscaler, since: datetime, until: date
         if asked_alone:
             raise
         if state is not None:
-            name = f"autoscaler {scaler.name!r}"
-            show_error(NothingKnown(f"{name}: only what the state has from {_time(begin)} on is known: {error}"))
+            show_error(NothingKnown(f"autoscaler {scaler.name!r}: {_known_of(begin, new)}: {error}"))
             return state
         oldest = "none of it at all" if begin is None else f"its oldest is of {_time(begin)}"
         raise NothingKnown(
             f"autoscaler {scaler.name!r}: the state has no detail of the time asked for: {oldest}; `state.detail` says "
             f"how long it is kept; and from Prometheus: {error}"
         ) from None
-    return InferredPast(inferred, state, None if asked_alone else begin, recorded)
+    if archive is None or state is None or begin is None or asked_alone or new:
+        return InferredPast(inferred, state, None, recorded)
+    return InferredPast(inferred, StatePast(archive, scaler.name, begin, until), begin, recorded)
 
 
 def _from_prometheus(
@@ -140,6 +145,14 @@ def _recorded(sources: Sources, record: Record | None) -> Autoscaler | None:
         return None
     asked = {query.prometheus for query in queries_of(record.scaler)}
     return record.scaler if asked <= set(sources.settings.prometheus) or sources.asking.prometheus else None
+
+
+def _known_of(begin: datetime | None, new: Sequence[MetricSpec]) -> str:
+    """What is left where Prometheus does not answer."""
+    if new:
+        names = ", ".join([f"{spec.type} metric {spec.name}" for spec in new])
+        return f"{names}: nothing is known of it, as the daemon did not ask for it then"
+    return f"only what the state has from {_time(begin)} on is known"
 
 
 def _time(at: datetime | None) -> str:

@@ -8,6 +8,8 @@ from typing import Final, Protocol
 
 import typer
 
+from autoscaler.text import plain
+
 _STEPS: Final = 200
 """More often the bar is not drawn: that would take longer than the work."""
 
@@ -25,7 +27,7 @@ def progress(label: str) -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield _nothing
         return
-    with typer.progressbar(length=_STEPS, label=label, file=sys.stderr) as bar:
+    with typer.progressbar(length=_STEPS, label=plain(label), file=sys.stderr) as bar:
 
         def show(share: float) -> None:
             step = min(_STEPS, max(0, int(share * _STEPS)))

@@ -17,7 +17,7 @@ from autoscaler.foresee.comparison import Candidate, Comparison, compare
 from autoscaler.foresee.past import Moment, Past
 from autoscaler.foresee.replay import Load
 from autoscaler.quantity import parse_duration
-from autoscaler.text import clean
+from autoscaler.text import clean, plain
 
 if TYPE_CHECKING:  # slow
     from autoscaler.config.settings import Settings
@@ -197,7 +197,7 @@ def _of_case(
     elif names:
         raise typer.BadParameter("need --config.file beside --case, which says what they are", param_hint="NAME")
     if past.header.program != program_version():
-        typer.echo(f"{file} is of version {past.header.program}; this is {program_version()}", err=True)
+        typer.echo(f"{file} is of version {plain(past.header.program)}; this is {program_version()}", err=True)
     with past.deciding():
         found = followed(past, candidates, past.header.since, past.header.until)
     return [found], found.same < found.compared

@@ -103,7 +103,8 @@ def compare(
     found = Comparison(past.name, since, until, candidates, courses)
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
-    replays = [Replay(each.scaler, each.load, each.start_up) for each in candidates]
+    learnt = past.start_up if isinstance(past, InferredPast) else None
+    replays = [Replay(each.scaler, each.load, each.start_up or learnt) for each in candidates]
     kept, partings = [KeptChanges(course) for course in courses], Partings()
     needs = DemandRecorder(candidates[0].scaler if candidates else None)
     for moment in past.moments():

@@ -1,7 +1,7 @@
 """A past that the state tells in part, or not at all: the rest is from Prometheus."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from autoscaler.foresee.agreement import Agreement, agreement
 from autoscaler.foresee.past import STATE, Finding, Moment, Past
@@ -40,6 +40,11 @@ class InferredPast:
         if self._state is not None and self._begin is not None:
             known += self._state.findings
         return sorted(known, key=lambda each: each.begin)
+
+    @property
+    def start_up(self) -> timedelta | None:
+        """How long an instance took from being asked for until it had a sample; None: none was seen to start."""
+        return self._inferred.durations.start_up
 
     def moments(self) -> Iterator[Moment]:
         """Of both, in order of time."""

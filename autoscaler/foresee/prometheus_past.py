@@ -13,12 +13,13 @@ from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from autoscaler.errors import MetricError, PastError
-from autoscaler.foresee.asked import as_asked, newest_scrape, own_size, presence, resets, scrapes, sources_of
+from autoscaler.foresee.asked import any_scrape, as_asked, own_size, presence, resets, scrapes, sources_of
 from autoscaler.foresee.fetching import Fetcher, Recording
 from autoscaler.foresee.inference import UNKNOWN, Durations, Lifetime, States, durations, lifetimes
 from autoscaler.foresee.past import Finding, FindingKind, Moment
 from autoscaler.foresee.rows import Row, Runs, complement, rows_of, union
 from autoscaler.foresee.traces import (
+    UNSCRAPED,
     Outages,
     found,
     gap_findings,
@@ -35,7 +36,7 @@ from autoscaler.observe.plan import Question, question, questions_of
 from autoscaler.observe.ranges import Grid
 from autoscaler.observe.result import Point, QueryResult
 from autoscaler.observe.victims import rank
-from autoscaler.quantity import Milli
+from autoscaler.quantity import Milli, format_duration
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -123,16 +124,18 @@ class PrometheusPast:
         answers = {asked: recording.results() for asked, recording in fetched.recordings.items()}
         states = States(self._asked, fetched.instances, fetched.sizes, span, self._given.requests, fetched.silent)
         outages = Outages(self._asked, span)
-        for index in range(span.count):
-            results = {asked: next(each) for asked, each in answers.items()}
-            state = states.at(index)
-            if index < self._lead:
-                continue
-            at, known = span.at(index), Answers(results)
-            seen = observation(self._asked, state, known, at, partial(_ranked, self._asked, known, at))
-            outages.note(index, seen)
-            yield Moment(at, seen, scaler=self._recorded)
-        self._outages = outages.findings()
+        try:
+            for index in range(span.count):
+                results = {asked: next(each) for asked, each in answers.items()}
+                state = states.at(index)
+                if index < self._lead:
+                    continue
+                at, known = span.at(index), Answers(results)
+                seen = observation(self._asked, state, known, at, partial(_ranked, self._asked, known, at))
+                outages.note(index, seen)
+                yield Moment(at, seen, scaler=self._recorded)
+        finally:  # also where nobody wants to see the rest
+            self._outages = outages.findings()
 
     @cached_property
     def _fetched(self) -> "_Fetched":
@@ -156,7 +159,15 @@ class PrometheusPast:
             begun = self._rows(list(resets(each.query)))
             findings += reset_findings(begun, each, names, self._span)
         silent = complement(union(run for each in rows.values() for row in each for run in row.runs), self._span.count)
+        findings += self._told_durations(durations(known, sizes, self._span))
         return _Fetched(recordings, known, sizes, silent, findings)
+
+    def _told_durations(self, took: Durations) -> Iterator[Finding]:
+        if took.start_up is not None or took.termination is not None:
+            start = "unknown" if took.start_up is None else format_duration(took.start_up)
+            end = "unknown" if took.termination is None else format_duration(took.termination)
+            text = f"start-up time of instances: {start}; termination time: {end} (medians)"
+            yield found(self._span, self._lead, self._span.count, FindingKind.INFERRED, text)
 
     def _nothing(self, recordings: Mapping[Question, Recording]) -> PastError:
         """Why nothing can be said of the instances."""
@@ -181,8 +192,8 @@ class PrometheusPast:
         up, down = rows_of(recording, count), rows_of(recording, count, lambda value: value == 0)
         if not up:  # it is not kept there, as where only recorded series are
             return _Series(selected, (), (), (), jobs)
-        newest = self._values(newest_scrape(self._source, jobs), self._span)
-        return _Series(selected, up, down, gaps_of(newest, self._span), jobs)
+        scraped = self._rows([any_scrape(self._source, jobs, UNSCRAPED)])
+        return _Series(selected, up, down, gaps_of(scraped, self._span), jobs)
 
     def _sizes(self, metric: MetricSpec | None) -> "tuple[array[int], list[Finding]]":
         """The size at each step, or UNKNOWN; and what is inferred."""

@@ -4,21 +4,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from statistics import median
 from typing import Final
 
 from autoscaler.config.kept_labels import instance_labels
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.foresee.inference import Lifetime
 from autoscaler.foresee.past import Finding, FindingKind
-from autoscaler.foresee.rows import Row, Runs, covers
+from autoscaler.foresee.rows import Row, Runs, complement, covers, union
 from autoscaler.model import Autoscaler, MetricSpec, Observation
 from autoscaler.observe.join import first_label
 from autoscaler.observe.ranges import Grid
 from autoscaler.text import plain
 
-_MISSED: Final = 3
-"""Scrapes in a row that are missing before it counts as a gap."""
+UNSCRAPED: Final = timedelta(minutes=3)
+"""Without any scrape, after which it counts as a gap: three times the longest interval that is common."""
 _MOST: Final = 1_000
 """Findings of one kind: a counter that begins anew all the time says nothing new."""
 _LOOKBACK: Final = timedelta(minutes=5)
@@ -33,23 +32,14 @@ def found(span: Grid, begin: int, end: int, kind: FindingKind, message: str) -> 
     return Finding(span.at(begin), span.at(max(begin, min(end, span.count) - 1)), kind, message)
 
 
-def gaps_of(newest: Sequence[float | None], span: Grid) -> Runs:
-    """When nothing was scraped. `newest`: at each step, when anything was scraped last, in seconds since 1970.
+def gaps_of(scraped: Sequence[Row], span: Grid) -> Runs:
+    """When nothing was scraped. `scraped`: has samples where something was, within `UNSCRAPED` before.
 
     For five minutes after a last scrape Prometheus answers with its samples, as if all were well.
     """
-    times = sorted({each for each in newest if each is not None})
-    between = median([later - earlier for earlier, later in pairwise(times)] or [0.0])
-    longest = _MISSED * max(between, span.step.total_seconds())
-    gaps: list[tuple[int, int]] = []
-    for index, scraped in enumerate(newest):
-        if scraped is not None and span.seconds(index) - scraped <= longest:
-            continue
-        if gaps and gaps[-1][1] == index:
-            gaps[-1] = gaps[-1][0], index + 1
-        else:
-            gaps.append((index, index + 1))
-    return gaps
+    since = max(0, UNSCRAPED // span.step - 1)
+    missing = complement(union(run for row in scraped for run in row.runs), span.count)
+    return union((max(0, begin - since) if begin else 0, end) for begin, end in missing)
 
 
 def gap_findings(gaps: Runs, jobs: Sequence[str], span: Grid) -> Iterator[Finding]:

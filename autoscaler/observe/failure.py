@@ -13,6 +13,10 @@ class QueryError(MetricError):
         super().__init__(message)
         self.outcome = outcome
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """How it is handed to another process, as the past of an autoscaler is."""
+        return QueryError, (str(self), self.outcome)
+
 
 class NoSample(MetricError):
     """A query was answered, and has no sample for its user. Nothing is known of the cause."""
@@ -21,6 +25,10 @@ class NoSample(MetricError):
         """`what` is missing, and what the user may do about it."""
         super().__init__(f"{what}; {remedy}")
         self.what, self.remedy, self.query = what, remedy, query
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """As of QueryError."""
+        return NoSample, (self.what, self.remedy, self.query)
 
 
 def outcome_of(error: MetricError) -> Outcome:

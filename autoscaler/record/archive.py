@@ -120,16 +120,23 @@ class Archive:
     def records(self, name: str, since: datetime | None = None, until: datetime | None = None) -> Iterator[Record]:
         """Every recorded cycle from `since` to `until`, both included, in the order of their commits.
 
-        Of the time within `state.detail` alone. A block at a time is held in memory.
+        Of the time within `state.detail` alone. A block at a time is held in memory, and read in a transaction of its
+        own: whoever takes hours between two cycles holds up nothing. What is decided meanwhile is not among them.
         """
         first = _EARLIEST if since is None else to_micros(since)
         last = _LATEST if until is None else to_micros(until)
         with self._reading() as connection, readable(name):
-            for owner in recorded(connection, name):
-                for rows in owner.runs(first, last):
-                    yield from (
-                        record for record in owner.records(rows) if first <= to_micros(record.decision.now) <= last
-                    )
+            parts = [(owner, owner.parts(first, last)) for owner in recorded(connection, name)]
+        for owner, numbers in parts:
+            for part in numbers:
+                rows = part
+                if isinstance(rows, int):
+                    with self._reading() as connection, readable(name):
+                        rows = owner.block(connection, rows)
+                with readable(name):
+                    for record in owner.records(rows):
+                        if first <= to_micros(record.decision.now) <= last:
+                            yield record
 
     def detail_since(self, name: str) -> datetime | None:
         """From when on there is detail of it; None: there is none."""

@@ -1,7 +1,6 @@
 """Recorded cycles read back from rows and blocks."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from heapq import merge
 from typing import Any
 
 import sqlalchemy
@@ -36,13 +35,21 @@ class RecordedAutoscaler:
     def spec(self, number: int) -> Autoscaler:
         """The specification of this number. Raises StateError."""
         if number not in self._specs:
-            table = schema.spec
-            query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.number == number)
-            body = self._connection.execute(query).scalar_one_or_none()
-            if body is None:
-                raise StateError("a recorded specification is missing; restore a backup of the state")
-            self._specs[number] = SPEC.load(body)
+            self._specs[number] = self._read_spec(self._connection, number)
         return self._specs[number]
+
+    def _read_spec(self, connection: Connection, number: int) -> Autoscaler:
+        table = schema.spec
+        query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.number == number)
+        body = connection.execute(query).scalar_one_or_none()
+        if body is None:
+            raise StateError("a recorded specification is missing; restore a backup of the state")
+        return SPEC.load(body)
+
+    def _know_specs(self, connection: Connection, rows: Iterable[Row]) -> None:
+        """Read the specifications of these rows, for when the connection is no longer there."""
+        for number in {row.spec for row in rows} - self._specs.keys():
+            self._specs[number] = self._read_spec(connection, number)
 
     def unpacked(self) -> list[Row]:
         """The newest rows, which are in no block yet, in order. Raises StateError."""
@@ -53,12 +60,32 @@ class RecordedAutoscaler:
         rows = read_rows(self._connection, self.target.adapter, self.id)
         return rows[-1] if rows and rows[-1].copied else None
 
-    def runs(self, since: int, until: int) -> Iterator[list[Row]]:
+    def parts(self, since: int, until: int) -> list[int | list[Row]]:
         """Every recorded row from `since` to `until` (microseconds), and some around them, in order.
 
-        Cut where one is missing; each part begins with a whole row.
+        Cut where one is missing; each part begins with a whole row. What is in a block is the number of its first row.
+        `records` of a part then needs no connection. Raises StateError.
         """
-        return merge(self._blocks(since, until), runs(self.unpacked()), key=lambda rows: rows[0].number)
+        table = schema.detail
+        query = select(table.c.first).where(
+            table.c.autoscaler_id == self.id, table.c.until >= since, table.c.since <= until
+        )
+        blocks = list[int](self._connection.execute(query).scalars())
+        unpacked = runs(self.unpacked())
+        for rows in unpacked:
+            self._know_specs(self._connection, rows)
+        parts: dict[int, int | list[Row]] = {first: first for first in blocks}
+        parts |= {rows[0].number: rows for rows in unpacked}
+        return [parts[number] for number in sorted(parts)]
+
+    def block(self, connection: Connection, first: int) -> list[Row]:
+        """The rows of the block with this first one; empty: it is gone, as its time is over. Raises StateError."""
+        table = schema.detail
+        query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.first == first)
+        body = connection.execute(query).scalar_one_or_none()
+        rows = [] if body is None else unpack_rows(body)
+        self._know_specs(connection, rows)
+        return rows
 
     def begin(self) -> int | None:
         """When the oldest recorded row is of (microseconds); None: there is none. Raises StateError."""
@@ -67,16 +94,6 @@ class RecordedAutoscaler:
         packed: int | None = self._connection.execute(query).scalar_one()
         times = [row.at for row in self.unpacked()]
         return min([*times, *([] if packed is None else [packed])], default=None)
-
-    def _blocks(self, since: int, until: int) -> Iterator[list[Row]]:
-        table = schema.detail
-        query = (
-            select(table.c.body)
-            .where(table.c.autoscaler_id == self.id, table.c.until >= since, table.c.since <= until)
-            .order_by(table.c.first)
-        )
-        for row in self._connection.execute(query):
-            yield unpack_rows(row.body)
 
     def _newest_block(self, until: int) -> list[Row]:
         """The rows of the newest block that began at or before `until`; empty: there is none."""

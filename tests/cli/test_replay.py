@@ -123,3 +123,13 @@ def test_a_report_that_cannot_be_written_fails_and_leaves_the_table(offline: Sce
     assert said.code == 1
     assert "MEASURE" in said.out
     assert said.err.endswith(f"the report could not be written to {file}: No such file or directory\n")
+
+
+def test_a_metric_that_the_daemon_did_not_ask_for_is_asked_of_prometheus(offline: Scene, tmp_path: Path) -> None:
+    """Where that gives no answer, it has no value, and the reason is said."""
+    queue = {"metric": {"name": "queue"}, "query": {"expr": "queue"}, "target": {"type": "Value", "value": 1}}
+    file = candidate(tmp_path, metrics=[{"type": "External", "external": queue}])
+    said = offline.run("replay", "web", "--config.file", file)
+    assert said.code == 0
+    assert said.err.startswith("autoscaler 'web': External metric queue: nothing is known of it, as the daemon did not")
+    assert "unknown: External metric queue: its query was not asked for then" in said.out

@@ -17,7 +17,7 @@ from autoscaler.foresee.past import FindingKind
 from autoscaler.foresee.state_past import StatePast
 from autoscaler.record import Archive
 from tests.daemon.running import RunningDaemon, end_workers, external, finished, mark, running_daemon
-from tests.e2e.test_closed_loop import SHARE, TARGET, WORKER
+from tests.e2e.loop import SHARE, TARGET, WORKER
 from tests.servers.files import replace_text
 from tests.servers.ports import free_port
 from tests.servers.prometheus import file_sd, running_prometheus

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from sqlalchemy import delete, select
 
-from autoscaler.record import Archive, State
+from autoscaler.record import Archive, State, schema
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler, written
 
@@ -105,3 +106,35 @@ def test_a_reader_sees_one_state(opener: Opener) -> None:
     assert raised == []
     assert all(times == [15.0 * cycle for cycle in range(len(times))] for times in seen)
     assert len(seen) > 1
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_whoever_takes_long_between_two_cycles_has_no_transaction_open(opener: Opener) -> None:
+    """It would keep SQLite's log from being written back; PostgreSQL ends a session that is idle in one for 30 s."""
+    ledger = opener.ledger()
+    for cycle in range(14):
+        keep(ledger, decision(15 * cycle))
+    archive = opener.archive()
+    cycles = archive.records("web")
+    seen = [next(cycles)]
+    for cycle in range(14, 20):  # packs and deletes what it has not read yet
+        keep(ledger, decision(15 * cycle))
+    assert archive._engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of QueuePool, which both have
+    seen += cycles
+    assert [each.decision.now for each in seen] == [at(15 * cycle) for cycle in range(14)]
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_cycles_that_are_forgotten_while_they_are_read_are_left_out(opener: Opener) -> None:
+    """Their time was over: what is read then begins later."""
+    ledger = opener.ledger()
+    for cycle in range(14):
+        keep(ledger, decision(15 * cycle))
+    cycles = opener.archive().records("web")
+    first = next(cycles)
+    with ledger._shared.readers.begin() as connection:
+        blocks = list(connection.execute(select(schema.detail.c.first).order_by(schema.detail.c.first)).scalars())
+    with ledger._shared.database.writing() as connection:
+        connection.execute(delete(schema.detail).where(schema.detail.c.first == blocks[1]))
+    numbers = [(each.decision.now - at(0)).total_seconds() / 15 for each in (first, *cycles)]
+    assert numbers == [0, 1, 2, 3, 8, 9, 10, 11, 12, 13]

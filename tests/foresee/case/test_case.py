@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from copy import deepcopy
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -246,35 +247,22 @@ def test_no_value_in_the_place_of_another_costs_more_than_a_message(tmp_path: Pa
             decided(broken(tmp_path, damaged))
         except CaseError:
             refused += 1
-    assert refused > 25
+    assert 10 < refused < 75
 
 
 ODD: Final[tuple[Any, ...]] = (
-    None,
-    True,
-    -1,
-    0,
-    2**31,
-    10**400,
-    1e308,
-    -1.5,
-    "",
-    "x",
-    "PT1S",
-    "-P999999999D",
-    [],
-    {},
-    [[]],
-    "Pods",
-    NOW.isoformat(),
-)
+    None, True, False, -1, 0, 2**31, 10**30, 10**400, 1e308, -1.5, "", "x", "\ud800", "PT0S", "-PT5S", "P999999999D",
+    "Pods", NOW.isoformat(), "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-01-01T12:00:00", [], {}, [[]],
+)  # fmt: skip
 
 
 def damage(value: Any, chance: random.Random) -> None:
-    """Exchange one value anywhere in it."""
+    """Exchange one value anywhere in it, mostly for another one of its type: others are soon refused."""
     while True:
         key = chance.choice(list(value) if isinstance(value, dict) else range(len(value)))
-        if not isinstance(value[key], dict | list) or not value[key] or chance.random() < 0.1:
-            value[key] = chance.choice(ODD)
+        known = value[key]
+        if not isinstance(known, dict | list) or not known or chance.random() < 0.02:
+            alike = [each for each in ODD if type(each) is type(known)]
+            value[key] = deepcopy(chance.choice(alike if alike and chance.random() < 0.8 else ODD))
             return
-        value = value[key]
+        value = known

@@ -1,0 +1,112 @@
+"""Puts a week of load into a real Prometheus, replays it, and tunes by its last two days; ARGS=quick for a day."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from autoscaler.quantity import format_duration
+from autoscaler.record import Retention, State
+from bench.__main__ import report
+from bench.processes import cpu_seconds
+from bench.replay.load import CYCLES, INSTANCES, PERIOD, write
+from tests.servers.prometheus import running_prometheus
+from tools.prometheus import prometheus_binaries
+
+AIM_SECONDS: Final = 60
+AIM_MEBIBYTES: Final = 500
+AIM_TUNE_MINUTES: Final = 10
+CANDIDATES: Final = 200
+_TUNED: Final = timedelta(days=2)
+_SETTLED: Final = timedelta(hours=1)
+"""Before now, where the load ends: what is younger is not kept."""
+
+
+def main(cycles: int) -> None:
+    """Measure one after the other."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        end = datetime.fromtimestamp(int(time.time()) // 60 * 60, UTC) - _SETTLED
+        begin = end - cycles * PERIOD
+        print(f"{cycles:,} cycles of {INSTANCES} instances, {format_duration(PERIOD)} apart", flush=True)
+        backfill(folder, begin, cycles)
+        with running_prometheus(folder) as prometheus:
+            config = folder / "autoscaler.yaml"
+            config.write_text(yaml.safe_dump(configuration(prometheus.url)))
+            asked = cpu_seconds(prometheus.pid)
+            took = replayed(folder, config, begin, end)
+            asked = cpu_seconds(prometheus.pid) - asked
+            report("fetched", f"{took['fetch_seconds']:.0f} s", f"none; Prometheus worked for {asked:.0f} s of them")
+            report("replayed", f"{took['replay_seconds']:.1f} s of a core", f"under {AIM_SECONDS} s a week")
+            report("memory", f"{took['mebibytes']:.0f} MiB", f"under {AIM_MEBIBYTES} MiB")
+            print(
+                f"{took['cycles']:,} cycles were decided, and {took['changes']:,} of them changed the size", flush=True
+            )
+            minutes = tuned(folder, config, max(begin, end - _TUNED), end)
+            report(f"tune, {CANDIDATES} tried", f"{minutes:.1f} min", f"under {AIM_TUNE_MINUTES} min on two cores")
+
+
+def backfill(folder: Path, begin: datetime, cycles: int) -> None:
+    """Blocks of the load, for a Prometheus that is started in this folder."""
+    text = folder / "load.om"
+    write(text, begin, cycles)
+    make = (prometheus_binaries().promtool, "tsdb", "create-blocks-from", "openmetrics", text, folder / "data")
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+    text.unlink()
+
+
+def configuration(prometheus: str) -> dict[str, Any]:
+    """One autoscaler of the load's pool."""
+    target = {"type": "AverageValue", "averageValue": "500m"}
+    query = {"expr": "rate(app_busy_seconds_total[1m])"}
+    return {
+        "prometheus": {"default": {"url": prometheus, "timeout": "30s"}},
+        "adapters": {"fleet": {"type": "memory", "groups": {"web": {}}}},
+        "autoscalers": [
+            {
+                "name": "web",
+                "scaleTargetRef": {"adapter": "fleet", "name": "web"},
+                "minReplicas": 2,
+                "maxReplicas": 40,
+                "metrics": [{"type": "Pods", "pods": {"metric": {"name": "busy"}, "query": query, "target": target}}],
+                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 300}},
+            }
+        ],
+    }
+
+
+def replayed(folder: Path, config: Path, begin: datetime, end: datetime) -> dict[str, Any]:
+    """What a replay took, in a process of its own."""
+    took: dict[str, Any] = json.loads(
+        run(folder, ["-m", "bench.replay.once", str(config), str(folder / "cache"), begin.isoformat(), end.isoformat()])
+    )
+    return took
+
+
+def tuned(folder: Path, config: Path, begin: datetime, end: datetime) -> float:
+    """Minutes that `autoscaler tune` takes, what it fetches included: the replay has fetched most of it."""
+    (folder / "state").mkdir()
+    State.open(None, folder / "state", Retention()).close()  # a daemon's that has not run yet
+    began = time.monotonic()
+    times = ["--since", begin.isoformat(), "--until", end.isoformat()]
+    run(folder, ["-m", "autoscaler", "tune", "web", f"--config.file={config}", *times, f"--candidates={CANDIDATES}"])
+    return (time.monotonic() - began) / 60
+
+
+def run(folder: Path, arguments: Sequence[str]) -> str:
+    """What a program says. It has no state, and its cache is in the folder."""
+    environment = {**os.environ, "STATE_DIRECTORY": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")}
+    done = subprocess.run([sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main(CYCLES // 7 if sys.argv[1:] == ["quick"] else CYCLES)

@@ -1,0 +1,57 @@
+"""One replay in a process of its own, which says what it took: `bench.replay.once CONFIG CACHE SINCE UNTIL`."""
+
+import json
+import resource
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from autoscaler.clock import SystemClock
+from autoscaler.config import load
+from autoscaler.foresee.comparison import Candidate, compare
+from autoscaler.foresee.fetching import Fetcher
+from autoscaler.foresee.prometheus_past import PrometheusPast
+from autoscaler.foresee.range_cache import RangeCache
+from autoscaler.observe.prometheus import Prometheus
+
+
+class Took(NamedTuple):
+    """What one replay came to."""
+
+    cycles: int
+    changes: int
+    fetch_seconds: float
+    replay_seconds: float
+    """Of one processor, after fetching."""
+    mebibytes: float
+    """Resident at most, fetching included."""
+
+
+def once(config: Path, cache: Path, since: datetime, until: datetime) -> Took:
+    """Fetch the past of the configuration's first autoscaler, and lead it through it with its load conserved."""
+    settings, clock = load(config), SystemClock()
+    servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
+    fetcher = Fetcher(servers, RangeCache(cache, settings.prometheus, clock), clock)
+    scaler = settings.autoscalers[0]
+    began = time.monotonic()
+    past = PrometheusPast(scaler, fetcher, since, until)
+    past.fetch()
+    for server in servers.values():
+        server.close()
+    fetched, before = time.monotonic(), time.process_time()
+    found = compare(past, [Candidate("as configured", scaler)], since, until)
+    return Took(
+        found.cycles,
+        len(found.courses[1].changes),
+        fetched - began,
+        time.process_time() - before,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
+
+
+if __name__ == "__main__":
+    config, cache, since, until = sys.argv[1:]
+    took = once(Path(config), Path(cache), datetime.fromisoformat(since), datetime.fromisoformat(until))
+    print(json.dumps(took._asdict()))
