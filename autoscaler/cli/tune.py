@@ -148,6 +148,7 @@ def tune(
 def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: datetime, wanted: _Wanted) -> "_Searched":
     """Read the history once, hand it to each process, and search. Raises AutoscalerError."""
     from autoscaler.foresee.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
+    from autoscaler.foresee.inferred_past import start_up_of  # noqa: PLC0415 - likewise
     from autoscaler.foresee.tuning import Setup, check_asked, conserved_part, split, tuned  # noqa: PLC0415 - likewise
     from autoscaler.foresee.workers import Workers  # noqa: PLC0415 - likewise
 
@@ -163,7 +164,8 @@ def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: dateti
                 tell(share_of(each.at, since, until))
         if recorded is not None:
             check_asked(scaler, recorded)
-        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), wanted.start_up)
+        start_up = wanted.start_up or start_up_of(past)
+        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), start_up)
         workers.begin(setup)
         with progress(f"{past.name}: trying") as tell:
             done = 0
