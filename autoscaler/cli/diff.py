@@ -64,7 +64,8 @@ def diff(
         raise typer.BadParameter("has to be in the past", param_hint="--since")
     with exit_on_error():
         new = load(file)
-        before = _running(Where(server, http_config_file, config_file), file) if against is None else _loaded(against)
+        where = Where(server, http_config_file, config_file)
+        before = _running(where, file) if against is None else _loaded(against, config_file or against)
         after = [scaler for scaler in new.autoscalers if scaler.name not in before.left_out]
         chosen = _chosen(names, [*before.scalers, *after])
         changes = [each for each in changes_of(before.scalers, after) if each.name in chosen]
@@ -93,9 +94,9 @@ class _Before(NamedTuple):
     """Names of autoscalers that nothing can be said about."""
 
 
-def _loaded(path: Path) -> _Before:
+def _loaded(path: Path, config: Path) -> _Before:
     settings = load(path)
-    return _Before(str(path), path, settings.autoscalers, settings)
+    return _Before(str(path), config, settings.autoscalers, settings)
 
 
 def _running(where: Where, new: Path) -> _Before:
@@ -117,7 +118,7 @@ class _Replay(NamedTuple):
     @property
     def labels(self) -> tuple[str, str]:
         """Of the configuration before, and of the one after."""
-        return (_NOW, self.file.name) if self.before.settings is None else labels(self.before.config, self.file)
+        return (_NOW, self.file.name) if self.before.settings is None else labels(Path(self.before.label), self.file)
 
 
 def _replayed(changes: Iterable[AutoscalerChanges], wanted: _Replay) -> Mapping[str, ReplayDocument]:

@@ -67,6 +67,33 @@ Until: TypeAlias = Annotated[
     ),
 ]
 
+PastSource: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="NAME",
+        help="Read the past from this source of the configuration, such as long-term storage, and not from the "
+        "state. Default: from the state, and what it lacks from the sources of the queries.",
+    ),
+]
+PastSize: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--size",
+        metavar="QUERY",
+        help="PromQL for the size that the target had, where Prometheus is asked. Default: the autoscaler's own "
+        "metric where it is scraped, else the number of instances.",
+    ),
+]
+PastCache: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Where Prometheus' answers are kept. Default: $XDG_CACHE_HOME/autoscaler, else ~/.cache/autoscaler.",
+    ),
+]
+
 
 def selector(text: str | None) -> Selector | None:
     """What `-l` says. Raises typer.BadParameter."""
@@ -74,14 +101,6 @@ def selector(text: str | None) -> Selector | None:
         return None if text is None else Selector.parse(text)
     except SelectorError as error:
         raise typer.BadParameter(str(error), param_hint="--selector") from None
-
-
-def span(since: str, until: str) -> tuple[datetime, datetime]:
-    """What `--since` and `--until` say. Raises typer.BadParameter."""
-    begin, end = moment(since, "--since"), moment(until, "--until")
-    if begin >= end:
-        raise typer.BadParameter("has to be before --until", param_hint="--since")
-    return begin, end
 
 
 def moment(text: str, option: str) -> datetime:
@@ -98,3 +117,11 @@ def moment(text: str, option: str) -> datetime:
         raise typer.BadParameter(
             f"{text[:64]!r} is not a valid time; expected {TIME_FORMS}", param_hint=option
         ) from None
+
+
+def span(since: str, until: str) -> tuple[datetime, datetime]:
+    """What `--since` and `--until` say. Raises typer.BadParameter."""
+    begin, end = moment(since, "--since"), moment(until, "--until")
+    if begin >= end:
+        raise typer.BadParameter("has to be before --until", param_hint="--since")
+    return begin, end

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, moment
+from autoscaler.cli.options import TIME_FORMS, PastCache, PastSize, PastSource, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place
@@ -97,32 +97,9 @@ def replay(
             "Default: controller.startUpSeconds of the configuration.",
         ),
     ] = None,
-    prometheus: Annotated[
-        str | None,
-        typer.Option(
-            "--prometheus",
-            metavar="NAME",
-            help="Read the past from this source of the configuration, such as long-term storage, and not from the "
-            "state. Default: from the state, and what it lacks from the sources of the queries.",
-        ),
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            "--size",
-            metavar="QUERY",
-            help="PromQL for the size that the target had, where Prometheus is asked. Default: the autoscaler's own "
-            "metric where it is scraped, else the number of instances.",
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            "--cache",
-            metavar="DIR",
-            help="Where Prometheus' answers are kept. Default: $XDG_CACHE_HOME/autoscaler, else ~/.cache/autoscaler.",
-        ),
-    ] = None,
+    prometheus: PastSource = None,
+    size: PastSize = None,
+    cache: PastCache = None,
     case: Annotated[
         Path | None,
         typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, Name, moment
+from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSource, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
@@ -37,6 +37,15 @@ class _Wanted(NamedTuple):
     kept: frozenset[Group]
     start_up: timedelta | None
     processes: int
+
+
+class _Searched(NamedTuple):
+    """What a search came to."""
+
+    setup: "Setup"
+    found: "Tuned"
+    origin: str
+    """What the history was read from."""
 
 
 def tune(
@@ -91,6 +100,9 @@ def tune(
             show_default="one a core",
         ),
     ] = _CORES,
+    prometheus: PastSource = None,
+    size: PastSize = None,
+    cache: PastCache = None,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
 ) -> None:
     """Search targets, stabilization windows, tolerances and policies for the least instance-hours, and print the YAML.
@@ -107,10 +119,9 @@ def tune(
         raise typer.BadParameter("nothing is left to choose", param_hint="--keep")
     with exit_on_error(), ExitStack() as closing:
         from autoscaler.cli.entry import entry_lines  # noqa: PLC0415 - slow: the configuration and SQLAlchemy
-        from autoscaler.cli.pasts import Sources, source_of  # noqa: PLC0415 - likewise
+        from autoscaler.cli.pasts import Asking, Sources, opened, source_of  # noqa: PLC0415 - likewise
         from autoscaler.documents.tuning import tuning_document  # noqa: PLC0415 - likewise
         from autoscaler.foresee.tuning import check_tunable  # noqa: PLC0415 - likewise
-        from autoscaler.record import Archive  # noqa: PLC0415 - likewise
 
         url, folder, settings = state_place(config_file)
         known = {} if settings is None else {each.name: each for each in settings.autoscalers}
@@ -118,11 +129,12 @@ def tune(
             raise unknown(name, known)
         scaler = known[name]
         check_tunable(scaler)
-        archive = closing.enter_context(Archive.open_archive(url, folder))
-        past = source_of(Sources(archive, settings), scaler, begin, end)
-        setup, found = _searched(scaler, past, begin, end, wanted)
+        asking = Asking(prometheus, cache, size)
+        archive = closing.enter_context(opened(url, folder, asking))
+        past = source_of(Sources(archive, settings, asking), scaler, begin, end)
+        setup, found, origin = _searched(scaler, past, begin, end, wanted)
         yaml = entry_lines(config_file, scaler, found.choices.at(found.chosen))
-        document = tuning_document(setup, found, origin=past.origin, seed=seed, yaml="\n".join(yaml) + "\n")
+        document = tuning_document(setup, found, origin=origin, seed=seed, yaml="\n".join(yaml) + "\n")
         if output is not Form.TEXT:
             show_document(document, output)
             return
@@ -133,25 +145,27 @@ def tune(
             show(["", *yaml])
 
 
-def _searched(
-    scaler: "Autoscaler", past: "Past", since: datetime, until: datetime, wanted: _Wanted
-) -> "tuple[Setup, Tuned]":
+def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: datetime, wanted: _Wanted) -> "_Searched":
     """Read the history once, hand it to each process, and search. Raises AutoscalerError."""
     from autoscaler.foresee.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
+    from autoscaler.foresee.inferred_past import start_up_of  # noqa: PLC0415 - likewise
     from autoscaler.foresee.tuning import Setup, check_asked, conserved_part, split, tuned  # noqa: PLC0415 - likewise
     from autoscaler.foresee.workers import Workers  # noqa: PLC0415 - likewise
 
-    recorder, read, recorded = DemandRecorder(scaler), 0, None
+    recorder, recorded = DemandRecorder(scaler), None
+    origins = dict[str, None]()
     with Workers(wanted.processes) as workers:
         with progress(f"{past.name}: reading") as tell:
             for each in past.moments():
                 recorder.add(each)
-                workers.add(conserved_part(each, first=read == 0))
-                read, recorded = read + 1, each.scaler
+                workers.add(conserved_part(each, first=not origins))
+                recorded = each.scaler
+                origins[past.origin] = None
                 tell(share_of(each.at, since, until))
         if recorded is not None:
             check_asked(scaler, recorded)
-        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), wanted.start_up)
+        start_up = wanted.start_up or start_up_of(past)
+        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), start_up)
         workers.begin(setup)
         with progress(f"{past.name}: trying") as tell:
             done = 0
@@ -165,7 +179,8 @@ def _searched(
                     tell(done / wanted.candidates)
                 return found
 
-            return setup, tuned(setup, scores, workers.whole, wanted.candidates, wanted.limit, wanted.seed)
+            found = tuned(setup, scores, workers.whole, wanted.candidates, wanted.limit, wanted.seed)
+    return _Searched(setup, found, " and the ".join(origins))
 
 
 def _share(text: str | None) -> float | None:

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, isfinite
 from typing import Final
 
+from autoscaler.documents.agreement import AgreementDocument, agreement_document
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.partings import PartingDocument, parting_document
 from autoscaler.documents.thinning import thinned_places
-from autoscaler.foresee.agreement import Agreement, Why
 from autoscaler.foresee.comparison import Comparison
 from autoscaler.foresee.course import UNKNOWN, Course
 from autoscaler.foresee.demand import Demand
@@ -133,37 +133,6 @@ class PartDocument(Document):
     cycles: int
 
 
-class DifferenceDocument(Document):
-    """Cycles in a row whose size from Prometheus alone is another one than the state has, for one reason."""
-
-    begin: datetime
-    end: datetime
-    cycles: int
-    why: Why
-    message: str
-    recorded: int | None
-    """What was decided in the first of them; null: nothing."""
-    inferred: int | None
-    text: str
-    """All of it in a line."""
-
-
-class AgreementDocument(Document):
-    """How far what was inferred from Prometheus agrees with the state, where both are known."""
-
-    summary: str
-    """In a sentence."""
-    cycles: int
-    """Of the state."""
-    same: int
-    """In which the same size was decided."""
-    same_read: int
-    """In which the same size was read."""
-    differences: tuple[DifferenceDocument, ...]
-    """In order of time; the first, where there were more."""
-    more_differences: int
-
-
 class ReplayDocument(Document):
     """One autoscaler's replay."""
 
@@ -180,8 +149,6 @@ class ReplayDocument(Document):
     """Recorded decisions that came out the same, bit for bit, when they were decided again."""
     compared: int
     """Of how many."""
-    agreement: AgreementDocument | None = None
-    """null: nothing was inferred, or nothing is known of both."""
     reference: str | None
     """The candidate whose metrics and targets say what was needed; null: what was configured first then."""
     candidates: tuple[CandidateDocument, ...]
@@ -193,6 +160,8 @@ class ReplayDocument(Document):
     """Where the first two configurations come to other sizes, in order of time; the first, where there were more."""
     more_partings: int
     """How many there are beside those."""
+    agreement: AgreementDocument | None = None
+    """How far what Prometheus tells agrees with the state; null: it was not asked, or nothing is known of both."""
     series: SeriesDocument
 
 
@@ -219,13 +188,13 @@ def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocumen
         ),
         same=found.same,
         compared=found.compared,
-        agreement=None if found.agreement is None else _agreement(found.agreement),
         reference=found.candidates[0].label if found.candidates else None,
         candidates=tuple([_candidate(course, demand) for course in found.courses]),
         findings=tuple([_finding(each) for each in found.findings[:MOST_FINDINGS]]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
         partings=tuple([parting_document(each) for each in found.partings[:MOST_PARTINGS]]),
         more_partings=max(0, len(found.partings) - MOST_PARTINGS),
+        agreement=agreement_document(found.agreement),
         series=_series(demand, found.courses, most),
     )
 
@@ -277,31 +246,6 @@ def measures_document(found: Measures) -> MeasuresDocument:
 
 def _finding(found: Finding) -> FindingDocument:
     return FindingDocument(begin=found.begin, end=found.end, kind=found.kind, message=found.message)
-
-
-def _agreement(found: Agreement) -> AgreementDocument:
-    return AgreementDocument(
-        summary=found.summary(),
-        cycles=found.cycles,
-        same=found.same,
-        same_read=found.same_read,
-        differences=tuple(
-            [
-                DifferenceDocument(
-                    begin=each.begin,
-                    end=each.end,
-                    cycles=each.cycles,
-                    why=each.why,
-                    message=each.message,
-                    recorded=each.recorded,
-                    inferred=each.inferred,
-                    text=str(each),
-                )
-                for each in found.differences[:MOST_FINDINGS]
-            ]
-        ),
-        more_differences=max(0, len(found.differences) - MOST_FINDINGS),
-    )
 
 
 def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocument:

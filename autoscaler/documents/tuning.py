@@ -95,7 +95,7 @@ def tuning_document(setup: Setup, found: Tuned, *, origin: str, seed: int, yaml:
         combinations=prod(found.choices.space.sizes),
         front=tuple([_candidate(setup, found, each) for each in found.front]),
         choice=_settings(setup, found, found.chosen),
-        keeps_limit=found.best.searched.score.above <= found.limit,
+        keeps_limit=found.keeps_limit,
         keeps_limit_held_back=found.best.held_back.score.above <= found.limit,
         searched=parts[0],
         held_back=parts[1],

@@ -9,7 +9,7 @@ from typing import Final
 from autoscaler.foresee.agreement import Agreement
 from autoscaler.foresee.course import Course
 from autoscaler.foresee.demand import Demand, DemandRecorder
-from autoscaler.foresee.inferred_past import InferredPast
+from autoscaler.foresee.inferred_past import InferredPast, start_up_of
 from autoscaler.foresee.kept import KeptChanges
 from autoscaler.foresee.partings import Parting, Partings
 from autoscaler.foresee.past import Finding, Moment, Past
@@ -103,7 +103,7 @@ def compare(
     found = Comparison(past.name, since, until, candidates, courses)
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
-    learnt = past.start_up if isinstance(past, InferredPast) else None
+    learnt = start_up_of(past)
     replays = [
         Replay(each.scaler, each.load, learnt if each.start_up is None else each.start_up) for each in candidates
     ]

@@ -62,3 +62,8 @@ class InferredPast:
         if self._state is None or self._recorded is None:
             return None
         return agreement(self._state.moments(), replay(self._inferred.moments(), self._recorded, Load.RECORDED))
+
+
+def start_up_of(past: Past) -> timedelta | None:
+    """How long an instance takes to be ready, as far as a past shows it apart from its moments; None: it does not."""
+    return past.start_up if isinstance(past, InferredPast) else None

@@ -76,7 +76,7 @@ def test_a_limit_that_nothing_keeps_is_said(world: Waves) -> None:
     [
         (["nobody"], "there is no autoscaler 'nobody'"),
         (["jobs"], "autoscaler 'jobs': the state has no detail of the time asked for"),
-        (["web", "--since", "2m"], "at least 30 are needed: look further back with --since"),
+        (["web", "--since", "3m"], "at least 30 are needed: look further back with --since"),
     ],
 )
 def test_what_cannot_be_tuned_says_why(world: Waves, arguments: list[str], message: str) -> None:

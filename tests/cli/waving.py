@@ -45,11 +45,14 @@ class Waves:
     """The state, the file, and the command line on top."""
 
     file: Path
+    since: str
+    """Of the first cycle; what is before it would be asked of a Prometheus."""
     env: dict[str, str] = field(default_factory=dict)
 
     def run(self, *arguments: str) -> Said:
-        """A command in this process; its output is not a terminal, and no daemon runs."""
-        result = CliRunner().invoke(app, list(arguments), env=self.env, prog_name="autoscaler")
+        """A command in this process, since the first cycle unless it says otherwise; no terminal, and no daemon."""
+        asked = [*arguments, *(["--since", self.since] if "--since" not in arguments else [])]
+        result = CliRunner().invoke(app, asked, env=self.env, prog_name="autoscaler")
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Said(result.exit_code, result.stdout, result.stderr)
 
@@ -69,8 +72,8 @@ def waves(folder: Path, cycles: int = CYCLES) -> Waves:
     web = load(file).autoscalers[0]
     with open_state(folder / "state") as state:
         life = Recorded(state.ledger("fleet"), web, size=5)
-        life.now = datetime.now(UTC) - (cycles + 1) * timedelta(seconds=15)
+        begin = life.now = datetime.now(UTC) - (cycles + 1) * timedelta(seconds=15)
         for cycle in range(cycles):
             total = 300 + 200 * math.sin(cycle * 4 * math.pi / CYCLES)
             life.cpu(round(total / life.size))
-    return Waves(file, {"STATE_DIRECTORY": str(folder / "state"), "AUTOSCALER_SERVER": NOBODY})
+    return Waves(file, begin.isoformat(), {"STATE_DIRECTORY": str(folder / "state"), "AUTOSCALER_SERVER": NOBODY})

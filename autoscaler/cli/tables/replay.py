@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from autoscaler.cli.tables.agreement import agreement_lines
 from autoscaler.cli.tables.layout import BOLD, Screen, Table
 from autoscaler.cli.tables.partings import parting_lines
 from autoscaler.documents.measured import measure_rows
@@ -51,16 +52,9 @@ def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
 
 
 def _agreement(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
-    found = replay.agreement
-    if found is None:
-        return
-    yield ""
-    yield from screen.wrap(f"From Prometheus alone, {found.summary}.", 2, 2)
-    for each in found.differences[:_MOST_FINDINGS]:
-        yield from screen.wrap(clean(each.text), 4, 2)
-    more = len(found.differences) + found.more_differences - _MOST_FINDINGS
-    if more > 0:
-        yield f"    and {more:,} more"
+    if replay.agreement is not None:
+        yield ""
+        yield from agreement_lines(replay.agreement, screen)
 
 
 def _time(at: datetime) -> str:

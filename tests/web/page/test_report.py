@@ -106,7 +106,7 @@ def test_two_configurations_are_compared_with_where_they_part_and_why() -> None:
 
     page = report([ExplainedReplay(replay_document(found), explanations(found))], NOW, "1")
 
-    assert "Where old.yaml and new.yaml part" in page
+    assert "old.yaml and new.yaml, from the first cycle that they decided otherwise" in page
     assert "new.yaml: TooManyReplicas" in page
 
 
