@@ -104,7 +104,9 @@ def compare(
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
     learnt = past.start_up if isinstance(past, InferredPast) else None
-    replays = [Replay(each.scaler, each.load, each.start_up or learnt) for each in candidates]
+    replays = [
+        Replay(each.scaler, each.load, learnt if each.start_up is None else each.start_up) for each in candidates
+    ]
     kept, partings = [KeptChanges(course) for course in courses], Partings()
     needs = DemandRecorder(candidates[0].scaler if candidates else None)
     for moment in past.moments():
