@@ -28,7 +28,7 @@ class MeasureRow:
 
 
 def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
-    """Every measure, what is paid for first; less is better in each, up to `time measured`."""
+    """Every measure, what is paid for first."""
     found = [candidate.measures for candidate in replay.candidates]
     return [
         MeasureRow(title, meaning, tuple([text(each, found[0]) for each in found])) for title, meaning, text in _ROWS
@@ -36,20 +36,25 @@ def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
 
 
 def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
-    hours = own.instance_hours
+    """With how much more or less it is than the first candidate's in the same length of time."""
+    hours, mean, of_first = own.instance_hours, _mean(own), _mean(first)
     text = f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
-    if own is first or not first.instance_hours:
-        return text
-    return f"{text} ({hours / first.instance_hours - 1:+.0%})"
+    return text if own is first or not mean or not of_first else f"{text} ({mean / of_first - 1:+.0%})"
+
+
+def _mean(own: MeasuresDocument) -> float | None:
+    """The size; None: it is never known."""
+    known = own.covered_seconds / timedelta(hours=1)
+    return own.instance_hours / known if known else None
 
 
 def _size(own: MeasuresDocument, _: MeasuresDocument) -> str:
     """The smallest, the largest and the mean."""
-    if own.smallest is None or own.largest is None or not own.covered_seconds:
+    mean = _mean(own)
+    if own.smallest is None or own.largest is None or mean is None:
         return UNKNOWN
     if own.smallest == own.largest:
         return f"{own.smallest:,}"
-    mean = own.instance_hours / (own.covered_seconds / timedelta(hours=1))
     return f"{own.smallest:,} to {own.largest:,}, mean {mean:,.1f}"
 
 

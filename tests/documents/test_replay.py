@@ -16,7 +16,7 @@ from autoscaler.documents.replay import (
 )
 from autoscaler.foresee.agreement import Why, agreement
 from autoscaler.foresee.comparison import AS_IT_WAS, Candidate, Comparison, compare
-from autoscaler.foresee.course import Change
+from autoscaler.foresee.course import UNKNOWN, Change
 from autoscaler.foresee.kept import KeptChanges
 from autoscaler.foresee.past import Finding, FindingKind, Moment
 from autoscaler.foresee.replay import Load, replay
@@ -135,6 +135,16 @@ def test_a_past_without_a_cycle_is_a_document_without_figures() -> None:
     assert document.series.at == ()
     assert {each.measures.accuracy_under for each in document.candidates} == {None}
     assert {cell for row in measure_rows(document) for cell in row.cells} >= {"-", "0"}
+
+
+def test_what_is_paid_is_set_against_the_same_length_of_time() -> None:
+    """A size that is unknown for half of the time would seem to cost half."""
+    half = course([4, 4, UNKNOWN, UNKNOWN])
+    found = Comparison("web", NOW, NOW + seconds(60), [], [half, course([4] * 4)], demand=curve([4] * 4))
+
+    hours = next(row for row in measure_rows(replay_document(found)) if row.title == "instance-hours")
+
+    assert hours.cells == ("0.0333", "0.0667 (+0%)")
 
 
 def test_each_change_is_explained_as_it_was_decided() -> None:
