@@ -75,13 +75,13 @@ class Prometheus:
             if isinstance(give_back, MetricError):
                 return give_back
             try:
-                return self._answer(ask, deadline)
+                return self._asked(ask, deadline)
             finally:
                 give_back()
         finally:
             self._gate.leave()
 
-    def _answer(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T | MetricError:
+    def _asked(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T | MetricError:
         seconds = min(deadline - self._clock.monotonic(), self._source.timeout.total_seconds())
         if seconds <= 0:
             return MetricError("was not asked: the cycle's time is over")
