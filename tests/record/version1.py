@@ -58,10 +58,19 @@ _ADDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "labels": [],
         "brakes": {"is": "Brakes", "unfulfilled": None, "loss": None, "outside_change": None},
     },
-    "MetricSpec": {"fallback": None},
-    "Decision": {"failing": [], "ready": None, "brakes": [], "brake_memory": None},
-    "History": {"failing": [], "brakes": None},
+    "ControllerOptions": {"shadow": True, "start_up": "60000000 us"},
+    "MetricSpec": {"fallback": None, "kind": None, "service_rate": None},
+    "Decision": {
+        "failing": [],
+        "ready": None,
+        "brakes": [],
+        "brake_memory": None,
+        "shadow": None,
+        "shadow_memory": None,
+    },
+    "History": {"failing": [], "brakes": None, "shadow": None},
     "Observation": {"fallbacks": []},
+    "SeriesRow": {"shadow": None},
     "Intent": {"scaled_to_zero": None},
 }
 """Fields that version 1 had not, by the class."""
