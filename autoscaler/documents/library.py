@@ -15,7 +15,8 @@ from autoscaler.documents.hosts import HostList, host_list
 from autoscaler.documents.shadow import ShadowDocument, shadow_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
-from autoscaler.foresee.shadow_comparison import comparison, moments
+from autoscaler.foresee.shadow_comparison import comparison
+from autoscaler.foresee.state_past import StatePast
 from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import Archive
@@ -125,7 +126,7 @@ class Library:
 
     def shadow(self, name: str, since: datetime, until: datetime) -> ShadowDocument:
         """A dry run's target beside its shadow, as far back as `state.detail`. Raises UnknownAutoscaler, NoDecision."""
-        found = comparison(moments(self._archive.records(name, since, until)))
+        found = comparison(StatePast(self._archive, name, since, until).moments())
         if found is None:
             self.require(name)
             raise NoDecision(

@@ -1,18 +1,20 @@
 """What a dry run would have made different: a target beside its shadow."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document, Seconds
-from autoscaler.foresee.shadow_comparison import Comparison, Side
 
-_HOUR = timedelta(hours=1)
+if TYPE_CHECKING:  # slow: the command line reads documents that a daemon made, and measures nothing
+    from autoscaler.foresee.measures import Measures
+    from autoscaler.foresee.shadow_comparison import ShadowComparison
 
 
 class SideDocument(Document):
     """The target, or its shadow."""
 
     instance_hours: float
-    """Size x time."""
+    """The size, summed up over time."""
     above_target_seconds: Seconds
     """How long a metric was above its target, by more than the tolerance."""
     at_maximum_seconds: Seconds
@@ -29,7 +31,7 @@ class ShadowDocument(Document):
     name: str
     since: datetime
     until: datetime
-    """Of the first and the last cycle that was found."""
+    """From the first cycle that was found to the end of the last one, which stands for one sync period."""
     covered_seconds: Seconds
     """Of that: without gaps in which nothing was decided."""
     decisions: int
@@ -39,27 +41,27 @@ class ShadowDocument(Document):
     """How long the target was too small for its load, so that more may have been asked for than showed."""
 
 
-def shadow_document(name: str, found: Comparison) -> ShadowDocument:
+def shadow_document(name: str, found: "ShadowComparison") -> ShadowDocument:
     """Its document."""
     return ShadowDocument(
         name=name,
         since=found.since,
         until=found.until,
-        covered_seconds=found.covered,
+        covered_seconds=timedelta(seconds=found.target.covered_seconds),
         decisions=found.cycles,
         target=_side(found.target),
         shadow=_side(found.shadow),
-        saturated_seconds=found.saturated,
+        saturated_seconds=timedelta(seconds=found.target.saturated_seconds),
     )
 
 
-def _side(side: Side) -> SideDocument:
+def _side(side: "Measures") -> SideDocument:
     return SideDocument(
-        instance_hours=round(side.instance_time / _HOUR, 4),
-        above_target_seconds=side.above_target,
-        at_maximum_seconds=side.at_maximum,
+        instance_hours=round(side.instance_hours, 4),
+        above_target_seconds=timedelta(seconds=side.seconds_above_target),
+        at_maximum_seconds=timedelta(seconds=side.seconds_at_maximum),
         changes=side.changes,
-        direction_changes=side.turns,
-        smallest=side.smallest,
-        largest=side.largest,
+        direction_changes=side.changes_of_direction,
+        smallest=side.smallest or 0,  # known: a cycle without a size is not compared
+        largest=side.largest or 0,
     )

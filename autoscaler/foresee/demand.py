@@ -108,6 +108,16 @@ class Demand:
         return place == 0 or self.at[place - 1] + self.seconds[place - 1] < self.at[place]
 
 
+def seconds_of(at: "array[float]", periods: "array[float]") -> "array[float]":
+    """As in Demand, for moments at these times, whose sync periods have so many seconds."""
+    seconds = array("d")
+    for (this, period), (following, next_period) in pairwise(zip(at, periods, strict=True)):
+        late = following - this > GAP * max(period, next_period)
+        seconds.append(period if late else following - this)
+    seconds.extend(periods[-1:])
+    return seconds
+
+
 class DemandRecorder:
     """Makes the demand curve of moments that pass by, so that the past is read once."""
 
@@ -141,11 +151,7 @@ class DemandRecorder:
 
     def demand(self) -> Demand:
         """The curve of what has passed."""
-        seconds = array("d")
-        for (at, period), (following, next_period) in pairwise(zip(self._at, self._periods, strict=True)):
-            late = following - at > GAP * max(period, next_period)
-            seconds.append(period if late else following - at)
-        seconds.extend(self._periods[-1:])
+        seconds = seconds_of(self._at, self._periods)
         counted = bytearray([1]) * len(seconds)
         return Demand(self._at[:], self._needed[:], seconds, self._saturated[:], counted)
 

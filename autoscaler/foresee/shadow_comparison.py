@@ -1,130 +1,60 @@
-"""A target and the shadow of its dry run over the same time."""
+"""A target and the shadow of its dry run over the same time, measured as the candidates of a replay are."""
 
+from array import array
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from math import nan
+from typing import NamedTuple
 
-from autoscaler.decide.proposals import tolerances_of
-from autoscaler.model import Autoscaler, Decision
+from msgspec.structs import replace
 
-if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
-    from autoscaler.record import Record
-
-_LONGEST: Final = 3
-"""Sync periods: two cycles that are further apart have a gap between them, of which nothing is known."""
-_NONE: Final = timedelta(0)
-
-
-class Moment(NamedTuple):
-    """One cycle of a dry run with a shadow, from its time until the next."""
-
-    at: datetime
-    period: timedelta
-    target: int
-    """The target's size."""
-    before: int
-    """The shadow's, before its decision."""
-    shadow: int
-    """And after it."""
-    maximum: int | None
-    above: bool
-    """Whether a metric of the target was above its target value, by more than the tolerance."""
-    shadow_above: bool
-    saturated: bool
+from autoscaler.foresee.course import Course
+from autoscaler.foresee.demand import Demand, seconds_of
+from autoscaler.foresee.measures import Measures, measures
+from autoscaler.foresee.past import Moment
+from autoscaler.foresee.replay import Replayed
+from autoscaler.model import History
 
 
-class Side(NamedTuple):
-    """One of the two. Times are within what is covered."""
-
-    instance_time: timedelta
-    """Size x time."""
-    above_target: timedelta
-    at_maximum: timedelta
-    changes: int
-    turns: int
-    """Changes in the other direction than the one before."""
-    smallest: int
-    largest: int
-
-
-class Comparison(NamedTuple):
+class ShadowComparison(NamedTuple):
     """What both came to."""
 
     since: datetime
     until: datetime
-    covered: timedelta
-    """Of that: without the gaps."""
+    """The end of the last cycle, which stands for one sync period."""
     cycles: int
-    target: Side
-    shadow: Side
-    saturated: timedelta
-    """How long the target was too small for its load, so that more may have been asked for than showed."""
+    target: Measures
+    """No demand is known here, so neither has measures of elasticity. Saturated is what the shadow called so."""
+    shadow: Measures
 
 
-def moments(records: "Iterable[Record]") -> list[Moment]:
-    """The cycles that have a shadow, of those whose target could be read; in order."""
-    found = (_moment(record.scaler, record.decision) for record in records)
-    return [each for each in found if each is not None]
+def comparison(moments: Iterable[Moment]) -> ShadowComparison | None:
+    """Of the recorded cycles that have a shadow and whose target could be read, in order; None: there is none.
 
-
-def _moment(scaler: Autoscaler, made: Decision) -> Moment | None:
-    memory = made.shadow_memory
-    if memory is None or made.current is None:
+    They are not decided again, and none of them is kept.
+    """
+    target, shadow = Course("target"), Course("shadow")
+    periods, saturated = array("d"), bytearray()
+    begin = end = None
+    for moment in moments:
+        made, scaler = moment.decision, moment.scaler
+        if made is None or scaler is None or made.shadow_memory is None or made.current is None:
+            continue
+        if end is not None and made.now <= end:
+            continue  # the wall clock was set back, and this time has been counted
+        begin, end = begin or made.now, made.now
+        recorded = Replayed(moment, made, scaler, moment.observation, moment.history or History())
+        shadow.add(recorded)
+        # The decision's metrics are as the shadow saw them. Of the target's it is known whether one was above target.
+        target.add_seen(recorded._replace(decision=replace(made, shadow=None, shadow_memory=None, metrics=())))
+        target.above[-1] = made.shadow_memory.above
+        periods.append(scaler.sync_period.total_seconds())
+        saturated.append(made.shadow_memory.saturated)
+    if begin is None or end is None:
         return None
-    highest = 1.0 + tolerances_of(scaler).up
-    return Moment(
-        made.now,
-        scaler.sync_period,
-        made.current,
-        memory.size if made.shadow is None else made.shadow,
-        memory.size,
-        made.maximum,
-        memory.above,
-        any(metric.ratio is not None and metric.ratio > highest for metric in made.metrics),
-        memory.saturated,
-    )
-
-
-def comparison(cycles: list[Moment]) -> Comparison | None:
-    """Of cycles in order; None: there is none."""
-    if not cycles:
-        return None
-    spans = [_span(one, following) for one, following in pairwise(cycles)]
-    spans.append(_NONE)  # of the last one nobody knows how long it lasted
-    return Comparison(
-        cycles[0].at,
-        cycles[-1].at,
-        sum(spans, _NONE),
-        len(cycles),
-        _side(cycles[0].target, [(each.target, each.above, each.maximum) for each in cycles], spans),
-        _side(cycles[0].before, [(each.shadow, each.shadow_above, each.maximum) for each in cycles], spans),
-        sum([span for each, span in zip(cycles, spans, strict=True) if each.saturated], _NONE),
-    )
-
-
-def _span(one: Moment, following: Moment) -> timedelta:
-    span = following.at - one.at
-    return span if _NONE < span <= _LONGEST * one.period else _NONE
-
-
-def _side(begin: int, course: list[tuple[int, bool, int | None]], spans: list[timedelta]) -> Side:
-    """`begin`: the size before all of them."""
-    sizes = [size for size, _, _ in course]
-    steps = [after - before for before, after in pairwise([begin, *sizes]) if after != before]
-    return Side(
-        sum([size * span for size, span in zip(sizes, spans, strict=True)], _NONE),
-        sum([span for (_, above, _), span in zip(course, spans, strict=True) if above], _NONE),
-        sum(
-            [
-                span
-                for (size, _, maximum), span in zip(course, spans, strict=True)
-                if maximum is not None and size >= maximum
-            ],
-            _NONE,
-        ),
-        len(steps),
-        sum([(before > 0) is not (after > 0) for before, after in pairwise(steps)]),
-        min(sizes),
-        max(sizes),
+    count = len(periods)
+    seconds, unknown = seconds_of(shadow.at, periods), array("d", [nan]) * count
+    over = Demand(shadow.at, unknown, seconds, saturated, bytearray([1]) * count)
+    return ShadowComparison(
+        begin, end + timedelta(seconds=seconds[-1]), count, measures(target, over), measures(shadow, over)
     )

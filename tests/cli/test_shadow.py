@@ -34,19 +34,22 @@ def dry(tmp_path: Path) -> Scene:
 
 
 def test_both_stand_side_by_side(dry: Scene) -> None:
+    """Of four cycles 15 s long the shadow has two instances in the first, and four in the others."""
     said = dry.run("shadow", "jobs")
     assert said.code == 0
     assert said.lines[0].startswith("jobs: 4 decisions of a dry run, ")
     table = {line[:22].strip(): line[22:].split() for line in said.lines[3:]}
     assert said.lines[2].split() == ["TARGET", "SHADOW"]
-    assert table["instance-hours"] == ["0.03", "0.05"]
+    assert table["instance-hours"] == ["0.03", "0.06"]
     assert table["changes of size"] == ["0", "1"]
     assert table["largest size"] == ["2", "4"]
 
 
 def test_json_has_the_numbers(dry: Scene) -> None:
+    """Each cycle covers one sync period, the last one, too, and `until` is its end."""
     found = json.loads(dry.run("shadow", "jobs", "-o", "json").out)
-    assert (found["decisions"], found["coveredSeconds"]) == (4, 45)
+    assert (found["decisions"], found["coveredSeconds"]) == (4, 60)
+    assert datetime.fromisoformat(found["until"]) - datetime.fromisoformat(found["since"]) == timedelta(seconds=60)
     assert (found["target"]["largest"], found["shadow"]["largest"]) == (2, 4)
 
 
