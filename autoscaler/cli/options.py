@@ -94,6 +94,24 @@ PastCache: TypeAlias = Annotated[
     ),
 ]
 
+Termination: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--termination",
+        metavar="DURATION",
+        help="How long an instance that leaves is paid for after the change. "
+        "Default: as it was seen to take; 0 where none was.",
+    ),
+]
+
+
+def duration(text: str | None, option: str) -> timedelta | None:
+    """What an option of a length of time says; None: it is not given. Raises typer.BadParameter."""
+    try:
+        return None if text is None else parse_duration(text)
+    except QuantityError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
 
 def selector(text: str | None) -> Selector | None:
     """What `-l` says. Raises typer.BadParameter."""

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, PastCache, PastSize, PastSource, moment
+from autoscaler.cli.options import TIME_FORMS, PastCache, PastSize, PastSource, Termination, duration, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place
-from autoscaler.errors import AutoscalerError, QuantityError
+from autoscaler.errors import AutoscalerError
 from autoscaler.foresee.comparison import Candidate, Comparison, compare
 from autoscaler.foresee.past import Moment, Past
 from autoscaler.foresee.replay import Load
-from autoscaler.quantity import parse_duration
 from autoscaler.text import clean, plain
 
 if TYPE_CHECKING:  # slow
@@ -36,6 +35,7 @@ class How(NamedTuple):
 
     load: Load
     start_up: timedelta | None
+    termination: timedelta | None
     against: Path | None
     """The configuration that another one is compared with."""
 
@@ -97,6 +97,7 @@ def replay(
             "Default: controller.startUpSeconds of the configuration.",
         ),
     ] = None,
+    termination: Termination = None,
     prometheus: PastSource = None,
     size: PastSize = None,
     cache: PastCache = None,
@@ -131,7 +132,7 @@ def replay(
     what the state does not have is asked of Prometheus, and instances are inferred from their series. Or it is from a
     case; then the exit code is 1 if a recorded decision is not the same when it is decided again.
     """
-    how = How(load, _duration(start_up, "--start-up"), against)
+    how = How(load, duration(start_up, "--start-up"), duration(termination, "--termination"), against)
     if case is not None:
         if against is not None and config_file is None:
             raise typer.BadParameter("compares the configuration of --config.file; name one", param_hint="--against")
@@ -174,7 +175,7 @@ def _of_configuration(
         for scaler, candidates in zip(scalers, how.candidates(config, scalers), strict=True):
             try:
                 past = source_of(Sources(archive, settings, asked), scaler, *times)
-                found.append(followed(past, candidates, *times))
+                found.append(followed(past, candidates, *times, how.termination))
             except AutoscalerError as error:  # it costs this one alone
                 show_error(error)
                 failed = True
@@ -199,7 +200,7 @@ def _of_case(
     if past.header.program != program_version():
         typer.echo(f"{file} is of version {plain(past.header.program)}; this is {program_version()}", err=True)
     with past.deciding():
-        found = followed(past, candidates, past.header.since, past.header.until)
+        found = followed(past, candidates, past.header.since, past.header.until, how.termination)
     return [found], found.same < found.compared
 
 
@@ -217,14 +218,20 @@ def labels(file: Path, other: Path) -> tuple[str, str]:
     return (file.name, other.name) if file.name != other.name else (str(file), str(other))
 
 
-def followed(past: Past, candidates: Sequence[Candidate], since: datetime, until: datetime) -> Comparison:
-    """The comparison, with its progress shown. Raises what the past raises."""
+def followed(
+    past: Past,
+    candidates: Sequence[Candidate],
+    since: datetime,
+    until: datetime,
+    termination: timedelta | None = None,
+) -> Comparison:
+    """The comparison, with its progress shown. `termination`: as in `compare`. Raises what the past raises."""
     with progress(past.name) as tell:
 
         def watch(one: Moment) -> None:
             tell(share_of(one.at, since, until))
 
-        return compare(past, candidates, since, until, [watch])
+        return compare(past, candidates, since, until, [watch], termination)
 
 
 def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: Path | None = None) -> None:
@@ -267,10 +274,3 @@ def chosen(settings: "Settings", names: Sequence[str] | None) -> "Sequence[Autos
         if name not in known:
             raise NotInFile(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
     return [known[name] for name in dict.fromkeys(names)]
-
-
-def _duration(text: str | None, option: str) -> timedelta | None:
-    try:
-        return None if text is None else parse_duration(text)
-    except QuantityError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSource, moment
+from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSource, Termination, duration, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
-from autoscaler.errors import QuantityError
 from autoscaler.foresee.choices import Group
 from autoscaler.foresee.search import Point, Score
-from autoscaler.quantity import parse_duration
 
 if TYPE_CHECKING:  # slow
+    from autoscaler.foresee.instance_times import InstanceTime
     from autoscaler.foresee.past import Past
     from autoscaler.foresee.tuning import Setup, Tuned
     from autoscaler.model import Autoscaler
@@ -36,6 +35,7 @@ class _Wanted(NamedTuple):
     seed: int
     kept: frozenset[Group]
     start_up: timedelta | None
+    termination: timedelta | None
     processes: int
 
 
@@ -46,6 +46,9 @@ class _Searched(NamedTuple):
     found: "Tuned"
     origin: str
     """What the history was read from."""
+    start_up: "InstanceTime | None"
+    """That the configuration in force had at the end."""
+    termination: "InstanceTime"
 
 
 def tune(
@@ -89,6 +92,7 @@ def tune(
             "Default: the configuration's controller.startUpSeconds.",
         ),
     ] = None,
+    termination: Termination = None,
     processes: Annotated[
         int,
         typer.Option(
@@ -114,7 +118,8 @@ def tune(
     begin, end = moment(since, "--since"), moment(until, "--until")
     if begin >= end:
         raise typer.BadParameter("has to be before --until", param_hint="--since")
-    wanted = _Wanted(candidates, _share(above), seed, frozenset(keep or ()), _duration(start_up), processes)
+    taken = duration(start_up, "--start-up"), duration(termination, "--termination")
+    wanted = _Wanted(candidates, _share(above), seed, frozenset(keep or ()), *taken, processes)
     if len(wanted.kept) == len(Group):
         raise typer.BadParameter("nothing is left to choose", param_hint="--keep")
     with exit_on_error(), ExitStack() as closing:
@@ -132,9 +137,10 @@ def tune(
         asking = Asking(prometheus, cache, size)
         archive = closing.enter_context(opened(url, folder, asking))
         past = source_of(Sources(archive, settings, asking), scaler, begin, end)
-        setup, found, origin = _searched(scaler, past, begin, end, wanted)
+        setup, found, origin, ready_in, gone_in = _searched(scaler, past, begin, end, wanted)
         yaml = entry_lines(config_file, scaler, found.choices.at(found.chosen))
-        document = tuning_document(setup, found, origin=origin, seed=seed, yaml="\n".join(yaml) + "\n")
+        text = "\n".join(yaml) + "\n"
+        document = tuning_document(setup, found, ready_in, gone_in, origin=origin, seed=seed, yaml=text)
         if output is not Form.TEXT:
             show_document(document, output)
             return
@@ -148,24 +154,32 @@ def tune(
 def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: datetime, wanted: _Wanted) -> "_Searched":
     """Read the history once, hand it to each process, and search. Raises AutoscalerError."""
     from autoscaler.foresee.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
-    from autoscaler.foresee.inferred_past import start_up_of  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.inferred_past import start_up_of, termination_in  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.instance_times import (  # noqa: PLC0415 - likewise
+        Terminations,
+        start_up_used,
+        termination_of,
+    )
     from autoscaler.foresee.tuning import Setup, check_asked, conserved_part, split, tuned  # noqa: PLC0415 - likewise
     from autoscaler.foresee.workers import Workers  # noqa: PLC0415 - likewise
 
-    recorder, recorded = DemandRecorder(scaler), None
+    recorder, terminations, recorded = DemandRecorder(scaler), Terminations(), None
     origins = dict[str, None]()
     with Workers(wanted.processes) as workers:
         with progress(f"{past.name}: reading") as tell:
             for each in past.moments():
                 recorder.add(each)
+                terminations.see(each)
                 workers.add(conserved_part(each, first=not origins))
                 recorded = each.scaler
                 origins[past.origin] = None
                 tell(share_of(each.at, since, until))
         if recorded is not None:
             check_asked(scaler, recorded)
-        start_up = wanted.start_up or start_up_of(past)
-        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), start_up)
+        learnt = start_up_of(past)
+        start_up = learnt if wanted.start_up is None else wanted.start_up
+        termination = termination_of(wanted.termination, termination_in(past), terminations.learnt)
+        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), start_up, termination.length)
         workers.begin(setup)
         with progress(f"{past.name}: trying") as tell:
             done = 0
@@ -180,7 +194,8 @@ def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: dateti
                 return found
 
             found = tuned(setup, scores, workers.whole, wanted.candidates, wanted.limit, wanted.seed)
-    return _Searched(setup, found, " and the ".join(origins))
+    used = start_up_used(found.in_force.start_up, wanted.start_up, learnt)
+    return _Searched(setup, found, " and the ".join(origins), used, termination)
 
 
 def _share(text: str | None) -> float | None:
@@ -193,10 +208,3 @@ def _share(text: str | None) -> float | None:
         f"{text[:64]!r} is not a valid share of the time; write it as in 1% or 0.5%",
         param_hint="--max-time-above-target",
     )
-
-
-def _duration(text: str | None) -> timedelta | None:
-    try:
-        return None if text is None else parse_duration(text)
-    except QuantityError as error:
-        raise typer.BadParameter(str(error), param_hint="--start-up") from None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from autoscaler.documents.instance_times import instance_times_text
 from autoscaler.documents.replay import MeasuresDocument, ReplayDocument
 from autoscaler.foresee.replay import Load
 from autoscaler.quantity import format_duration
@@ -35,17 +36,28 @@ def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
     ]
 
 
+def times_of_instances(replay: ReplayDocument) -> str:
+    """Which start-up and termination times were used, and what tells them, as a sentence."""
+    return instance_times_text([(each.label, each.start_up) for each in replay.candidates], replay.termination)
+
+
 def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
     """With how much more or less it is than the first candidate's in the same length of time."""
-    hours, mean, of_first = own.instance_hours, _mean(own), _mean(first)
+    hours, mean, of_first = own.instance_hours, _paid(own), _paid(first)
     text = f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
     return text if own is first or not mean or not of_first else f"{text} ({mean / of_first - 1:+.0%})"
+
+
+def _paid(own: MeasuresDocument) -> float | None:
+    """Instances that are paid for, on average over time; None: the size is never known."""
+    known = own.covered_seconds / timedelta(hours=1)
+    return own.instance_hours / known if known else None
 
 
 def _mean(own: MeasuresDocument) -> float | None:
     """The size; None: it is never known."""
     known = own.covered_seconds / timedelta(hours=1)
-    return own.instance_hours / known if known else None
+    return (own.instance_hours - own.leaving_instance_hours) / known if known else None
 
 
 def _size(own: MeasuresDocument, _: MeasuresDocument) -> str:
@@ -89,7 +101,7 @@ def _known(own: MeasuresDocument, _: MeasuresDocument) -> str:
 
 
 _ROWS: Final = (
-    ("instance-hours", "The size, summed up over time: what is paid for.", _hours),
+    ("instance-hours", "The size and what is on its way out, summed up over time: what is paid for.", _hours),
     ("size", "The smallest, the largest, and the mean over time.", _size),
     ("time above target", "A metric was above its target, outside the tolerance.", _above),
     ("time at maximum", "The size was the largest that the bounds allowed.", _at_maximum),

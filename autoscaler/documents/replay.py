@@ -9,6 +9,7 @@ from autoscaler.documents.agreement import AgreementDocument, agreement_document
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.documents.partings import PartingDocument, parting_document
 from autoscaler.documents.thinning import thinned_places
 from autoscaler.foresee.comparison import Comparison
@@ -42,7 +43,9 @@ class MeasuresDocument(Document):
     """The size; null, as the next: it is never known."""
     largest: int | None
     instance_hours: float
-    """The size, summed up over time."""
+    """The size, and what had left it and was not gone yet, summed up over time."""
+    leaving_instance_hours: float
+    """How much of this had left."""
     above_target_seconds: Seconds
     """The time in which a metric was above its target, outside the tolerance."""
     at_maximum_seconds: Seconds
@@ -119,6 +122,8 @@ class CandidateDocument(Document):
 
     label: str
     measures: MeasuresDocument
+    start_up: InstanceTimeDocument | None = None
+    """How long an instance took to be ready, at the end of the time; null: no such time was used."""
     changes: tuple[ChangeDocument, ...]
     """The first, where there were more than are listed; the measures have their number."""
 
@@ -152,6 +157,8 @@ class ReplayDocument(Document):
     reference: str | None
     """The candidate whose metrics and targets say what was needed; null: what was configured first then."""
     candidates: tuple[CandidateDocument, ...]
+    termination: InstanceTimeDocument
+    """For how long what leaves is paid for, in all candidates."""
     findings: tuple[FindingDocument, ...]
     """In order of time; the first, where there were more."""
     more_findings: int
@@ -189,7 +196,8 @@ def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocumen
         same=found.same,
         compared=found.compared,
         reference=found.candidates[0].label if found.candidates else None,
-        candidates=tuple([_candidate(course, demand) for course in found.courses]),
+        candidates=tuple([_candidate(course, found) for course in found.courses]),
+        termination=instance_time_document(found.termination),
         findings=tuple([_finding(each) for each in found.findings[:MOST_FINDINGS]]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
         partings=tuple([parting_document(each) for each in found.partings[:MOST_PARTINGS]]),
@@ -207,10 +215,12 @@ def explanations(found: Comparison) -> Sequence[Sequence[Explanation]]:
     ]
 
 
-def _candidate(course: Course, demand: Demand) -> CandidateDocument:
+def _candidate(course: Course, found: Comparison) -> CandidateDocument:
+    start_up = found.start_ups.get(course.label)
     return CandidateDocument(
         label=course.label,
-        measures=measures_document(measures(course, demand)),
+        measures=measures_document(measures(course, found.demand, found.termination.length)),
+        start_up=None if start_up is None else instance_time_document(start_up),
         changes=tuple(
             [
                 ChangeDocument(
@@ -229,6 +239,7 @@ def measures_document(found: Measures) -> MeasuresDocument:
         smallest=found.smallest,
         largest=found.largest,
         instance_hours=found.instance_hours,
+        leaving_instance_hours=found.leaving_hours,
         above_target_seconds=timedelta(seconds=found.seconds_above_target),
         at_maximum_seconds=timedelta(seconds=found.seconds_at_maximum),
         worst_overload=found.worst_overload,

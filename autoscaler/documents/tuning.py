@@ -5,7 +5,9 @@ from math import prod
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.changes import KeyChangeDocument, change_documents
+from autoscaler.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.foresee.changes import autoscaler_changes
+from autoscaler.foresee.instance_times import InstanceTime
 from autoscaler.foresee.search import Candidate, Point, Score
 from autoscaler.foresee.tuning import Setup, Tuned
 
@@ -63,14 +65,27 @@ class TuningDocument(Document):
     """Whether it does in the part that was held back."""
     searched: PartDocument
     held_back: PartDocument
+    start_up: InstanceTimeDocument | None
+    """How long an instance took to be ready, at the end of the history; null: it is not known."""
+    termination: InstanceTimeDocument
+    """For how long what leaves is paid for."""
     saturated_seconds: float
     """Left out: at the maximum size and above target, more may have been needed than was seen."""
     yaml: str
     """The configuration's section `autoscalers` with the choice."""
 
 
-def tuning_document(setup: Setup, found: Tuned, *, origin: str, seed: int, yaml: str) -> TuningDocument:
-    """Its document. `yaml`: that of the choice."""
+def tuning_document(
+    setup: Setup,
+    found: Tuned,
+    start_up: InstanceTime | None,
+    termination: InstanceTime,
+    *,
+    origin: str,
+    seed: int,
+    yaml: str,
+) -> TuningDocument:
+    """Its document. `start_up` and `termination`: what was used; `yaml`: that of the choice."""
     demand, cut = setup.parts.searched, setup.parts.cut
     begin, end = datetime.fromtimestamp(demand.at[0], cut.tzinfo), datetime.fromtimestamp(demand.at[-1], cut.tzinfo)
     parts = [
@@ -99,6 +114,8 @@ def tuning_document(setup: Setup, found: Tuned, *, origin: str, seed: int, yaml:
         keeps_limit_held_back=found.best.held_back.score.above <= found.limit,
         searched=parts[0],
         held_back=parts[1],
+        start_up=None if start_up is None else instance_time_document(start_up),
+        termination=instance_time_document(termination),
         saturated_seconds=setup.parts.saturated_seconds,
         yaml=yaml,
     )

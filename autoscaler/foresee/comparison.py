@@ -1,7 +1,7 @@
 """One autoscaler's past, read once, and every candidate led through it."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -9,7 +9,8 @@ from typing import Final
 from autoscaler.foresee.agreement import Agreement
 from autoscaler.foresee.course import Course
 from autoscaler.foresee.demand import Demand, DemandRecorder
-from autoscaler.foresee.inferred_past import InferredPast, start_up_of
+from autoscaler.foresee.inferred_past import InferredPast, start_up_of, termination_in
+from autoscaler.foresee.instance_times import NONE_SEEN, InstanceTime, Terminations, start_up_used, termination_of
 from autoscaler.foresee.kept import KeptChanges
 from autoscaler.foresee.partings import Parting, Partings
 from autoscaler.foresee.past import Finding, Moment, Past
@@ -67,6 +68,10 @@ class Comparison:
     """Where the first two candidates part, in order of time."""
     explainable: Sequence[Sequence[Replayed]] = ()
     """For each course the cycles of its changes, as far as they were kept: what explains them."""
+    start_ups: Mapping[str, InstanceTime] = field(default_factory=dict)
+    """Label of a candidate -> the start-up time that it had at the end; without those whose load needs none."""
+    termination: InstanceTime = NONE_SEEN
+    """For how long what leaves is paid for, in all courses."""
     agreement: Agreement | None = None
     """How far what was inferred agrees with the state; None: nothing was inferred, or nothing is known of both."""
 
@@ -90,6 +95,7 @@ def compare(
     since: datetime,
     until: datetime,
     watchers: Sequence[Callable[[Moment], None]] = (),
+    termination: timedelta | None = None,
 ) -> Comparison:
     """Lead candidates through a past, and decide again what the daemon decided.
 
@@ -97,7 +103,8 @@ def compare(
 
     What was needed is told by the metrics and targets of the first candidate; without one, by what was configured then.
 
-    `watchers`: are shown each moment before it is replayed. Raises what the past raises.
+    `watchers`: are shown each moment before it is replayed. `termination`: how long an instance that leaves takes to be
+    gone; None: as the past tells it. Raises what the past raises.
     """
     courses = [Course(AS_IT_WAS), *[Course(each.label, each.scaler) for each in candidates]]
     found = Comparison(past.name, since, until, candidates, courses)
@@ -108,12 +115,13 @@ def compare(
         Replay(each.scaler, each.load, learnt if each.start_up is None else each.start_up) for each in candidates
     ]
     kept, partings = [KeptChanges(course) for course in courses], Partings()
-    needs = DemandRecorder(candidates[0].scaler if candidates else None)
+    needs, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
     for moment in past.moments():
         found.add_cycle(past.origin, moment.at)
         for watch in watchers:
             watch(moment)
         needs.add(moment)
+        terminations.see(moment)
         again = own.step(moment)
         if again is not None and (again.decision.shadow is None or seen is None):
             courses[0].add(again)
@@ -131,6 +139,12 @@ def compare(
     found.findings = sorted(set(findings), key=lambda each: each.begin)
     found.same, found.compared = own.same, own.compared
     found.demand = needs.demand()
+    found.start_ups = {
+        each.label: used
+        for each, course in zip(candidates, courses[1:], strict=True)
+        if (used := start_up_used(course.start_up, each.start_up, learnt)) is not None
+    }
+    found.termination = termination_of(termination, termination_in(past), terminations.learnt)
     found.partings = partings.found()
     found.explainable = [each.cycles for each in kept]
     if isinstance(past, InferredPast):

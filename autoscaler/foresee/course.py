@@ -8,8 +8,8 @@ import math
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -31,6 +31,14 @@ class Change(Struct, frozen=True, gc=False):
     """Of the condition AbleToScale, as the decision's line in the log has it; empty: not known."""
     message: str
     """Why, in a sentence: as the back end was told."""
+
+
+class StartUp(NamedTuple):
+    """How long an instance takes until it is ready."""
+
+    length: timedelta
+    learnt: bool
+    """Whether instances have shown that."""
 
 
 @dataclass(slots=True)
@@ -56,6 +64,8 @@ class Course:
     overload: "array[float]" = field(default_factory=lambda: array("d"))
     """The metric that is highest against its target, divided by it: 1.0 is on target; nan: no metric had a value."""
     changes: list[Change] = field(default_factory=list)
+    start_up: StartUp | None = None
+    """That the shadow had in the last cycle; None: it had no shadow."""
     _own: bool = field(init=False)
     """Whether it is of the daemon's own decisions."""
     _repeated: tuple[int, int] | None = None
@@ -80,7 +90,9 @@ class Course:
             self.changes.append(Change(replayed.moment.at, before, size, "", "seen; why is not known"))
 
     def _add(self, replayed: Replayed) -> None:
-        made = replayed.decision
+        made, shadow = replayed.decision, replayed.decision.shadow_memory
+        if shadow is not None:
+            self.start_up = StartUp(shadow.start_up, shadow.learnt)
         overload = overload_of(made)
         self.at.append(made.now.timestamp())
         self.size.append(_known(size_of(made)))

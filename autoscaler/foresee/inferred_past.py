@@ -46,6 +46,11 @@ class InferredPast:
         """How long an instance took from being asked for until it had a sample; None: none was seen to start."""
         return self._inferred.durations.start_up
 
+    @property
+    def termination(self) -> timedelta | None:
+        """How long one took until it was gone; None: none was seen to end."""
+        return self._inferred.durations.termination
+
     def moments(self) -> Iterator[Moment]:
         """Of both, in order of time."""
         self._origin = self._inferred.origin
@@ -67,3 +72,8 @@ class InferredPast:
 def start_up_of(past: Past) -> timedelta | None:
     """How long an instance takes to be ready, as far as a past shows it apart from its moments; None: it does not."""
     return past.start_up if isinstance(past, InferredPast) else None
+
+
+def termination_in(past: Past) -> timedelta | None:
+    """How long an instance takes to be gone, as `start_up_of`."""
+    return past.termination if isinstance(past, InferredPast) else None

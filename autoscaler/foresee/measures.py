@@ -16,8 +16,10 @@ needed, the accuracy is set against one.
 """
 
 from array import array
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 from math import ceil, isnan
 from typing import Final
@@ -39,7 +41,9 @@ class Measures:
     """The size; None, as the next: it is never known."""
     largest: int | None
     instance_hours: float
-    """The size, summed up over time: what was paid for."""
+    """The size, and what had left it and was not gone yet, summed up over time: what was paid for."""
+    leaving_hours: float
+    """How much of this had left: instances that are on their way out take no load and are in no size."""
     seconds_above_target: float
     """In which a metric was above its target, outside the tolerance."""
     seconds_at_maximum: float
@@ -67,29 +71,34 @@ class Measures:
     target. The same for all candidates of a comparison."""
 
 
-def measures(course: Course, demand: Demand) -> Measures:
+def measures(course: Course, demand: Demand, termination: timedelta = timedelta(0)) -> Measures:
     """What a candidate's course comes to against a demand curve; both are of one past.
+
+    `termination`: how long an instance that leaves is paid for after the change.
 
     Only the time that the curve counts counts here (`Demand.between`, `Demand.unsaturated`).
     """
-    covered = hours = above = at_maximum = hidden = 0.0
+    covered = hours = gone = above = at_maximum = hidden = 0.0
     worst: float | None = None
     sizes = set[int]()
-    elasticity = _Elasticity()
+    elasticity, leaving = _Elasticity(), _Leaving(termination.total_seconds())
     for place, cycle in enumerate(places_in_force(course, demand)):
         if cycle is None or demand.follows_gap(place):
             elasticity.forget()
+            leaving.forget()
         if cycle is None:
             continue
         seconds = demand.seconds[place] if demand.counted[place] else 0.0
         elasticity.add(demand.needed[place], _supply(course, cycle), seconds)
         hidden += seconds * demand.saturated[place]
         size, maximum, overload = course.size[cycle], course.maximum[cycle], course.overload[cycle]
+        leaving.see(size, demand.at[place])
         if size == UNKNOWN or not seconds:
             continue
         sizes.add(size)
         covered += seconds
         hours += size * seconds / _HOUR
+        gone += leaving.paid_seconds(demand.at[place], seconds) / _HOUR
         above += seconds * course.above[cycle]
         at_maximum += seconds * (maximum != UNKNOWN and size >= maximum)
         if not isnan(overload):
@@ -99,7 +108,8 @@ def measures(course: Course, demand: Demand) -> Measures:
         covered_seconds=covered,
         smallest=min(sizes, default=None),
         largest=max(sizes, default=None),
-        instance_hours=hours,
+        instance_hours=hours + gone,
+        leaving_hours=gone,
         seconds_above_target=above,
         seconds_at_maximum=at_maximum,
         worst_overload=worst,
@@ -146,6 +156,34 @@ def _supply(course: Course, cycle: int) -> int | None:
     if size == UNKNOWN:
         return None
     return size if ready == UNKNOWN else ready
+
+
+class _Leaving:
+    """Units that have left the size and are not gone yet. Times are POSIX seconds, and rise."""
+
+    __slots__ = ("_before", "_termination", "_units")
+
+    def __init__(self, termination: float) -> None:
+        self._termination = termination
+        self._before = UNKNOWN
+        self._units = deque[tuple[int, float]]()
+        """How many, and when they are gone; in order of time."""
+
+    def forget(self) -> None:
+        """What the size was before is not known any more, so what leaves next is not known either."""
+        self._before = UNKNOWN
+
+    def see(self, size: int, at: float) -> None:
+        """The size at a time, or UNKNOWN."""
+        if UNKNOWN not in (size, self._before) and size < self._before and self._termination:
+            self._units.append((self._before - size, at + self._termination))
+        self._before = size
+
+    def paid_seconds(self, at: float, seconds: float) -> float:
+        """For how long they are there in so many seconds from `at` on, summed up over the units."""
+        while self._units and self._units[0][1] <= at:
+            self._units.popleft()
+        return sum([units * min(seconds, gone - at) for units, gone in self._units])
 
 
 class _Elasticity:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from autoscaler.decide.proposals import tolerances_of
 from autoscaler.errors import AutoscalerError
 from autoscaler.foresee.choices import Choices, Group
-from autoscaler.foresee.course import UNKNOWN, Course, course_of
+from autoscaler.foresee.course import UNKNOWN, Course, StartUp, course_of
 from autoscaler.foresee.demand import Demand
 from autoscaler.foresee.fitting import Fitting
 from autoscaler.foresee.measures import Measures, measures, places_in_force
@@ -54,6 +54,8 @@ class Setup:
     parts: Split
     start_up: timedelta | None
     """As in `replay`."""
+    termination: timedelta = timedelta(0)
+    """As of `measures`."""
 
 
 class Evaluated(NamedTuple):
@@ -68,6 +70,8 @@ class Whole(NamedTuple):
 
     searched: Evaluated
     held_back: Evaluated
+    start_up: StartUp | None
+    """As of its course."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +164,11 @@ class Evaluator:
     def whole(self, point: Point) -> Whole:
         """What one comes to in both parts; what it remembered at the end of the first it knows in the second."""
         parts, course = self._setup.parts, self._course(point)
-        return Whole(self._evaluated(course, parts.searched), self._evaluated(course, parts.held_back))
+        searched, held_back = self._evaluated(course, parts.searched), self._evaluated(course, parts.held_back)
+        return Whole(searched, held_back, course.start_up)
 
     def _evaluated(self, course: Course, demand: Demand) -> Evaluated:
-        found = measures(course, demand)
+        found = measures(course, demand, self._setup.termination)
         above = share_above(course, demand, self._setup.scaler)
         return Evaluated(Score(found.instance_hours, above, found.changes), found)
 

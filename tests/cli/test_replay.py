@@ -81,7 +81,13 @@ def test_a_time_that_the_state_does_not_reach_is_said(offline: Scene, tmp_path: 
 
 def test_arguments_that_are_wrong_are_refused(online: ServedScene, tmp_path: Path) -> None:
     file = candidate(tmp_path)
-    for wrong in (["--since", "1h", "--until", "2h"], ["--since", "soon"], ["--start-up", "x"], ["--load", "heavy"]):
+    for wrong in (
+        ["--since", "1h", "--until", "2h"],
+        ["--since", "soon"],
+        ["--start-up", "x"],
+        ["--termination", "x"],
+        ["--load", "heavy"],
+    ):
         assert online.run("replay", "web", "--config.file", file, *wrong).code == 2
 
 
@@ -105,6 +111,20 @@ def test_programs_read_the_same_as_json_and_as_yaml(offline: Scene, tmp_path: Pa
     second = yaml.safe_load(offline.run(*asked, "-o", "yaml").out)["replays"][0]
     assert second["candidates"] == first["candidates"]
     assert second["series"] == first["series"]
+
+
+def test_the_output_says_which_times_of_instances_were_used(offline: Scene, tmp_path: Path) -> None:
+    """And what tells them: in the table, as JSON, and in the report."""
+    report = tmp_path / "report.html"
+    asked = ("replay", "web", "--config.file", candidate(tmp_path))
+    said = offline.run(*asked, "--start-up", "20s")
+    times = "Instances: start-up time 20s (given), termination time 0s (none was seen to end)."
+    assert times in said.out
+    assert offline.run(*asked, "--start-up", "20s", "--html", str(report)).code == 0
+    assert times in report.read_text("utf-8")
+    (found,) = json.loads(offline.run(*asked, "--termination", "1m", "-o", "json").out)["replays"]
+    assert found["termination"] == {"seconds": 60.0, "source": "given"}
+    assert [each["startUp"] for each in found["candidates"]] == [None, {"seconds": 60.0, "source": "configuration"}]
 
 
 def test_a_report_is_written_beside_the_table(offline: Scene, tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from autoscaler.cli.tables.layout import Screen
 from autoscaler.cli.tables.scatter import Mark, scatter
 from autoscaler.cli.tables.tuning import short, tuning_lines
 from autoscaler.documents.changes import KeyChangeDocument
+from autoscaler.documents.instance_times import InstanceTimeDocument
 from autoscaler.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
+from autoscaler.foresee.instance_times import TimeSource
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WINDOW = KeyChangeDocument(path="behavior.scaleDown.stabilizationWindowSeconds", before="300", after="60")
@@ -41,6 +43,8 @@ def document(**changes: Any) -> TuningDocument:
         keeps_limit_held_back=True,
         searched=part(2, score(10, 0.04)),
         held_back=part(3, score(11, 0.03)),
+        start_up=InstanceTimeDocument(seconds=timedelta(seconds=45), source=TimeSource.INSTANCES),
+        termination=InstanceTimeDocument(seconds=timedelta(0), source=TimeSource.NOTHING),
         saturated_seconds=90,
         yaml="",
     )

@@ -56,10 +56,22 @@ def test_the_text_names_the_best_choices_and_what_was_held_back(world: Waves) ->
     assert (said.code, said.err) == (0, "")
     assert said.lines[0] == "web"
     assert "at most 40% of the time above target" in said.lines[1]
+    assert said.lines[2].startswith("Instances: start-up time ")
     assert "┤" not in said.out
     assert sum(line.startswith("choice") for line in said.lines) == 1
     assert any(line.startswith("held back, ") for line in said.lines)
     assert "autoscalers:" in said.lines
+
+
+def test_what_leaves_is_paid_for_on_any_number_of_processes(world: Waves) -> None:
+    """And the output says which times were used."""
+    begin = ("--since", (datetime.now(UTC) - timedelta(minutes=50)).isoformat())
+    at_once = tuned(world, *QUICK, *begin, "--termination", "0")
+    one, other = (tuned(world, *QUICK, *begin, "--termination", "2m", "--processes", count) for count in ("1", "3"))
+    assert one == other
+    assert one["termination"] == {"seconds": 120.0, "source": "given"}
+    for part in ("searched", "heldBack"):
+        assert one[part]["inForce"]["instanceHours"] > at_once[part]["inForce"]["instanceHours"]
 
 
 def test_a_limit_that_nothing_keeps_is_said(world: Waves) -> None:
@@ -103,6 +115,7 @@ def test_a_query_that_was_not_asked_then_is_named(world: Waves) -> None:
         ["--candidates", "0"],
         ["--processes", "0"],
         ["--start-up", "soon"],
+        ["--termination", "soon"],
         ["--keep", "everything"],
         ["--keep", "target", "--keep", "stabilization", "--keep", "tolerance", "--keep", "policies"],
     ],

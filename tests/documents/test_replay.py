@@ -17,6 +17,7 @@ from autoscaler.documents.replay import (
 from autoscaler.foresee.agreement import Why, agreement
 from autoscaler.foresee.comparison import AS_IT_WAS, Candidate, Comparison, compare
 from autoscaler.foresee.course import UNKNOWN, Change
+from autoscaler.foresee.instance_times import InstanceTime, TimeSource
 from autoscaler.foresee.kept import KeptChanges
 from autoscaler.foresee.past import Finding, FindingKind, Moment
 from autoscaler.foresee.replay import Load, replay
@@ -145,6 +146,17 @@ def test_what_is_paid_is_set_against_the_same_length_of_time() -> None:
     hours = next(row for row in measure_rows(replay_document(found)) if row.title == "instance-hours")
 
     assert hours.cells == ("0.0333", "0.0667 (+0%)")
+
+
+def test_what_leaves_is_paid_for_and_in_no_size() -> None:
+    leaving = course([4, 2, 2, 2])
+    found = Comparison("web", NOW, NOW + seconds(60), [], [leaving], demand=curve([2] * 4))
+    found.termination = InstanceTime(seconds(45), TimeSource.GIVEN)
+
+    rows = {row.title: row.cells for row in measure_rows(replay_document(found))}
+
+    assert rows["instance-hours"] == ("0.0667",)
+    assert rows["size"] == ("2 to 4, mean 2.5",)
 
 
 def test_each_change_is_explained_as_it_was_decided() -> None:

@@ -102,6 +102,41 @@ def test_what_is_ready_is_the_supply_and_the_size_is_what_is_paid_for() -> None:
     assert found.instance_hours == pytest.approx(4 * 30 / 3600)
 
 
+def test_what_leaves_is_paid_for_until_it_is_gone_and_serves_nobody() -> None:
+    """2 leave, and take 20 s: they cost that long, and are in no size and no supply."""
+    made, demand = course([4, 2, 2, 2]), curve([2] * 4)
+    at_once, later = measures(made, demand), measures(made, demand, seconds(20))
+
+    assert at_once.leaving_hours == 0
+    assert later.leaving_hours == pytest.approx(2 * 20 / 3600)
+    assert later.instance_hours == pytest.approx((4 + 2 + 2 + 2) * 15 / 3600 + later.leaving_hours)
+    assert replace(later, instance_hours=at_once.instance_hours, leaving_hours=0) == at_once
+
+
+def test_what_leaves_is_paid_for_whatever_the_size_does_next() -> None:
+    """It is on its way out: a new size starts others. And each change has its own time."""
+    assert measures(course([4, 3, 5, 5]), curve([4] * 4), seconds(30)).leaving_hours == pytest.approx(30 / 3600)
+    assert measures(course([4, 3, 2, 2]), curve([2] * 4), seconds(20)).leaving_hours == pytest.approx(40 / 3600)
+
+
+def test_what_leaves_costs_no_longer_than_the_time_that_counts() -> None:
+    """Neither in a gap, nor after the end; nor is it known what left during a gap."""
+    assert measures(course([4, 2]), curve([2, 2]), seconds(3600)).leaving_hours == pytest.approx(2 * 15 / 3600)
+    times = [0, 15, 3615, 3630]
+    demand = curve([2] * 4, times)
+    assert measures(course([4, 2, 2, 2], times), demand, seconds(3610)).leaving_hours == pytest.approx(50 / 3600)
+    assert measures(course([4, 4, 2, 2], times), demand, seconds(60)).leaving_hours == 0
+    assert measures(course([4, UNKNOWN, 2, 2]), curve([2] * 4), seconds(60)).leaving_hours == 0
+
+
+def test_what_left_before_a_part_of_the_time_costs_in_it() -> None:
+    """A history is searched in two parts: what the first leaves behind is paid for in the second."""
+    demand = curve([2] * 4)
+    later = demand.between(NOW + seconds(30), NOW + seconds(60))
+
+    assert measures(course([4, 2, 2, 2]), later, seconds(20)).leaving_hours == pytest.approx(2 * 5 / 3600)
+
+
 def test_where_readiness_is_not_known_the_size_is_the_supply() -> None:
     assert measures(course([4, 4], ready=[UNKNOWN, UNKNOWN]), curve([4, 4])).timeshare_under == 0
 

@@ -10,7 +10,11 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError, PastError
+from autoscaler.foresee.comparison import Candidate, compare
 from autoscaler.foresee.fetching import Fetcher
+from autoscaler.foresee.inferred_past import InferredPast
+from autoscaler.foresee.instance_times import TimeSource
+from autoscaler.foresee.measures import measures
 from autoscaler.foresee.past import Finding, FindingKind, Moment
 from autoscaler.foresee.prometheus_past import Given, PrometheusPast, phase_of
 from autoscaler.foresee.range_cache import RangeCache
@@ -55,6 +59,10 @@ HISTORY = openmetrics(
         'up{job="away",instance="d:80"}': [*every(-900, 300, 1), *every(900, 1800, 1)],
         'autoscaler_current_replicas{autoscaler="told"}': [*every(-900, 593, 1, 7), *every(602, 1800, 2, 7)],
         'asked{job="cloud"}': every(-900, 1800, 3),
+        # f is asked to go at 600, and has its last sample at 700
+        'left{job="leaving",instance="e:80"}': every(-900, 1800, 1.0),
+        'left{job="leaving",instance="f:80"}': every(-905, 700, 1.0),
+        'left_asked{job="cloud"}': [*every(-900, 585, 2), *every(600, 1800, 1)],
     }
 )  # fmt: skip
 
@@ -133,6 +141,16 @@ def test_how_long_a_start_took_is_learnt(fetcher: Fetcher) -> None:
     told = read(fetcher)
     assert told.past.durations.start_up == timedelta(seconds=30)
     assert "start-up time of instances: 30s" in " ".join(each[2] for each in told.of(FindingKind.INFERRED))
+
+
+def test_how_long_an_end_took_is_learnt_and_what_leaves_is_paid_for_that_long(fetcher: Fetcher) -> None:
+    """Without a mark at its end, a series is answered for five minutes after its last sample: until 1000 s."""
+    leaving = scaler(metric(MetricType.PODS, "left"))
+    told = PrometheusPast(leaving, fetcher, BEGIN, END, None, Given(size=Query("left_asked")))
+    found = compare(InferredPast(told, None, None, None), [Candidate("same", leaving)], BEGIN, END)
+    assert found.termination == (timedelta(seconds=405), TimeSource.PROMETHEUS)
+    paid = measures(found.courses[0], found.demand, found.termination.length)
+    assert paid.leaving_hours == pytest.approx(405 / 3600)
 
 
 def test_what_was_read_tells_its_holes_even_if_the_rest_is_not_wanted(fetcher: Fetcher) -> None:

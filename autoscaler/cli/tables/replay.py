@@ -7,7 +7,7 @@ from typing import Final
 from autoscaler.cli.tables.agreement import agreement_lines
 from autoscaler.cli.tables.layout import BOLD, Screen, Table
 from autoscaler.cli.tables.partings import parting_lines
-from autoscaler.documents.measured import measure_rows
+from autoscaler.documents.measured import measure_rows, times_of_instances
 from autoscaler.documents.replay import ReplayDocument
 from autoscaler.foresee.past import span
 from autoscaler.text import clean
@@ -31,12 +31,13 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
 
 
 def measure_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
-    """The table of measures, and by whose metrics and targets they are told."""
+    """The table of measures, by whose metrics and targets they are told, and with which times of instances."""
     table = Table(("MEASURE", *[clean(each.label) for each in replay.candidates]), screen, indent=2)
     yield from table.lines([(row.title, *row.cells) for row in measure_rows(replay)])
     yield ""
     whose = "what was configured then" if replay.reference is None else clean(replay.reference)
     yield from screen.wrap(f"Under and over the demand: by the metrics and targets of {whose}, for all columns.", 2)
+    yield from screen.wrap(clean(times_of_instances(replay)), 2)
 
 
 def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Final
 from autoscaler.cli.tables.layout import BOLD, Screen, Table, age
 from autoscaler.cli.tables.scatter import Mark, scatter
 from autoscaler.documents.changes import KeyChangeDocument
+from autoscaler.documents.instance_times import instance_times_text
 from autoscaler.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
 from autoscaler.text import clean
 
@@ -22,6 +23,7 @@ def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
         f"{len(found.tried)} of {found.combinations:,} combinations tried, seed {found.seed}; history from the "
         f"{found.origin}, at most {percent(found.limit)} of the time above target"
     )
+    yield instance_times_text([(found.name, found.start_up)], found.termination)
     if found.saturated_seconds:
         yield (
             f"{age(timedelta(seconds=found.saturated_seconds))} are left out: the target was at its maximum and above "

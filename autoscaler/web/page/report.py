@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.measured import LOAD_MEANINGS, MeasureRow, measure_rows
+from autoscaler.documents.measured import LOAD_MEANINGS, MeasureRow, measure_rows, times_of_instances
 from autoscaler.documents.partings import because
 from autoscaler.documents.replay import ReplayDocument
 from autoscaler.foresee.past import FindingKind
@@ -111,6 +111,11 @@ class _ReplayView:
     def measures(self) -> Sequence[MeasureRow]:
         """The rows of the table."""
         return measure_rows(self.document)
+
+    @property
+    def times(self) -> str:
+        """Which times of instances were used."""
+        return times_of_instances(self.document)
 
     def chart(self) -> Mapping[str, Any]:
         """What the script draws."""
