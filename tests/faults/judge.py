@@ -32,6 +32,8 @@ class Change(NamedTuple):
     """The `now` of the decision."""
     before: int
     after: int
+    until: datetime | None = None
+    """It came between `at` and then, perhaps in several steps; None: it is one, and came at `at`."""
 
 
 class Asked(NamedTuple):
@@ -93,7 +95,7 @@ def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) 
     if asked is not None:
         accepted = [each for each in asked if each.accepted]
         sizes = [_current(records[0]), *[each.size for each in accepted]]
-        return [Change(each.at, *sizes[n : n + 2]) for n, each in enumerate(accepted)]
+        return [Change(each.at, sizes[n], sizes[n + 1]) for n, each in enumerate(accepted)]
     return [change for before, after in pairwise(records) for change in _between(before, after)]
 
 
@@ -103,6 +105,8 @@ def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> I
     behavior = records[0].scaler.behavior
     assert behavior is not None
     for each in changes:
+        if each.until is not None:
+            continue  # of when it was decided, and from what, nothing is recorded
         up = each.after > each.before
         window = (behavior.scale_up if up else behavior.scale_down).stabilization_window
         assert window is not None
@@ -140,7 +144,8 @@ def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) ->
     for policy in rules.policies:
         assert policy.type is PolicyType.PODS
         moved = sum(each.after - each.before for each in earlier if each.at > change.at - policy.period)
-        allowed.append(policy.value - moved if up else policy.value + moved)
+        more = 0 if change.until is None else (change.until - change.at) // policy.period
+        allowed.append(policy.value * (1 + more) + (-moved if up else moved))
     return max(0, *allowed)
 
 
@@ -155,8 +160,8 @@ def _between(before: Record, after: Record) -> Sequence[Change]:
     for at, step in sorted(steps):
         found.append(Change(at, size, size + step))
         size += step
-    if size != _current(after):  # what is remembered does not explain it: it counts as one change
-        return [Change(since, _current(before), _current(after))]
+    if size != _current(after):  # an event older than all periods gives way to a new one: not all of them are known
+        return [Change(since, _current(before), _current(after), after.decision.now)]
     return [each for each in found if each.before != each.after]
 
 

@@ -149,6 +149,22 @@ def test_several_writes_between_two_recorded_cycles_are_several_changes() -> Non
     assert judge.changes_of([records[0], records[9]]) == judge.changes_of(records, asked[:2])
 
 
+def test_changes_whose_times_are_not_known_are_held_to_what_the_policies_allow_in_all_that_time() -> None:
+    """Daemons died one after another, and of their changes only the sizes before and after are left."""
+    records, _ = lived()
+    seen = records[0].observation
+    assert seen is not None
+
+    def grown_to(size: int, second: int) -> list[str]:
+        target = TargetState(size, size, ())
+        later = Record(SCALER, decide(SCALER, replace(seen, target=target), History(), at(second)), seen, History())
+        return list(judge.exceeded_policies(records[:1], judge.changes_of([records[0], later])))
+
+    assert not grown_to(10, second=6), "4 at once, and 4 when the period of 6 s is over"
+    assert grown_to(10, second=5)
+    assert grown_to(11, second=11)
+
+
 def test_a_write_without_an_answer_may_be_settled_by_a_cycle_that_was_never_recorded() -> None:
     """It is committed with that cycle's own write, and nothing else of that cycle is."""
     records, asked = _unanswered()

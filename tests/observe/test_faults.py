@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import threading
 import time
 import traceback
@@ -130,7 +131,7 @@ def test_a_server_that_never_ends_is_given_up(answer: Callable[[Request], None])
     """An overloaded Prometheus hangs; a broken proxy sends on and on, which no socket timeout notices."""
     began = time.monotonic()
     with answering(answer) as fake:
-        assert "did not answer within 0.3 s" in fake.refusal(seconds=0.3)
+        assert re.search(r"did not answer within 0\.[0-3]\d* s", fake.refusal(seconds=0.3))  # what is left of it
     assert time.monotonic() - began < 10
 
 

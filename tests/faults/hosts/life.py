@@ -134,7 +134,7 @@ def _judge_decisions(found: Outcome, records: Sequence[Record], asked: Sequence[
     found.decided_otherwise += judge.decided_otherwise(records)
     accepted = [each for each in asked if each.accepted]
     sizes = [LEAST, *[each.size for each in accepted]]
-    changes = [judge.Change(each.at, *sizes[n : n + 2]) for n, each in enumerate(accepted)]
+    changes = [judge.Change(each.at, sizes[n], sizes[n + 1]) for n, each in enumerate(accepted)]
     found.changes += len(changes)
     found.exceeded += judge.exceeded_policies(records, changes)
     found.exceeded += judge.forgotten_windows(records, changes)
