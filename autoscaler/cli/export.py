@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, Name, StateConfigFile, moment
+from autoscaler.cli.options import TIME_FORMS, Name, StateConfigFile, span
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.progress import Progress, progress, share_of
 from autoscaler.cli.source import state_place, unknown
@@ -37,9 +37,7 @@ def export(
     `autoscaler replay --case FILE` decides them again, anywhere. The cycles come from the state of the daemon, which
     may run meanwhile, as far back as `state.detail` goes. Only you may read the file: it holds names and addresses.
     """
-    begin, end = moment(since, "--since"), moment(until, "--until")
-    if begin >= end:
-        raise typer.BadParameter("has to be before --until", param_hint="--since")
+    begin, end = span(since, until)
     with exit_on_error():
         from autoscaler.foresee.case.anonymity import Anonymizer  # noqa: PLC0415 - slow
         from autoscaler.foresee.case.writing import write_case  # noqa: PLC0415 - likewise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, PastCache, PastSize, PastSource, Termination, duration, moment
+from autoscaler.cli.options import TIME_FORMS, PastCache, PastSize, PastSource, Termination, duration, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place
@@ -144,9 +144,7 @@ def replay(
         with exit_on_error():
             found, failed = _of_case(case, names, config_file, how)
     else:
-        begin, end = moment(since or _SINCE, "--since"), moment(until or "0", "--until")
-        if begin >= end:
-            raise typer.BadParameter("has to be before --until", param_hint="--since")
+        begin, end = span(since or _SINCE, until or "0")
         with exit_on_error():
             found, failed = _of_configuration(
                 config_file or DEFAULT_CONFIG, names, (begin, end), how, (prometheus, cache, size)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSource, Termination, duration, moment
+from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSource, Termination, duration, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
@@ -115,9 +115,7 @@ def tune(
     the load needed more than was ready, by the targets in force now. The last third of the history is held back: what
     the choice comes to there is what can be expected of it. Nothing is written.
     """
-    begin, end = moment(since, "--since"), moment(until, "--until")
-    if begin >= end:
-        raise typer.BadParameter("has to be before --until", param_hint="--since")
+    begin, end = span(since, until)
     taken = duration(start_up, "--start-up"), duration(termination, "--termination")
     wanted = _Wanted(candidates, _share(above), seed, frozenset(keep or ()), *taken, processes)
     if len(wanted.kept) == len(Group):

@@ -3,7 +3,7 @@
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
 import {refresh} from "/static/live.js";
-import {HEIGHT, MARKS, colour, drawMark, drawMoment, full, line, options, steerable, utc} from "/static/plots.js";
+import {HEIGHT, MARKS, colour, drawMark, drawMoment, framed, full, line, options, steerable, utc} from "/static/plots.js";
 import {localClock} from "/static/times.js";
 
 const place = document.getElementById("charts");
@@ -131,14 +131,7 @@ function build(wanted) {
   charts.forEach(({plot}) => plot.destroy());
   place.replaceChildren();
   charts = wanted.map((drawing) => {
-    const box = document.createElement("div");
-    const title = document.createElement("h3");
-    const near = document.createElement("p");
-    box.className = "chart";
-    near.className = "near";
-    title.textContent = drawing.title;
-    box.append(title);
-    place.append(box);
+    const {box, near} = framed(place, drawing);
     const hooks = {
       draw: [(drawn) => drawMarks(drawn, drawing.stepped)],
       setCursor: [(drawn) => { near.textContent = momentText(drawn); }],

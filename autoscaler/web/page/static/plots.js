@@ -16,6 +16,19 @@ export function line(label, token, dash, width = 1.5) {
   return {label, stroke: () => colour(token), dash, width, points: {show: false}, value: (_, value) => rounded(value)};
 }
 
+// The place of one chart in `root`: its box, and a line below for what is near the pointer.
+export function framed(root, drawing) {
+  const box = document.createElement("div");
+  const title = document.createElement("h3");
+  const near = document.createElement("p");
+  box.className = "chart";
+  near.className = "near";
+  title.textContent = drawing.title;
+  box.append(title);
+  root.append(box);
+  return {box, near};
+}
+
 // A drawing: {title, data, series, bands, stepped, height}. `shown`: gives the time that it spans. `hooks`: uPlot's.
 export function options(drawing, width, shown, hooks) {
   const stepped = drawing.stepped ? {paths: uPlot.paths.stepped({align: 1})} : {};

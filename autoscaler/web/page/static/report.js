@@ -2,7 +2,7 @@
 // in one of them (a click; or arrow keys and Enter) leads to the explanation of the change before it.
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
-import {MARKS, colour, drawMark, drawMoment, full, line, options, shade, steerable} from "/static/plots.js";
+import {MARKS, colour, drawMark, drawMoment, framed, full, line, options, shade, steerable} from "/static/plots.js";
 import {localClock, localize, zone} from "/static/times.js";
 
 const HUES = [["--ink", [2, 3], 1.5], ["--accent", null, 2.5], ["--violet", [8, 3], 2], ["--green", [3, 2], 2], ["--amber", [10, 3, 2, 3], 2], ["--red", [5, 5], 2]];
@@ -83,14 +83,7 @@ function show(box, data) {
   }
 
   plots = drawings(data).map((drawing) => {
-    const part = document.createElement("div");
-    const title = document.createElement("h3");
-    const near = document.createElement("p");
-    part.className = "chart";
-    near.className = "near";
-    title.textContent = drawing.title;
-    part.append(title);
-    box.append(part);
+    const {box: part, near} = framed(box, drawing);
     const hooks = {
       drawClear: [(plot) => data.unknown.forEach(([begin, end]) => shade(plot, begin, end))],
       draw: [(plot) => drawMarks(plot, drawing.stepped)],
