@@ -53,9 +53,8 @@ def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | N
         response_class = Reply
 
         def _new_conn(self) -> socket.socket:
-            connection = connect(self._dns_host.strip("[]"), self.port, left) if dial is None else _dialled(dial, left)
-            connection.settimeout(positive(left()))  # for the TLS handshake, which Python bounds as a whole
-            return connection
+            made = connect(self._dns_host.strip("[]"), self.port, left) if dial is None else _dialled(dial, left)
+            return _in_time(made, left)
 
         def _tunnel(self) -> None:
             super()._tunnel()
@@ -77,6 +76,16 @@ def _dialled(dial: Dial, left: Left) -> socket.socket:
         raise
     except OSError as error:
         raise Unreachable(words(error)) from None
+
+
+def _in_time(connection: socket.socket, left: Left) -> socket.socket:
+    """The connection, closed if it came about at the deadline."""
+    try:
+        connection.settimeout(positive(left()))  # for the TLS handshake, which Python bounds as a whole
+    except TimeoutError:
+        connection.close()  # nobody else knows it yet
+        raise
+    return connection
 
 
 class UntilDeadline(io.RawIOBase):

@@ -1,12 +1,15 @@
 """One deadline from connecting to the last byte, whatever trickles; past it the connection is gone."""
 
+import socket
 import ssl
 import time
 from pathlib import Path
 
 import pytest
+from urllib3.connection import HTTPConnection
 
 from autoscaler.target.http import Late, Tls
+from autoscaler.target.http.connection import bounded
 from autoscaler.target.http.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.scripted import Script, Wire, scripted
@@ -239,3 +242,13 @@ def test_no_time_left_is_late_at_once(session: Session, tmp_path: Path) -> None:
         with pytest.raises(Late):
             session.get(server.url, timeout=-1)
         assert server.accepted == 0
+
+
+def test_a_connection_that_came_about_at_the_deadline_is_closed() -> None:
+    """Between its dialling and its first byte; nobody else knows the socket yet."""
+    ours, theirs = socket.socketpair()
+    seconds = iter((1.0, 0.0))
+    connection = bounded(HTTPConnection, lambda: next(seconds), dial=lambda _: ours)("host")
+    with theirs, pytest.raises(TimeoutError):
+        connection.connect()
+    assert ours.fileno() == -1
