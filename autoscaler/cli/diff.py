@@ -20,7 +20,7 @@ from autoscaler.documents.changes import diff_document
 from autoscaler.documents.replay import ReplayDocument, replay_document
 from autoscaler.errors import AutoscalerError, StateError
 from autoscaler.foresee.changes import AutoscalerChanges, changes_of, section_changes
-from autoscaler.foresee.comparison import Candidate
+from autoscaler.foresee.compare.comparison import Candidate
 from autoscaler.model import Autoscaler
 from autoscaler.record import Archive
 from autoscaler.text import clean

@@ -11,7 +11,7 @@ from autoscaler.cli.options import TIME_FORMS, Name, StateConfigFile, span
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.progress import Progress, progress, share_of
 from autoscaler.cli.source import state_place, unknown
-from autoscaler.foresee.past import Moment
+from autoscaler.foresee.past.past import Moment
 
 
 def export(
@@ -41,7 +41,7 @@ def export(
     with exit_on_error():
         from autoscaler.foresee.case.anonymity import Anonymizer  # noqa: PLC0415 - slow
         from autoscaler.foresee.case.writing import write_case  # noqa: PLC0415 - likewise
-        from autoscaler.foresee.state_past import StatePast  # noqa: PLC0415 - likewise
+        from autoscaler.foresee.past.state_past import StatePast  # noqa: PLC0415 - likewise
         from autoscaler.record import Archive  # noqa: PLC0415 - likewise
 
         url, folder, _ = state_place(config_file)

@@ -13,13 +13,13 @@ from autoscaler.cli.source import UnknownName, nearest
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.errors import AutoscalerError, PastError, StateError
-from autoscaler.foresee.fetching import Fetcher
-from autoscaler.foresee.fitting import Fitting
-from autoscaler.foresee.inferred_past import InferredPast
-from autoscaler.foresee.past import Past
-from autoscaler.foresee.prometheus_past import Given, PrometheusPast, phase_of
-from autoscaler.foresee.range_cache import RangeCache, cache_folder
-from autoscaler.foresee.state_past import StatePast
+from autoscaler.foresee.compare.inferred_past import InferredPast
+from autoscaler.foresee.past.past import Past
+from autoscaler.foresee.past.state_past import StatePast
+from autoscaler.foresee.prometheus.fetching import Fetcher
+from autoscaler.foresee.prometheus.prometheus_past import Given, PrometheusPast, phase_of
+from autoscaler.foresee.prometheus.range_cache import RangeCache, cache_folder
+from autoscaler.foresee.replay.fitting import Fitting
 from autoscaler.model import Autoscaler, MetricSpec, Query, TargetState
 from autoscaler.observe.plan import queries_of
 from autoscaler.observe.prometheus import Prometheus

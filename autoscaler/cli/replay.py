@@ -13,9 +13,9 @@ from autoscaler.cli.output import Form, exit_on_error, screen, show, show_docume
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place
 from autoscaler.errors import AutoscalerError
-from autoscaler.foresee.comparison import Candidate, Comparison, compare
-from autoscaler.foresee.past import Moment, Past
-from autoscaler.foresee.replay import Load
+from autoscaler.foresee.compare.comparison import Candidate, Comparison, compare
+from autoscaler.foresee.past.past import Moment, Past
+from autoscaler.foresee.replay.replay import Load
 from autoscaler.text import clean, plain
 
 if TYPE_CHECKING:  # slow

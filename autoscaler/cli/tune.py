@@ -14,13 +14,13 @@ from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSo
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.progress import progress, share_of
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
-from autoscaler.foresee.choices import Group
-from autoscaler.foresee.search import Point, Score
+from autoscaler.foresee.tune.choices import Group
+from autoscaler.foresee.tune.search import Point, Score
 
 if TYPE_CHECKING:  # slow
-    from autoscaler.foresee.instance_times import InstanceTime
-    from autoscaler.foresee.past import Past
-    from autoscaler.foresee.tuning import Setup, Tuned
+    from autoscaler.foresee.past.past import Past
+    from autoscaler.foresee.replay.instance_times import InstanceTime
+    from autoscaler.foresee.tune.tuning import Setup, Tuned
     from autoscaler.model import Autoscaler
 
 _MOST_PROCESSES: Final = 64
@@ -124,7 +124,7 @@ def tune(
         from autoscaler.cli.entry import entry_lines  # noqa: PLC0415 - slow: the configuration and SQLAlchemy
         from autoscaler.cli.pasts import Asking, Sources, opened, source_of  # noqa: PLC0415 - likewise
         from autoscaler.documents.tuning import tuning_document  # noqa: PLC0415 - likewise
-        from autoscaler.foresee.tuning import check_tunable  # noqa: PLC0415 - likewise
+        from autoscaler.foresee.tune.tuning import check_tunable  # noqa: PLC0415 - likewise
 
         url, folder, settings = state_place(config_file)
         known = {} if settings is None else {each.name: each for each in settings.autoscalers}
@@ -151,15 +151,15 @@ def tune(
 
 def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: datetime, wanted: _Wanted) -> "_Searched":
     """Read the history once, hand it to each process, and search. Raises AutoscalerError."""
-    from autoscaler.foresee.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
-    from autoscaler.foresee.inferred_past import start_up_of, termination_in  # noqa: PLC0415 - likewise
-    from autoscaler.foresee.instance_times import (  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.compare.inferred_past import start_up_of, termination_in  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.replay.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
+    from autoscaler.foresee.replay.instance_times import (  # noqa: PLC0415 - likewise
         Terminations,
         start_up_used,
         termination_of,
     )
-    from autoscaler.foresee.tuning import Setup, check_asked, conserved_part, split, tuned  # noqa: PLC0415 - likewise
-    from autoscaler.foresee.workers import Workers  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.tune.tuning import Setup, check_asked, conserved_part, split, tuned  # noqa: PLC0415 - likewise
+    from autoscaler.foresee.tune.workers import Workers  # noqa: PLC0415 - likewise
 
     recorder, terminations, recorded = DemandRecorder(scaler), Terminations(), None
     origins = dict[str, None]()

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.documents.base import Document
-from autoscaler.foresee.agreement import Agreement, Difference, Why
+from autoscaler.foresee.compare.agreement import Agreement, Difference, Why
 
 _MOST_DIFFERENCES: Final = 1_000
 

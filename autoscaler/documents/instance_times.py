@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.documents.base import Document, Seconds
-from autoscaler.foresee.instance_times import InstanceTime, TimeSource
+from autoscaler.foresee.replay.instance_times import InstanceTime, TimeSource
 from autoscaler.quantity import format_duration
 
 _WHENCE: Final[Mapping[TimeSource, str]] = {

@@ -15,8 +15,8 @@ from autoscaler.documents.hosts import HostList, host_list
 from autoscaler.documents.shadow import ShadowDocument, shadow_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
-from autoscaler.foresee.shadow_comparison import comparison
-from autoscaler.foresee.state_past import StatePast
+from autoscaler.foresee.compare.shadow_comparison import comparison
+from autoscaler.foresee.past.state_past import StatePast
 from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import Archive

@@ -7,7 +7,7 @@ from typing import Final
 
 from autoscaler.documents.instance_times import instance_times_text
 from autoscaler.documents.replay import MeasuresDocument, ReplayDocument
-from autoscaler.foresee.replay import Load
+from autoscaler.foresee.replay.replay import Load
 from autoscaler.quantity import format_duration
 
 UNKNOWN: Final = "-"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from autoscaler.documents.base import Document
-from autoscaler.foresee.partings import Causes, Parting
+from autoscaler.foresee.compare.partings import Causes, Parting
 from autoscaler.model import Step
 
 

@@ -12,12 +12,12 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.documents.partings import PartingDocument, parting_document
 from autoscaler.documents.thinning import thinned_places
-from autoscaler.foresee.comparison import Comparison
-from autoscaler.foresee.course import UNKNOWN, Course
-from autoscaler.foresee.demand import Demand
-from autoscaler.foresee.measures import Measures, measures, places_in_force
-from autoscaler.foresee.past import Finding, FindingKind
-from autoscaler.foresee.replay import Load
+from autoscaler.foresee.compare.comparison import Comparison
+from autoscaler.foresee.compare.measures import Measures, measures, places_in_force
+from autoscaler.foresee.past.past import Finding, FindingKind
+from autoscaler.foresee.replay.course import UNKNOWN, Course
+from autoscaler.foresee.replay.demand import Demand
+from autoscaler.foresee.replay.replay import Load
 from autoscaler.record import Record
 
 MOST_POINTS: Final = 2_000

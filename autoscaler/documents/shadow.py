@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from autoscaler.documents.base import Document, Seconds
 
 if TYPE_CHECKING:  # slow: the command line reads documents that a daemon made, and measures nothing
-    from autoscaler.foresee.measures import Measures
-    from autoscaler.foresee.shadow_comparison import ShadowComparison
+    from autoscaler.foresee.compare.measures import Measures
+    from autoscaler.foresee.compare.shadow_comparison import ShadowComparison
 
 
 class SideDocument(Document):

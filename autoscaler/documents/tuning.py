@@ -7,9 +7,9 @@ from autoscaler.documents.base import Document
 from autoscaler.documents.changes import KeyChangeDocument, change_documents
 from autoscaler.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.foresee.changes import autoscaler_changes
-from autoscaler.foresee.instance_times import InstanceTime
-from autoscaler.foresee.search import Candidate, Point, Score
-from autoscaler.foresee.tuning import Setup, Tuned
+from autoscaler.foresee.replay.instance_times import InstanceTime
+from autoscaler.foresee.tune.search import Candidate, Point, Score
+from autoscaler.foresee.tune.tuning import Setup, Tuned
 
 
 class ScoreDocument(Document):

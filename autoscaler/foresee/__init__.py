@@ -1,1 +1,1 @@
-"""The same decisions at other times: what comes next, and at which values of a metric that would change."""
+"""The same decisions at other times: what comes next, and what the past would have been with other values."""

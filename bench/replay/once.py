@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from autoscaler.clock import SystemClock
 from autoscaler.config import load
-from autoscaler.foresee.comparison import Candidate, compare
-from autoscaler.foresee.fetching import Fetcher
-from autoscaler.foresee.prometheus_past import PrometheusPast
-from autoscaler.foresee.range_cache import RangeCache
+from autoscaler.foresee.compare.comparison import Candidate, compare
+from autoscaler.foresee.prometheus.fetching import Fetcher
+from autoscaler.foresee.prometheus.prometheus_past import PrometheusPast
+from autoscaler.foresee.prometheus.range_cache import RangeCache
 from autoscaler.observe.prometheus import Prometheus
 
 

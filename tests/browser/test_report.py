@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
 from autoscaler.documents.replay import explanations, replay_document
-from autoscaler.foresee.comparison import Candidate, compare
+from autoscaler.foresee.compare.comparison import Candidate, compare
 from autoscaler.web.page.report import ExplainedReplay, report
 from tests.decide.build import NOW
 from tests.foresee.lived import LivedPast, shop

@@ -9,7 +9,7 @@ from autoscaler.cli.tables.tuning import short, tuning_lines
 from autoscaler.documents.changes import KeyChangeDocument
 from autoscaler.documents.instance_times import InstanceTimeDocument
 from autoscaler.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
-from autoscaler.foresee.instance_times import TimeSource
+from autoscaler.foresee.replay.instance_times import TimeSource
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WINDOW = KeyChangeDocument(path="behavior.scaleDown.stabilizationWindowSeconds", before="300", after="60")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from autoscaler.documents.instance_times import InstanceTimeDocument, instance_times_text
-from autoscaler.foresee.instance_times import TimeSource
+from autoscaler.foresee.replay.instance_times import TimeSource
 
 
 def time(seconds: float, source: TimeSource) -> InstanceTimeDocument:

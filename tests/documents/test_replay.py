@@ -14,13 +14,13 @@ from autoscaler.documents.replay import (
     explanations,
     replay_document,
 )
-from autoscaler.foresee.agreement import Why, agreement
-from autoscaler.foresee.comparison import AS_IT_WAS, Candidate, Comparison, compare
-from autoscaler.foresee.course import UNKNOWN, Change
-from autoscaler.foresee.instance_times import InstanceTime, TimeSource
-from autoscaler.foresee.kept import KeptChanges
-from autoscaler.foresee.past import Finding, FindingKind, Moment
-from autoscaler.foresee.replay import Load, replay
+from autoscaler.foresee.compare.agreement import Why, agreement
+from autoscaler.foresee.compare.comparison import AS_IT_WAS, Candidate, Comparison, compare
+from autoscaler.foresee.past.past import Finding, FindingKind, Moment
+from autoscaler.foresee.replay.course import UNKNOWN, Change
+from autoscaler.foresee.replay.instance_times import InstanceTime, TimeSource
+from autoscaler.foresee.replay.kept import KeptChanges
+from autoscaler.foresee.replay.replay import Load, replay
 from autoscaler.model import InstanceReading, Observation
 from tests.decide.build import NOW
 from tests.foresee.courses import course, curve, seconds

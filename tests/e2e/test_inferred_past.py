@@ -11,12 +11,12 @@ import yaml
 
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.foresee.agreement import Agreement, Why, agreement
-from autoscaler.foresee.fetching import Fetcher
-from autoscaler.foresee.past import Finding, FindingKind, Moment
-from autoscaler.foresee.prometheus_past import Given, PrometheusPast, phase_of
-from autoscaler.foresee.range_cache import RangeCache
-from autoscaler.foresee.replay import Load, replay
+from autoscaler.foresee.compare.agreement import Agreement, Why, agreement
+from autoscaler.foresee.past.past import Finding, FindingKind, Moment
+from autoscaler.foresee.prometheus.fetching import Fetcher
+from autoscaler.foresee.prometheus.prometheus_past import Given, PrometheusPast, phase_of
+from autoscaler.foresee.prometheus.range_cache import RangeCache
+from autoscaler.foresee.replay.replay import Load, replay
 from autoscaler.model import Autoscaler
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive, Record

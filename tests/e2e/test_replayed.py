@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from autoscaler.foresee.comparison import AS_IT_WAS, Comparison, compare
-from autoscaler.foresee.past import FindingKind
-from autoscaler.foresee.state_past import StatePast
+from autoscaler.foresee.compare.comparison import AS_IT_WAS, Comparison, compare
+from autoscaler.foresee.past.past import FindingKind
+from autoscaler.foresee.past.state_past import StatePast
 from autoscaler.record import Archive
 from tests.daemon.running import RunningDaemon, end_workers, external, finished, mark, running_daemon
 from tests.e2e.loop import SHARE, TARGET, WORKER

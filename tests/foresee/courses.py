@@ -4,9 +4,9 @@ from array import array
 from collections.abc import Sequence
 from datetime import timedelta
 
-from autoscaler.foresee.course import Change, Course
-from autoscaler.foresee.demand import Demand, demand_over
-from autoscaler.foresee.past import Moment
+from autoscaler.foresee.past.past import Moment
+from autoscaler.foresee.replay.course import Change, Course
+from autoscaler.foresee.replay.demand import Demand, demand_over
 from autoscaler.model import Autoscaler, Observation
 from tests.decide.build import NOW, QUEUE_15, scaler, state, value
 

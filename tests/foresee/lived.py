@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.foresee.past import STATE, Finding, Moment
-from autoscaler.foresee.watch import Watch
+from autoscaler.foresee.past.past import STATE, Finding, Moment
+from autoscaler.foresee.past.watch import Watch
 from autoscaler.model import (
     Autoscaler,
     Behavior,

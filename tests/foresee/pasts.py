@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import MetricError, TargetError
-from autoscaler.foresee.past import Moment
+from autoscaler.foresee.past.past import Moment
 from autoscaler.model import (
     Autoscaler,
     Behavior,

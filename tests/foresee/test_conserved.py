@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.foresee.comparison import AS_IT_WAS, Candidate, Comparison, compare
-from autoscaler.foresee.course import course_of
-from autoscaler.foresee.past import Moment
-from autoscaler.foresee.replay import Load, replay
+from autoscaler.foresee.compare.comparison import AS_IT_WAS, Candidate, Comparison, compare
+from autoscaler.foresee.past.past import Moment
+from autoscaler.foresee.replay.course import course_of
+from autoscaler.foresee.replay.replay import Load, replay
 from autoscaler.model import Autoscaler, Behavior, Direction, MetricType, Pause, Steering, TargetType
 from tests.decide.build import NOW, metric, scaler
 from tests.foresee.pasts import Life, Listed

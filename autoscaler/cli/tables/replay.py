@@ -9,7 +9,7 @@ from autoscaler.cli.tables.layout import BOLD, Screen, Table
 from autoscaler.cli.tables.partings import parting_lines
 from autoscaler.documents.measured import measure_rows, times_of_instances
 from autoscaler.documents.replay import ReplayDocument
-from autoscaler.foresee.past import span
+from autoscaler.foresee.past.past import span
 from autoscaler.text import clean
 
 _MOST_FINDINGS: Final = 20

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.sharing import cut_as_recorded
 from autoscaler.errors import AutoscalerError
-from autoscaler.foresee.own import same_decision
-from autoscaler.foresee.past import Moment
+from autoscaler.foresee.past.past import Moment
+from autoscaler.foresee.replay.own import same_decision
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, MetricType, Steering
 
 _T = TypeVar("_T")

@@ -14,8 +14,8 @@ import msgspec
 from autoscaler.foresee.case.errors import CaseError
 from autoscaler.foresee.case.wire import Cycle, Header, header_from, line_from
 from autoscaler.foresee.case.writing import FORMAT, MOST_LINE_BYTES
-from autoscaler.foresee.past import Finding, Moment
-from autoscaler.foresee.watch import Watch
+from autoscaler.foresee.past.past import Finding, Moment
+from autoscaler.foresee.past.watch import Watch
 from autoscaler.model import MAX_SIZE, Autoscaler, TargetState
 from autoscaler.text import plain
 

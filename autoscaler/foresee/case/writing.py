@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from autoscaler.foresee.case.errors import CaseError
 from autoscaler.foresee.case.wire import Cycle, Header, configuration_values, cycle_values, header_values
-from autoscaler.foresee.past import Moment
+from autoscaler.foresee.past.past import Moment
 from autoscaler.model import Autoscaler
 
 FORMAT: Final = 1

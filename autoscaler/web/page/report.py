@@ -18,7 +18,7 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.measured import LOAD_MEANINGS, MeasureRow, measure_rows, times_of_instances
 from autoscaler.documents.partings import because
 from autoscaler.documents.replay import ReplayDocument
-from autoscaler.foresee.past import FindingKind
+from autoscaler.foresee.past.past import FindingKind
 from autoscaler.web.page.environment import environment
 
 _STATIC: Final = Path(__file__).parent / "static"

@@ -8,8 +8,8 @@ from autoscaler.decide import conclude, decide, share
 from autoscaler.foresee.case.anonymity import Anonymizer
 from autoscaler.foresee.case.reading import CasePast
 from autoscaler.foresee.case.writing import write_case
-from autoscaler.foresee.comparison import compare
-from autoscaler.foresee.past import FindingKind, Moment
+from autoscaler.foresee.compare.comparison import compare
+from autoscaler.foresee.past.past import FindingKind, Moment
 from autoscaler.model import (
     Autoscaler,
     ConnectionLimits,

@@ -14,9 +14,9 @@ from autoscaler.errors import MetricError, TargetDeferred, TargetUnavailable
 from autoscaler.foresee.case.errors import CaseError
 from autoscaler.foresee.case.reading import CasePast
 from autoscaler.foresee.case.writing import MOST_LINE_BYTES, write_case
-from autoscaler.foresee.comparison import compare
-from autoscaler.foresee.past import FindingKind, Moment
-from autoscaler.foresee.replay import Load, Replay
+from autoscaler.foresee.compare.comparison import compare
+from autoscaler.foresee.past.past import FindingKind, Moment
+from autoscaler.foresee.replay.replay import Load, Replay
 from autoscaler.model import (
     Conflict,
     Direction,

@@ -9,8 +9,8 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 from autoscaler.documents.replay import explanations, replay_document
-from autoscaler.foresee.comparison import Candidate, compare
-from autoscaler.foresee.replay import Load
+from autoscaler.foresee.compare.comparison import Candidate, compare
+from autoscaler.foresee.replay.replay import Load
 from autoscaler.web.page.report import ExplainedReplay, report
 from tests.decide.build import NOW
 from tests.foresee.lived import LivedPast, shop

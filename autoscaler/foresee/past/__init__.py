@@ -1,0 +1,1 @@
+"""The past as a row of cycles, from whatever tells of it."""

@@ -1,0 +1,1 @@
+"""One autoscaler's past from Prometheus alone."""

@@ -1,0 +1,1 @@
+"""The decisions of the past made again, as they were or by a candidate's configuration."""

@@ -1,0 +1,66 @@
+"""What a replay came to, in arrays."""
+
+import math
+from datetime import timedelta
+
+from autoscaler.errors import TargetUnavailable
+from autoscaler.foresee.replay.course import UNKNOWN, course_of
+from autoscaler.foresee.replay.replay import Load, replay
+from tests.decide.build import NOW
+from tests.foresee.pasts import Life
+from tests.replaced import replace
+
+
+def test_there_is_one_place_for_each_cycle() -> None:
+    life = Life()
+    for percent in (60, 120, 66, 30):
+        life.cpu(percent)
+    course = course_of("as it was", None, replay(life.moments, None, Load.RECORDED))
+    assert list(course.at) == [(NOW + timedelta(seconds=15 * cycle)).timestamp() for cycle in range(4)]
+    assert list(course.size) == [2, 2, 4, 4]
+    assert list(course.ready) == [2, 2, 4, 4]
+    assert list(course.desired) == [2, 4, 4, 4]
+    assert list(course.maximum) == [10] * 4
+    assert list(course.overload) == [1.0, 2.0, 1.1, 0.5]
+    assert list(course.above) == [0, 1, 0, 0]
+    assert course.scaler is life.scaler
+
+
+def test_what_could_not_be_read_is_unknown_and_not_zero() -> None:
+    life = Life()
+    life.cpu(60)
+    life.fail()
+    life.unreadable(TargetUnavailable("throttled"))
+    course = course_of("as it was", None, replay(life.moments, None, Load.RECORDED))
+    assert list(course.size) == [2, 2, UNKNOWN]
+    assert list(course.desired) == [2, UNKNOWN, UNKNOWN]
+    assert list(course.ready) == [2, 2, UNKNOWN]
+    assert [math.isnan(each) for each in course.overload] == [False, True, True]
+    assert list(course.above) == [0, 0, 0]
+
+
+def test_changes_are_those_that_were_written() -> None:
+    life = Life()
+    life.cpu(60)
+    life.cpu(120, TargetUnavailable("no answer"))
+    life.cpu(120)
+    course = course_of("as it was", None, replay(life.moments, None, Load.RECORDED))
+    (change,) = course.changes
+    assert (change.at, change.before, change.after) == (life.moments[2].at, 2, 4)
+    assert change.reason == "SucceededRescale"
+    assert change.message == "cpu resource utilization (percentage of request) above target"
+
+
+def test_a_change_that_is_proposed_again_and_again_is_one() -> None:
+    """Nothing is written, so each cycle says it anew."""
+    life = Life(scaler=replace(Life().scaler, max_replicas=2))
+    for percent in (60, 120, 120, 120, 60, 120):
+        life.cpu(percent)
+    course = course_of("new", None, replay(life.moments, replace(life.scaler, max_replicas=9), Load.RECORDED))
+    assert [(each.at - NOW) / timedelta(seconds=15) for each in course.changes] == [1, 5]
+
+
+def test_a_replay_without_a_cycle_is_an_empty_course() -> None:
+    course = course_of("new", Life().scaler, [])
+    assert course.scaler == Life().scaler
+    assert len(course.at) == 0
