@@ -31,7 +31,7 @@ run: $(VENV)/installed ## real Prometheus, real workers, the daemon; DEMO_SECOND
 test: ready ## everything
 	$(BIN)/python -m pytest -n auto --durations=15 --durations-min=10
 
-coverage: ready ## the same with branch coverage, which takes half as long again
+coverage: ready ## the same with branch coverage, which takes longer
 	$(BIN)/python -m pytest -n auto --cov
 
 test-unit: $(VENV)/installed-dev ## what needs no server and no build
