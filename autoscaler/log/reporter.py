@@ -24,8 +24,8 @@ class Reporter:
         """Logs the decisions in which something changed, until `log_every_decision` says otherwise."""
         self._logger = logger
         self._decisions = DecisionLog(logger, clock)
-        self._failed: dict[str, bool] = {}
-        """Autoscaler's name -> whether its last cycle failed."""
+        self._failed: set[str] = set()
+        """Names of the autoscalers whose last cycle failed: of many there are few, and the main thread looks often."""
         self._warned: dict[str, tuple[str, ...]] = {}
         """Autoscaler's name -> what its target warned of in the last cycle."""
         self._hung: tuple[LaneName, ...] = ()
@@ -34,7 +34,7 @@ class Reporter:
     @property
     def failed_names(self) -> Sequence[str]:
         """Names of the autoscalers whose last cycle failed, sorted."""
-        return sorted(name for name, has_failed in self._failed.copy().items() if has_failed)
+        return sorted(self._failed.copy())
 
     def cycle_ended(self, decisions: Sequence[Decision], broken: Iterable[str]) -> None:
         """Log what is to be said of decisions, and each warning of a target once each time that it comes up."""
@@ -43,7 +43,7 @@ class Reporter:
         each(decisions, self._decided, odd)
         for name, error in odd.items():
             self._logger.error("report_failed", autoscaler=name, error=bug(error))
-        self._failed.update(dict.fromkeys((*broken, *odd), True))
+        self._failed.update(broken, odd)
 
     def _decided(self, decision: Decision) -> None:
         for warning in decision.warnings:
@@ -52,7 +52,10 @@ class Reporter:
                     "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
                 )
         self._warned[decision.name] = decision.warnings
-        self._failed[decision.name] = failed(decision)
+        if failed(decision):
+            self._failed.add(decision.name)
+        else:
+            self._failed.discard(decision.name)
 
     def expressions_unknown(self, problems: Sequence[Problem]) -> None:
         """Log the first of the expressions that a configuration holds and only its Prometheus knows."""
@@ -66,8 +69,8 @@ class Reporter:
     def follow(self, names: Collection[str]) -> None:
         """Forget autoscalers that are not among these."""
         self._decisions.follow(names)
-        for name in self._failed.keys() - names:
-            self._failed.pop(name, None)
+        self._failed.intersection_update(names)
+        for name in self._warned.keys() - names:
             self._warned.pop(name, None)
 
     def lanes_hung(self, hung: tuple[LaneName, ...]) -> None:
