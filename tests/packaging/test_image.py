@@ -14,11 +14,13 @@ import pytest
 from tests.packaging.artefacts import PROJECT, checked, image
 from tests.servers.docker import Engine, running_engine, wait_for
 from tests.servers.nomad import running_nomad, service
+from tests.servers.ports import free_port
 from tests.servers.prometheus import running_prometheus
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # whoever needs the package first builds it
 NAME = "prometheus-autoscaler:test"
 _CONFIGURATION = """
+web: {{listenAddress: "{web}"}}
 controller: {{syncPeriod: 1s}}
 prometheus: {{default: {{url: "{prometheus}"}}}}
 adapters: {{cluster: {{{adapter}}}}}
@@ -57,7 +59,10 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def prepared(folder: Path, *files: str, **words: str) -> Path:
-    """The files of config/deploy as somebody has copied them, and a configuration beside them."""
+    """The files of config/deploy as somebody has copied them, and a configuration beside them.
+
+    `web`: where the daemon listens, for it has the machine's network, where the usual port may be somebody else's.
+    """
     for name in files:
         shutil.copy(PROJECT / "config/deploy" / name, folder)
     (folder / "autoscaler.yaml").write_text(_CONFIGURATION.format(**words))
@@ -93,8 +98,8 @@ def test_it_runs_on_a_read_only_root_as_nobody(engine: Engine) -> None:
 
 def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometheus: str, tmp_path: Path) -> None:
     """As its comment says: a label, three variables, `docker stack deploy`; `get` answers inside."""
-    adapter = "type: docker-swarm"
-    folder = prepared(tmp_path, "docker-stack.yaml", prometheus=prometheus, adapter=adapter, target="web")
+    adapter, web = "type: docker-swarm", f"127.0.0.1:{free_port()}"
+    folder = prepared(tmp_path, "docker-stack.yaml", prometheus=prometheus, adapter=adapter, target="web", web=web)
     environment = {
         **os.environ,
         "DOCKER_HOST": engine.host,
@@ -118,7 +123,8 @@ def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometh
         docker("stack", "deploy", "--resolve-image", "never", "-c", "docker-stack.yaml", "autoscaler")
         try:
             engine.wait_running("web", 3)
-            assert docker("exec", of_the_stack(), "autoscaler", "get").splitlines()[1].startswith("web")
+            shown = docker("exec", of_the_stack(), "autoscaler", "get", f"--server=http://{web}")
+            assert shown.splitlines()[1].startswith("web")
         finally:
             docker("stack", "rm", "autoscaler")
             wait_for(lambda: not of_the_stack(), "the daemon to be gone")
@@ -127,6 +133,7 @@ def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometh
 def test_the_example_job_scales_a_group_of_its_nomad(engine: Engine, prometheus: str, tmp_path: Path) -> None:
     """With ACLs on: the token is the task's own, and its policy the one beside the job."""
     state, agent = tmp_path / "state", tmp_path / "agent"
+    web = f"127.0.0.1:{free_port()}"
     state.mkdir(mode=0o700)
     os.chown(state, 65532, 65532)
     agent.mkdir()
@@ -137,7 +144,7 @@ def test_the_example_job_scales_a_group_of_its_nomad(engine: Engine, prometheus:
     with running_nomad(agent, acl=True, further=further) as nomad:
         adapter = f"type: nomad, address: '{nomad.url}', tokenFile: /secrets/nomad_token"
         files = ("nomad-job.hcl", "nomad-policy.hcl")
-        prepared(agent, *files, prometheus=prometheus, adapter=adapter, target="web/work")
+        prepared(agent, *files, prometheus=prometheus, adapter=adapter, target="web/work", web=web)
         nomad.register(service("web"))
         nomad.command(
             "acl", "policy", "apply", "-namespace", "default", "-job", "autoscaler", "autoscaler", "nomad-policy.hcl"
@@ -148,7 +155,8 @@ def test_the_example_job_scales_a_group_of_its_nomad(engine: Engine, prometheus:
                 lambda: [each["ClientStatus"] for each in nomad.allocations("web")].count("running") == 3,
                 "three workers",
             )
-            shown = nomad.command("alloc", "exec", "-job", "autoscaler", "autoscaler", "get")
+            get = ("autoscaler", "get", f"--server=http://{web}")
+            shown = nomad.command("alloc", "exec", "-job", "autoscaler", *get)
             assert shown.splitlines()[1].startswith("web")
         finally:
             nomad.purge("autoscaler")
