@@ -30,6 +30,10 @@ class NotInFile(AutoscalerError):
     """The configuration to try has no such autoscaler; the message says which it has."""
 
 
+class NoCycles(AutoscalerError):
+    """There is nothing to replay in the time asked for."""
+
+
 class How(NamedTuple):
     """What the options say of how a candidate is replayed."""
 
@@ -223,13 +227,20 @@ def followed(
     until: datetime,
     termination: timedelta | None = None,
 ) -> Comparison:
-    """The comparison, with its progress shown. `termination`: as in `compare`. Raises what the past raises."""
+    """The comparison, with its progress shown. `termination`: as in `compare`.
+
+    Raises NoCycles, and what the past raises.
+    """
     with progress(past.name) as tell:
 
         def watch(one: Moment) -> None:
             tell(share_of(one.at, since, until))
 
-        return compare(past, candidates, since, until, [watch], termination)
+        found = compare(past, candidates, since, until, [watch], termination)
+    if not found.cycles:
+        begin, end = (each.isoformat(timespec="seconds") for each in (since, until))
+        raise NoCycles(f"autoscaler {past.name!r}: no cycle is known from {begin} to {end}; ask for another time")
+    return found
 
 
 def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: Path | None = None) -> None:

@@ -61,6 +61,15 @@ def test_what_cannot_be_read_is_told_without_a_traceback(offline: Scene, tmp_pat
     assert said.err == f"{tmp_path / 'text'} is not a case, or damaged: it is not gzip's\n"
 
 
+def test_a_case_without_a_cycle_has_nothing_to_replay(offline: Scene, tmp_path: Path) -> None:
+    """As a file that was cut after its first line, and packed again."""
+    file = exported(offline, tmp_path)
+    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).splitlines(keepends=True)[0]))
+    said = offline.run("replay", "--case", str(file))
+    assert (said.code, said.out) == (1, "")
+    assert "autoscaler 'web': no cycle is known" in said.err
+
+
 def test_options_that_do_not_fit_together_are_refused(offline: Scene, tmp_path: Path) -> None:
     file = str(exported(offline, tmp_path))
     assert offline.run("replay", "--case", file, "--since", "1h").code == 2

@@ -79,11 +79,21 @@ def test_a_time_that_the_state_does_not_reach_is_said(offline: Scene, tmp_path: 
     assert "its oldest is of" in said.err
 
 
+def test_a_time_without_a_cycle_is_an_error(offline: Scene, tmp_path: Path) -> None:
+    """A table without a figure, and exit code 0, would read as if all had been well."""
+    file = candidate(tmp_path)
+    said = offline.run("replay", "web", "--config.file", file, "--since", "2999-01-01", "--until", "2999-01-02")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("autoscaler 'web': no cycle is known from 2999-01-0")
+
+
 def test_arguments_that_are_wrong_are_refused(online: ServedScene, tmp_path: Path) -> None:
     file = candidate(tmp_path)
     for wrong in (
         ["--since", "1h", "--until", "2h"],
         ["--since", "soon"],
+        ["--since", "0001-01-01T00:00:00Z"],
+        ["--since", "9999-01-01", "--until", "9999-12-31T23:59:59Z"],
         ["--start-up", "x"],
         ["--termination", "x"],
         ["--load", "heavy"],

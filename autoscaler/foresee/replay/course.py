@@ -54,7 +54,7 @@ class Course:
     size: "array[int]" = field(default_factory=lambda: array("l"))
     """What was asked for at the beginning of the cycle; the shadow's own, where there is one. UNKNOWN: not read."""
     ready: "array[int]" = field(default_factory=lambda: array("l"))
-    """How many of these were ready; UNKNOWN: not read."""
+    """How many of these were ready, without what the cycle itself took away; UNKNOWN: not read."""
     desired: "array[int]" = field(default_factory=lambda: array("l"))
     """What was decided; UNKNOWN: nothing could be."""
     maximum: "array[int]" = field(default_factory=lambda: array("l"))
@@ -127,8 +127,10 @@ def size_of(made: Decision) -> int | None:
 
 
 def _ready_of(made: Decision) -> int | None:
-    """Of a shadow after the decision: what leaves does so at once."""
-    return made.ready if made.shadow_memory is None else made.shadow_memory.ready(made.now)
+    """After the decision: what leaves does so at once, of a shadow as of what was written."""
+    if made.shadow_memory is not None:
+        return made.shadow_memory.ready(made.now)
+    return made.ready if made.ready is None or made.written is None else min(made.ready, made.written)
 
 
 def overload_of(made: Decision) -> float:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from autoscaler.errors import TargetUnavailable
 from autoscaler.foresee.replay.course import UNKNOWN, course_of
 from autoscaler.foresee.replay.replay import Load, replay
+from autoscaler.model import Behavior
 from tests.decide.build import NOW
 from tests.foresee.pasts import Life
 from tests.replaced import replace
@@ -24,6 +25,18 @@ def test_there_is_one_place_for_each_cycle() -> None:
     assert list(course.overload) == [1.0, 2.0, 1.1, 0.5]
     assert list(course.above) == [0, 1, 0, 0]
     assert course.scaler is life.scaler
+
+
+def test_what_leaves_is_not_there_any_more_after_the_cycle_that_took_it_away() -> None:
+    """Of a candidate's shadow as of the real one: else the same decisions would look like less supply in the one."""
+    at_once = Behavior(scale_down=replace(Behavior().scale_down, stabilization_window=timedelta(0)))
+    life = Life(scaler=replace(Life().scaler, behavior=at_once))
+    for load in (120, 240, 240, 60, 60):
+        life.load(load)
+    own = course_of("as it was", None, replay(life.moments, None, Load.RECORDED))
+    same = course_of("same", life.scaler, replay(life.moments, life.scaler, Load.CONSERVED, timedelta(seconds=1)))
+    assert list(own.size) == list(same.size) == [2, 2, 4, 4, 1]
+    assert list(own.ready) == list(same.ready) == [2, 2, 4, 1, 1]
 
 
 def test_what_could_not_be_read_is_unknown_and_not_zero() -> None:
