@@ -146,15 +146,14 @@ def replay(
             other = "--prometheus, --size and --cache"
             raise typer.BadParameter(f"cannot be combined with {other}; leave them out", param_hint="--case")
         with exit_on_error():
-            found, failed = _of_case(case, names, config_file, how)
+            failed = _show_case(case, names, config_file, how, (output, html))
     else:
         begin, end = span(since or _SINCE, until or "0")
         with exit_on_error():
             found, failed = _of_configuration(
                 config_file or DEFAULT_CONFIG, names, (begin, end), how, (prometheus, cache, size)
             )
-    with exit_on_error():
-        show_comparisons(found, output, html)
+            show_comparisons(found, output, html)
     if failed:
         raise typer.Exit(1)
 
@@ -184,10 +183,10 @@ def _of_configuration(
     return found, failed
 
 
-def _of_case(
-    file: Path, names: Sequence[str] | None, config: Path | None, how: How
-) -> tuple[Sequence[Comparison], bool]:
-    """The case's comparison, and whether a decision of its own was another one. Raises AutoscalerError."""
+def _show_case(
+    file: Path, names: Sequence[str] | None, config: Path | None, how: How, where: tuple[Form, Path | None]
+) -> bool:
+    """Show the case's comparison; whether a decision of its own was another one. Raises AutoscalerError."""
     from autoscaler.config import load  # noqa: PLC0415 - slow
     from autoscaler.foresee.case.reading import CasePast  # noqa: PLC0415 - likewise
     from autoscaler.foresee.case.writing import program_version  # noqa: PLC0415 - likewise
@@ -203,7 +202,8 @@ def _of_case(
         typer.echo(f"{file} is of version {plain(past.header.program)}; this is {program_version()}", err=True)
     with past.deciding():
         found = followed(past, candidates, past.header.since, past.header.until, how.termination)
-    return [found], found.same < found.compared
+        show_comparisons([found], *where)
+    return found.same < found.compared
 
 
 def _of_several(how: How, config: Path, scalers: "Sequence[Autoscaler]") -> list[Candidate]:
@@ -267,7 +267,7 @@ def _write_report(found: "Sequence[Comparison]", documents: "Sequence[ReplayDocu
     replays = [ExplainedReplay(document, explanations(each)) for document, each in zip(documents, found, strict=True)]
     text = report(replays, datetime.now(UTC), program_version())
     try:
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise AutoscalerError(f"the report could not be written to {file}: {error.strerror or error}") from error
 
