@@ -81,7 +81,7 @@ def _share(share: float | None) -> str:
 
 
 def _above(own: MeasuresDocument, _: MeasuresDocument) -> str:
-    return _part(own.above_target_seconds, own.covered_seconds)
+    return _part(own.above_target_seconds, own.loaded_seconds)
 
 
 def _at_maximum(own: MeasuresDocument, _: MeasuresDocument) -> str:
@@ -93,7 +93,7 @@ def _worst(own: MeasuresDocument, _: MeasuresDocument) -> str:
 
 
 def _hidden(own: MeasuresDocument, _: MeasuresDocument) -> str:
-    return _part(own.saturated_seconds, own.covered_seconds)
+    return _part(own.saturated_seconds, own.compared_seconds)
 
 
 def _known(own: MeasuresDocument, _: MeasuresDocument) -> str:
