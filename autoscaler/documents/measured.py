@@ -41,10 +41,15 @@ def times_of_instances(replay: ReplayDocument) -> str:
     return instance_times_text([(each.label, each.start_up) for each in replay.candidates], replay.termination)
 
 
+def hours_text(hours: float) -> str:
+    """Instance-hours, to three digits at least."""
+    return f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
+
+
 def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
     """With how much more or less it is than the first candidate's in the same length of time."""
     hours, mean, of_first = own.instance_hours, _paid(own), _paid(first)
-    text = f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
+    text = hours_text(hours)
     return text if own is first or not mean or not of_first else f"{text} ({mean / of_first - 1:+.0%})"
 
 
