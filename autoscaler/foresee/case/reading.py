@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from autoscaler.foresee.case.errors import CaseError
+from autoscaler.foresee.case.errors import CaseError, reason
 from autoscaler.foresee.case.wire import Cycle, Header, header_from, line_from
 from autoscaler.foresee.case.writing import FORMAT, MOST_LINE_BYTES
 from autoscaler.foresee.past.past import Finding, Moment
@@ -100,7 +100,7 @@ class CasePast:
         except EOFError:
             raise CaseError(f"{self._file} is cut off{self._place()}; copy the file again") from None
         except (OSError, ValueError) as error:
-            raise CaseError(f"{self._file} cannot be read: {error}") from None
+            raise CaseError(f"{self._file} cannot be read: {reason(error)}") from None
 
     def _header(self, lines: gzip.GzipFile) -> Header:
         values = self._values(lines)
