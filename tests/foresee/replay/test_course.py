@@ -3,6 +3,9 @@
 import math
 from datetime import timedelta
 
+import pytest
+
+from autoscaler.decide.shadow import without_shadow
 from autoscaler.errors import TargetUnavailable
 from autoscaler.foresee.replay.course import UNKNOWN, course_of
 from autoscaler.foresee.replay.replay import Load, replay
@@ -62,6 +65,47 @@ def test_changes_are_those_that_were_written() -> None:
     assert (change.at, change.before, change.after) == (life.moments[2].at, 2, 4)
     assert change.reason == "SucceededRescale"
     assert change.message == "cpu resource utilization (percentage of request) above target"
+
+
+def test_a_change_that_somebody_else_made_is_one_of_those_that_were_seen() -> None:
+    """The size is another one, so a table that says none would contradict its chart."""
+    life = Life()
+    life.cpu(60)
+    life.size = 5
+    life.cpu(60)
+    life.cpu(120)
+    life.cpu(60)
+    course = course_of("as it was", None, replay(life.moments, None, Load.RECORDED))
+    assert [(each.before, each.after) for each in course.changes] == [(2, 5), (5, 10)]
+    assert course.changes[0].message == "seen; why is not known"
+
+
+@pytest.mark.parametrize("away", [timedelta(minutes=5), None], ids=["gap", "outage"])
+def test_what_changed_while_nothing_was_known_is_no_change(away: timedelta | None) -> None:
+    life = Life()
+    life.cpu(60)
+    if away is None:
+        life.unreadable(TargetUnavailable("no answer"))
+    else:
+        life.now += away
+    life.size = 5
+    life.cpu(60)
+    assert course_of("as it was", None, replay(life.moments, None, Load.RECORDED)).changes == []
+
+
+def test_the_end_of_a_dry_run_is_no_change_of_size() -> None:
+    """The shadow's size goes with it, and the target's is another one."""
+    life = Life()
+    live = life.scaler
+    life.scaler = replace(live, dry_run=True)
+    life.dry(60)
+    life.dry(120)
+    life.dry(60)
+    life.scaler, life.history = live, without_shadow(life.history)
+    life.cpu(60)
+    course = course_of("as it was", None, replay(life.moments, None, Load.RECORDED))
+    assert list(course.size) == [2, 2, 4, 2]
+    assert [(each.before, each.after) for each in course.changes] == [(2, 4)]
 
 
 def test_a_change_that_is_proposed_again_and_again_is_one() -> None:
