@@ -1,17 +1,29 @@
 """The console script `autoscaler`, and `python -m autoscaler`."""
 
+import errno
 import os
+import sys
+from typing import Final
 
 from typer.completion import completion_init  # type: ignore[attr-defined]  # there, and not in its __all__
 
 from autoscaler.cli.app import COMPLETION_VARIABLE, app
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def main() -> None:
     """Run the command line; exits with its code."""
     if COMPLETION_VARIABLE in os.environ:  # else typer knows no shell: its own options for completion are switched off
         completion_init()
-    app(prog_name="autoscaler")
+    try:
+        app(prog_name="autoscaler")
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left of it would fail again at the end
+        sys.stderr.write(f"the output cannot be written: {error.strerror}\n")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

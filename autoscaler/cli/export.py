@@ -55,7 +55,9 @@ def export(
             else:
                 done = write_case(output, name, begin, end, seen)
     first, last = (at.isoformat(timespec="seconds") for at in (done.first, done.last))
-    typer.echo(f"{output}: {done.cycles:,} cycles, {first} to {last}, {done.bytes:,} bytes")
+    typer.echo(
+        f"{output}: {done.cycles:,} cycle{'s' if done.cycles > 1 else ''}, {first} to {last}, {done.bytes:,} bytes"
+    )
 
 
 def _told(moments: Iterator[Moment], tell: Progress, since: datetime, until: datetime) -> Iterator[Moment]:

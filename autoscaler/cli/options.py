@@ -55,6 +55,9 @@ SelectorText: TypeAlias = Annotated[
 ]
 Every: TypeAlias = Annotated[bool, typer.Option("--all", help="All autoscalers that are configured.")]
 
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Nothing was recorded before; around the first and the last year there is no room to reckon with times."""
+_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
 Since: TypeAlias = Annotated[
     str, typer.Option("--since", metavar="TIME", help=f"Show what happened since then: {TIME_FORMS}.")
@@ -123,18 +126,23 @@ def selector(text: str | None) -> Selector | None:
 
 def moment(text: str, option: str) -> datetime:
     """A time in the past as an operator writes it, aware. Raises typer.BadParameter for another form."""
-    now = datetime.now(UTC)
     try:
-        if re.fullmatch(r"\d\d?:\d\d(:\d\d)?", text, re.ASCII):
-            today = datetime.combine(now.astimezone().date(), time_of_day.fromisoformat(text.zfill(5))).astimezone()
-            return today if today <= now else today - timedelta(days=1)
-        if "-" in text:
-            return datetime.fromisoformat(text).astimezone(UTC)  # without an offset: local time
-        return now - parse_duration(text)
+        found = _moment(text, datetime.now(UTC))
     except (ValueError, OverflowError, QuantityError):
-        raise typer.BadParameter(
-            f"{text[:64]!r} is not a valid time; expected {TIME_FORMS}", param_hint=option
-        ) from None
+        found = None
+    if found is None or not _EARLIEST <= found <= _LATEST:
+        raise typer.BadParameter(f"{text[:64]!r} is not a valid time; expected {TIME_FORMS}", param_hint=option)
+    return found
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    if re.fullmatch(r"\d\d?:\d\d(:\d\d)?", text, re.ASCII):
+        padded = text if text[2] == ":" else f"0{text}"
+        today = datetime.combine(now.astimezone().date(), time_of_day.fromisoformat(padded)).astimezone()
+        return today if today <= now else today - timedelta(days=1)
+    if "-" in text:
+        return datetime.fromisoformat(text).astimezone(UTC)  # without an offset: local time
+    return now - parse_duration(text)
 
 
 def span(since: str, until: str) -> tuple[datetime, datetime]:

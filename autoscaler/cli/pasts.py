@@ -118,8 +118,8 @@ def _from_prometheus(
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     with progress(f"{scaler.name}: fetching") as tell:
         fetcher = Fetcher(servers, cache, clock, tell)
-        past = PrometheusPast(scaler, fetcher, since, until, asking.prometheus, given, also)
         try:
+            past = PrometheusPast(scaler, fetcher, since, until, asking.prometheus, given, also)
             past.fetch()
         finally:
             for server in servers.values():

@@ -30,6 +30,10 @@ class NotInFile(AutoscalerError):
     """The configuration to try has no such autoscaler; the message says which it has."""
 
 
+class NoCycles(AutoscalerError):
+    """There is nothing to replay in the time asked for."""
+
+
 class How(NamedTuple):
     """What the options say of how a candidate is replayed."""
 
@@ -142,15 +146,14 @@ def replay(
             other = "--prometheus, --size and --cache"
             raise typer.BadParameter(f"cannot be combined with {other}; leave them out", param_hint="--case")
         with exit_on_error():
-            found, failed = _of_case(case, names, config_file, how)
+            failed = _show_case(case, names, config_file, how, (output, html))
     else:
         begin, end = span(since or _SINCE, until or "0")
         with exit_on_error():
             found, failed = _of_configuration(
                 config_file or DEFAULT_CONFIG, names, (begin, end), how, (prometheus, cache, size)
             )
-    with exit_on_error():
-        show_comparisons(found, output, html)
+            show_comparisons(found, output, html)
     if failed:
         raise typer.Exit(1)
 
@@ -180,10 +183,10 @@ def _of_configuration(
     return found, failed
 
 
-def _of_case(
-    file: Path, names: Sequence[str] | None, config: Path | None, how: How
-) -> tuple[Sequence[Comparison], bool]:
-    """The case's comparison, and whether a decision of its own was another one. Raises AutoscalerError."""
+def _show_case(
+    file: Path, names: Sequence[str] | None, config: Path | None, how: How, where: tuple[Form, Path | None]
+) -> bool:
+    """Show the case's comparison; whether a decision of its own was another one. Raises AutoscalerError."""
     from autoscaler.config import load  # noqa: PLC0415 - slow
     from autoscaler.foresee.case.reading import CasePast  # noqa: PLC0415 - likewise
     from autoscaler.foresee.case.writing import program_version  # noqa: PLC0415 - likewise
@@ -199,7 +202,8 @@ def _of_case(
         typer.echo(f"{file} is of version {plain(past.header.program)}; this is {program_version()}", err=True)
     with past.deciding():
         found = followed(past, candidates, past.header.since, past.header.until, how.termination)
-    return [found], found.same < found.compared
+        show_comparisons([found], *where)
+    return found.same < found.compared
 
 
 def _of_several(how: How, config: Path, scalers: "Sequence[Autoscaler]") -> list[Candidate]:
@@ -223,13 +227,20 @@ def followed(
     until: datetime,
     termination: timedelta | None = None,
 ) -> Comparison:
-    """The comparison, with its progress shown. `termination`: as in `compare`. Raises what the past raises."""
+    """The comparison, with its progress shown. `termination`: as in `compare`.
+
+    Raises NoCycles, and what the past raises.
+    """
     with progress(past.name) as tell:
 
         def watch(one: Moment) -> None:
             tell(share_of(one.at, since, until))
 
-        return compare(past, candidates, since, until, [watch], termination)
+        found = compare(past, candidates, since, until, [watch], termination)
+    if not found.cycles:
+        begin, end = (each.isoformat(timespec="seconds") for each in (since, until))
+        raise NoCycles(f"autoscaler {past.name!r}: no cycle is known from {begin} to {end}; ask for another time")
+    return found
 
 
 def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: Path | None = None) -> None:
@@ -256,7 +267,7 @@ def _write_report(found: "Sequence[Comparison]", documents: "Sequence[ReplayDocu
     replays = [ExplainedReplay(document, explanations(each)) for document, each in zip(documents, found, strict=True)]
     text = report(replays, datetime.now(UTC), program_version())
     try:
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise AutoscalerError(f"the report could not be written to {file}: {error.strerror or error}") from error
 

@@ -80,7 +80,8 @@ def tune(
         typer.Option("--keep", metavar="WHAT", help="Leave target, stabilization, tolerance or policies as they are."),
     ] = None,
     candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", min=1, max=100_000, help="How many combinations are tried.")
+        int,
+        typer.Option("--candidates", metavar="N", min=1, max=100_000, help="How many combinations are tried at most."),
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed tries the same.")] = 0,
     start_up: Annotated[

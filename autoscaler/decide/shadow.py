@@ -38,6 +38,16 @@ class Seen(NamedTuple):
     """At the cycle's `now`, before its decision."""
 
 
+class UnknownBacklog(NamedTuple):
+    """A queue of which nobody knows how long it would be under the shadow."""
+
+    metric: str
+    has_rate: bool
+    """Whether its service rate is known: then it is the target's own queue that tells too little."""
+    message: str
+    """Why, in a sentence."""
+
+
 def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: History, now: datetime) -> Seen:
     """What the shadow sees in place of `observed`, whose target is `state`. One that has not begun begins."""
     outcomes = _of_target(scaler, observed, state, now)
@@ -57,7 +67,7 @@ def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: 
     hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog waits, and shows
     reason = None if hiding is None else _saturation(scaler, state, history, ready, now)
     doubts = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
-    doubts += _unknown_backlogs(scaler, state, shadow, ready)
+    doubts += [each.message for each in unknown_backlogs(scaler, state, shadow, ready)]
     shadow = replace(shadow, above=bool(above), saturated=reason is not None, doubts=tuple(doubts))
     return Seen(as_seen(scaler, observed, state, outcomes, shadow, now), shadow)
 
@@ -96,6 +106,23 @@ def without_shadow(history: History) -> History:
         return history
     zero = shadow.scaled_to_zero
     return replace(history, scale_ups=(), scale_downs=(), conditions=() if zero is None else (zero,), shadow=None)
+
+
+def unknown_backlogs(scaler: Autoscaler, state: TargetState, shadow: Shadow, ready: int) -> Iterator[UnknownBacklog]:
+    """The queues that nobody knows in this cycle. `ready`: units of the shadow that are."""
+    for metric, backlog in known_backlogs(scaler, shadow.backlogs):
+        if _ready_of(state) == ready and backlog.length == backlog.seen:
+            continue
+        what = describe(metric)
+        if service_rate(metric, backlog) is None:
+            message = (
+                f"nobody knows how long {what} would be with the shadow's {ready} ready: it has never fallen; give the "
+                "metric a serviceRate"
+            )
+            yield UnknownBacklog(what, has_rate=False, message=message)
+        elif not backlog.seen and ready < _ready_of(state):
+            message = f"{what} is empty with {_ready_of(state)} ready; with the shadow's {ready} it may not be"
+            yield UnknownBacklog(what, has_rate=True, message=message)
 
 
 def _within(starting: Sequence[Starting], size: int) -> tuple[Starting, ...]:
@@ -175,16 +202,3 @@ def _saturation(scaler: Autoscaler, state: TargetState, history: History, ready:
     if _ready_of(state) < ready:
         return f"the target has {_ready_of(state)} ready, its shadow {ready}"
     return None
-
-
-def _unknown_backlogs(scaler: Autoscaler, state: TargetState, shadow: Shadow, ready: int) -> Iterator[str]:
-    for metric, backlog in known_backlogs(scaler, shadow.backlogs):
-        if _ready_of(state) == ready and backlog.length == backlog.seen:
-            continue
-        if service_rate(metric, backlog) is None:
-            yield (
-                f"nobody knows how long {describe(metric)} would be with the shadow's {ready} ready: it has never "
-                "fallen; give the metric a serviceRate"
-            )
-        elif not backlog.seen and ready < _ready_of(state):
-            yield f"{describe(metric)} is empty with {_ready_of(state)} ready; with the shadow's {ready} it may not be"

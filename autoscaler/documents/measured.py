@@ -41,10 +41,15 @@ def times_of_instances(replay: ReplayDocument) -> str:
     return instance_times_text([(each.label, each.start_up) for each in replay.candidates], replay.termination)
 
 
+def hours_text(hours: float) -> str:
+    """Instance-hours, to three digits at least."""
+    return f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
+
+
 def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
     """With how much more or less it is than the first candidate's in the same length of time."""
     hours, mean, of_first = own.instance_hours, _paid(own), _paid(first)
-    text = f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
+    text = hours_text(hours)
     return text if own is first or not mean or not of_first else f"{text} ({mean / of_first - 1:+.0%})"
 
 
@@ -81,7 +86,7 @@ def _share(share: float | None) -> str:
 
 
 def _above(own: MeasuresDocument, _: MeasuresDocument) -> str:
-    return _part(own.above_target_seconds, own.covered_seconds)
+    return _part(own.above_target_seconds, own.loaded_seconds)
 
 
 def _at_maximum(own: MeasuresDocument, _: MeasuresDocument) -> str:
@@ -93,7 +98,7 @@ def _worst(own: MeasuresDocument, _: MeasuresDocument) -> str:
 
 
 def _hidden(own: MeasuresDocument, _: MeasuresDocument) -> str:
-    return _part(own.saturated_seconds, own.covered_seconds)
+    return _part(own.saturated_seconds, own.compared_seconds)
 
 
 def _known(own: MeasuresDocument, _: MeasuresDocument) -> str:

@@ -46,6 +46,8 @@ class MeasuresDocument(Document):
     """The size, and what had left it and was not gone yet, summed up over time."""
     leaving_instance_hours: float
     """How much of this had left."""
+    loaded_seconds: Seconds
+    """The time of this in which a metric had a value."""
     above_target_seconds: Seconds
     """The time in which a metric was above its target, outside the tolerance."""
     at_maximum_seconds: Seconds
@@ -240,6 +242,7 @@ def measures_document(found: Measures) -> MeasuresDocument:
         largest=found.largest,
         instance_hours=found.instance_hours,
         leaving_instance_hours=found.leaving_hours,
+        loaded_seconds=timedelta(seconds=found.loaded_seconds),
         above_target_seconds=timedelta(seconds=found.seconds_above_target),
         at_maximum_seconds=timedelta(seconds=found.seconds_at_maximum),
         worst_overload=found.worst_overload,

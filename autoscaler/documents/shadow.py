@@ -39,6 +39,8 @@ class ShadowDocument(Document):
     shadow: SideDocument
     saturated_seconds: Seconds
     """How long the target was too small for its load, so that more may have been asked for than showed."""
+    guessed_seconds: Seconds
+    """How long nobody knows the length that a backlog would have had under the shadow."""
 
 
 def shadow_document(name: str, found: "ShadowComparison") -> ShadowDocument:
@@ -52,6 +54,7 @@ def shadow_document(name: str, found: "ShadowComparison") -> ShadowDocument:
         target=_side(found.target),
         shadow=_side(found.shadow),
         saturated_seconds=timedelta(seconds=found.target.saturated_seconds),
+        guessed_seconds=timedelta(seconds=found.guessed_seconds),
     )
 
 

@@ -101,8 +101,8 @@ class Archive:
         return {newest.decision.name: newest.decision for newest in in_order}
 
     def knows(self, name: str) -> bool:
-        """Whether there was ever a decision about it, within the retention."""
-        with self._reading() as connection:
+        """Whether there was ever a decision about it, within the retention. Raises StateError."""
+        with self._reading() as connection, readable(name):
             return bool(recorded(connection, name))
 
     def record_at(self, name: str, at: datetime | None = None) -> Record | None:

@@ -3,10 +3,11 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.scene import Scene
+from tests.cli.scene import Said, Scene
 from tests.cli.test_replay import candidate
 
 
@@ -59,6 +60,40 @@ def test_what_cannot_be_read_is_told_without_a_traceback(offline: Scene, tmp_pat
     said = offline.run("replay", "--case", str(tmp_path / "text"))
     assert (said.code, said.out) == (1, "")
     assert said.err == f"{tmp_path / 'text'} is not a case, or damaged: it is not gzip's\n"
+
+
+def test_a_case_without_a_cycle_has_nothing_to_replay(offline: Scene, tmp_path: Path) -> None:
+    """As a file that was cut after its first line, and packed again."""
+    file = exported(offline, tmp_path)
+    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).splitlines(keepends=True)[0]))
+    said = offline.run("replay", "--case", str(file))
+    assert (said.code, said.out) == (1, "")
+    assert "autoscaler 'web': no cycle is known" in said.err
+
+
+def test_a_case_that_can_be_decided_and_not_shown_costs_a_message(offline: Scene, tmp_path: Path) -> None:
+    """A policy so long that it leads past the last year there is, once an explanation asks when it allows more."""
+    policy = {"type": "Pods", "value": 1, "period": "P999999999D"}
+    rules = {"stabilization_window": "PT0S", "select_policy": "Max", "policies": [policy]}
+    said = reported(offline, tmp_path, 1, configuration={"behavior": {"scale_down": rules}})
+    assert said.code == 1
+    assert "nothing can be made of its values: OverflowError" in said.err
+
+
+def test_a_report_holds_what_is_no_character_as_a_question_mark(offline: Scene, tmp_path: Path) -> None:
+    said = reported(offline, tmp_path, 0, autoscaler="web\ud800")
+    assert (said.code, said.err) == (0, "")
+    assert "web?" in (tmp_path / "report.html").read_text()
+
+
+def reported(scene: Scene, folder: Path, number: int, **values: Any) -> Said:
+    """What `replay` says of a case with other values in one of its lines, when it writes a report."""
+    file = exported(scene, folder)
+    lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    for key, value in values.items():
+        lines[number][key] = lines[number][key] | value if isinstance(value, dict) else value
+    file.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    return scene.run("replay", "--case", str(file), "--html", str(folder / "report.html"))
 
 
 def test_options_that_do_not_fit_together_are_refused(offline: Scene, tmp_path: Path) -> None:

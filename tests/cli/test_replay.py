@@ -79,11 +79,35 @@ def test_a_time_that_the_state_does_not_reach_is_said(offline: Scene, tmp_path: 
     assert "its oldest is of" in said.err
 
 
+def test_a_time_without_a_cycle_is_an_error(offline: Scene, tmp_path: Path) -> None:
+    """A table without a figure, and exit code 0, would read as if all had been well."""
+    file = candidate(tmp_path)
+    said = offline.run("replay", "web", "--config.file", file, "--since", "2999-01-01", "--until", "2999-01-02")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("autoscaler 'web': no cycle is known from 2999-01-0")
+
+
+def test_prometheus_is_not_asked_for_half_a_century(offline: Scene, tmp_path: Path) -> None:
+    """Every cycle of it would take memory, and a query for some thousand of them an answer."""
+    said = offline.run("replay", "web", "--config.file", candidate(tmp_path), "--since", "1975-01-01")
+    assert said.code == 0  # what the state has is replayed
+    assert "cycles of 15s, and at most 3,000,000 are asked of Prometheus; shorten it with --since" in said.err
+
+
+def test_prometheus_is_not_asked_for_what_has_not_come_yet(offline: Scene, tmp_path: Path) -> None:
+    times = ("--since", "2999-01-01", "--until", "2999-01-02")
+    said = offline.run("replay", "web", "--config.file", candidate(tmp_path), *times, "--prometheus", "default")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "autoscaler 'web': the time asked for has not come yet; ask for another one\n"
+
+
 def test_arguments_that_are_wrong_are_refused(online: ServedScene, tmp_path: Path) -> None:
     file = candidate(tmp_path)
     for wrong in (
         ["--since", "1h", "--until", "2h"],
         ["--since", "soon"],
+        ["--since", "0001-01-01T00:00:00Z"],
+        ["--since", "9999-01-01", "--until", "9999-12-31T23:59:59Z"],
         ["--start-up", "x"],
         ["--termination", "x"],
         ["--load", "heavy"],

@@ -65,7 +65,7 @@ def test_marks_stand_where_their_values_are() -> None:
     assert rows[-1] == "    0% ┤a"
     (level,) = [row for row in rows if "┄" in row]
     assert level.index("c") == (rows[0].index("b") + rows[-1].index("a")) // 2
-    assert axis.split() == ["1.0", "3.0"]
+    assert axis.split() == ["1", "3"]
 
 
 def test_marks_of_one_value_have_a_place() -> None:
@@ -84,6 +84,13 @@ def test_a_terminal_shows_the_plot_and_a_pipe_the_table_alone() -> None:
     assert "choice   10.0" in pipe
     assert "scaleDown.stabilizationWindowSeconds 60" in pipe
     assert "now      20.0" in pipe
+
+
+def test_a_short_history_costs_little_and_is_told_apart_all_the_same() -> None:
+    """Of two minutes each choice would cost 0.1."""
+    found = document(front=(candidate(0.0612, 0.2, WINDOW), candidate(0.0987, 0.04, WINDOW, choice=True)))
+    assert "choice   0.0987 " in text(found)
+    assert " 0.0612 " in text(found)
 
 
 def test_what_is_left_out_is_said() -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fcntl import ioctl
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +154,11 @@ def test_a_reader_that_goes_away_is_no_error_to_shout_about(online: ServedScene)
     command = f"{sys.executable} -m autoscaler get web | head -c 1"
     done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, env=os.environ | online.env)
     assert (done.stdout, done.stderr) == (b"N", b"")
+
+
+def test_a_disk_that_is_full_costs_a_message() -> None:
+    """A long table goes into a file; a traceback would look like a bug."""
+    command = [sys.executable, "-m", "autoscaler", "--version"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "the output cannot be written: No space left on device\n")

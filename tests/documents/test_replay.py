@@ -1,10 +1,12 @@
 """A replay as a document."""
 
 import json
+from array import array
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import pairwise
+from math import nan
 
 from autoscaler.documents.measured import measure_rows
 from autoscaler.documents.replay import (
@@ -157,6 +159,19 @@ def test_what_leaves_is_paid_for_and_in_no_size() -> None:
 
     assert rows["instance-hours"] == ("0.0667",)
     assert rows["size"] == ("2 to 4, mean 2.5",)
+
+
+def test_what_is_not_known_reads_as_a_dash_and_not_as_no_time_at_all() -> None:
+    """A candidate whose metric was never asked for would otherwise look as if it had never been above its target."""
+    unknown = array("d", [nan, nan])
+    blind, demand = course([2, 2]), replace(curve([2, 2]), needed=unknown)
+    blind.overload = unknown
+    found = Comparison("web", NOW, NOW + seconds(30), [], [blind], demand=demand)
+
+    rows = {row.title: row.cells for row in measure_rows(replay_document(found))}
+
+    assert rows["time above target"] == rows["demand may be hidden"] == ("-",)
+    assert rows["time at maximum"] == ("0s (0.0%)",)
 
 
 def test_each_change_is_explained_as_it_was_decided() -> None:

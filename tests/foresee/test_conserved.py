@@ -5,11 +5,21 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.foresee.compare.comparison import AS_IT_WAS, Candidate, Comparison, compare
-from autoscaler.foresee.past.past import Moment
+from autoscaler.foresee.past.past import FindingKind, Moment
 from autoscaler.foresee.replay.course import course_of
 from autoscaler.foresee.replay.replay import Load, replay
-from autoscaler.model import Autoscaler, Behavior, Direction, MetricType, Pause, Steering, TargetType
-from tests.decide.build import NOW, metric, scaler
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Direction,
+    MetricKind,
+    MetricType,
+    Observation,
+    Pause,
+    Steering,
+    TargetType,
+)
+from tests.decide.build import NOW, QUEUE_15, metric, scaler, state, value
 from tests.foresee.pasts import Life, Listed
 from tests.replaced import replace
 
@@ -102,3 +112,20 @@ def test_candidates_do_not_know_of_each_other() -> None:
     beside = compared(life.moments, Candidate("same", life.scaler), Candidate("90%", with_target(life.scaler, 90)))
     assert beside.courses[2].size == alone.courses[1].size
     assert (beside.parts, beside.cycles) == (alone.parts, len(LOADS))
+
+
+def test_a_queue_that_nobody_knows_is_told_once_with_its_cycles() -> None:
+    """What the candidate comes to rests on a guess then, and must not read like the rest."""
+    queue = replace(QUEUE_15, kind=MetricKind.BACKLOG)
+    life = Life(scaler=scaler(queue, maximum=2))
+    for length in (30, 45, 60, 75):  # it never falls
+        life.see(Observation(state(2), (value(length * 1_000),)))
+    found = compared(life.moments, Candidate("more", replace(life.scaler, max_replicas=9), start_up=AT_ONCE))
+    (told,) = [each for each in found.findings if each.kind is FindingKind.UNKNOWN]
+    assert told.message.startswith(
+        "in 3 cycles: nobody knows how long external metric queue would be with the shadow's 3"
+    )
+    assert (told.begin, told.end) == (life.moments[1].at, life.moments[3].at)
+    rated = replace(life.scaler, max_replicas=9, metrics=(replace(queue, service_rate=1_000),))
+    known = compared(life.moments, Candidate("rated", rated, start_up=AT_ONCE))
+    assert [each for each in known.findings if each.kind is FindingKind.UNKNOWN] == []

@@ -233,6 +233,18 @@ def test_which_names_are_known(opener: Opener, name: str, *, known: bool) -> Non
     assert opener.archive().knows(name) is known
 
 
+def test_a_damaged_target_is_an_error_that_names_its_autoscaler(opener: Opener) -> None:
+    """A command asks this first, of whatever name it was given."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, "hurt"), decision(0, "other"))
+    with ledger._shared.database.writing() as connection:
+        connection.execute(update(schema.autoscaler).where(schema.autoscaler.c.name == "hurt").values(target="{"))
+    archive = opener.archive()
+    with pytest.raises(StateError, match="autoscaler 'hurt': a recorded value cannot be read"):
+        archive.knows("hurt")
+    assert archive.knows("other")
+
+
 def test_a_reader_that_pages_through_records_may_stop(opener: Opener) -> None:
     """What it left open keeps nobody from writing, or from closing the state."""
     ledger = opener.ledger()

@@ -21,7 +21,8 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
     head = f"{clean(replay.name)}: {_time(replay.since)} to {_time(replay.until)}{load}"
     lines = [screen.paint(BOLD, head)]
     lines += [
-        f"  from the {clean(part.origin)}: {part.cycles:,} cycles, {_time(part.begin)} to {_time(part.end)}"
+        f"  from the {clean(part.origin)}: {part.cycles:,} cycle{'s' if part.cycles > 1 else ''}, "
+        f"{_time(part.begin)} to {_time(part.end)}"
         for part in replay.parts
     ]
     if replay.compared:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from autoscaler.cli.tables.layout import CYAN, DIM, Screen
+from autoscaler.documents.measured import hours_text
 
 _HEIGHT: Final = 12
 _NARROWEST: Final = 20
@@ -36,7 +37,7 @@ def scatter(marks: Sequence[Mark], level: float, x_title: str, y_title: str, scr
         label = _percent(top) if place == 0 else _percent(0) if place == _HEIGHT - 1 else ""
         line = "".join(row).rstrip()
         yield f"{label.rjust(6)} {screen.paint(DIM, '┤')}{screen.paint(CYAN, line) if line else ''}"
-    begin, end = f"{low:,.1f}", f"{high:,.1f}"
+    begin, end = hours_text(low), hours_text(high)
     yield screen.paint(DIM, " " * 8 + begin + end.rjust(columns - len(begin)))
     yield " " * 8 + x_title
 

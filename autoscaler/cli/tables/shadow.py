@@ -24,13 +24,22 @@ def shadow_rows(found: ShadowDocument, screen: Screen) -> Iterator[str]:
     if missing > timedelta(0):
         yield ""
         yield f"Without {_span(missing)} in which nothing was decided."
+    for text in _doubts(found):
+        yield ""
+        yield from (screen.paint(YELLOW, line) for line in screen.wrap(text))
+
+
+def _doubts(found: ShadowDocument) -> Iterator[str]:
     if found.saturated_seconds:
-        text = (
+        yield (
             f"For {_span(found.saturated_seconds)} the target was too small for its load: more may have been asked for "
             "than showed, and the shadow may be too small there."
         )
-        yield ""
-        yield from (screen.paint(YELLOW, line) for line in screen.wrap(text))
+    if found.guessed_seconds:
+        yield (
+            f"For {_span(found.guessed_seconds)} nobody knows how long a queue would have been with the shadow's "
+            "instances; `autoscaler explain` says why."
+        )
 
 
 def _cells(side: SideDocument) -> Iterator[tuple[str, str]]:

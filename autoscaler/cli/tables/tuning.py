@@ -8,6 +8,7 @@ from autoscaler.cli.tables.layout import BOLD, Screen, Table, age
 from autoscaler.cli.tables.scatter import Mark, scatter
 from autoscaler.documents.changes import KeyChangeDocument
 from autoscaler.documents.instance_times import instance_times_text
+from autoscaler.documents.measured import hours_text
 from autoscaler.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
 from autoscaler.text import clean
 
@@ -76,7 +77,7 @@ def _front(found: TuningDocument, screen: Screen) -> Iterator[str]:
     rows = [
         (
             "choice" if each.choice else "now" if not each.settings else "",
-            f"{each.instance_hours:,.1f}",
+            hours_text(each.instance_hours),
             percent(each.time_above_target),
             str(each.changes),
             _settings(each.settings),
@@ -117,7 +118,7 @@ def _parts(found: TuningDocument, screen: Screen) -> Iterator[str]:
 
 
 def _score(score: ScoreDocument) -> tuple[str, str, str]:
-    return f"{score.instance_hours:,.1f}", percent(score.time_above_target), str(score.changes)
+    return hours_text(score.instance_hours), percent(score.time_above_target), str(score.changes)
 
 
 def _saved(part: PartDocument) -> str:

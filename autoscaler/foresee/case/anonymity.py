@@ -22,6 +22,9 @@ from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, M
 _T = TypeVar("_T")
 _OWN: Final = "own"
 """Words of the program, or of an adapter's code: they stay."""
+_RESOURCE: Final = "resource"
+_USUAL_RESOURCES: Final = frozenset({"cpu", "memory"})
+"""They stay: HPA has rules for cpu alone, and neither tells anything of who uses it."""
 _KINDS: Final[Mapping[tuple[str, str], str]] = {
     ("Autoscaler", "name"): "autoscaler",
     ("Decision", "name"): "autoscaler",
@@ -45,7 +48,7 @@ _KINDS: Final[Mapping[tuple[str, str], str]] = {
     ("Backlog", "name"): "metric",
     ("Instance", "name"): "instance",
     ("Instance", "identities"): "instance",
-    ("Instance", "requests"): _OWN,  # cpu and memory
+    ("Instance", "requests"): _RESOURCE,
     ("Instance", "container_requests"): "container",
     ("InstanceReading", "samples"): "instance",
     ("InstanceReading", "requests"): "instance",
@@ -133,7 +136,7 @@ class Anonymizer:
         return replace(made, **{name: self._scrub(getattr(recorded, name), ("Decision", name)) for name in names})
 
     def _name(self, kind: str, text: str) -> str:
-        if kind == _OWN:
+        if kind == _OWN or (kind == _RESOURCE and text in _USUAL_RESOURCES):
             return text
         known = self._names.setdefault(kind, {})
         return known.setdefault(text, f"{kind}-{len(known) + 1}")
@@ -160,13 +163,16 @@ class Anonymizer:
         else:
             return value
         kind, values = type(value), {name: getattr(value, name) for name in names}
-        own = "name" if getattr(value, "type", None) in _RESOURCES else ""  # cpu is decided by in a way of its own
-        at = kind.__name__
-        return kind(**{n: each if n == own else self._scrubbed(each, (at, n)) for n, each in values.items()})
+        at = {name: (kind.__name__, name) for name in names}
+        if getattr(value, "type", None) in _RESOURCES:  # it is called as what instances have reserved is
+            at["name"] = "Instance", "requests"
+        return kind(**{name: self._scrubbed(each, at[name]) for name, each in values.items()})
 
     def _inside(self, value: Any, field: tuple[str, str]) -> Any:
         """What a mapping's key leads to: capacities of a container are called by resources, too."""
-        return value if isinstance(value, Mapping) else self._scrubbed(value, field)
+        if isinstance(value, Mapping):
+            return {self._name(_RESOURCE, key): each for key, each in value.items()}
+        return self._scrubbed(value, field)
 
 
 def _following(moment: Moment, steering: Steering) -> History | None:

@@ -5,13 +5,13 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from autoscaler.foresee.case.errors import CaseError
+from autoscaler.foresee.case.errors import CaseError, reason
 from autoscaler.foresee.case.wire import Cycle, Header, header_from, line_from
 from autoscaler.foresee.case.writing import FORMAT, MOST_LINE_BYTES
 from autoscaler.foresee.past.past import Finding, Moment
@@ -21,6 +21,8 @@ from autoscaler.text import plain
 
 MOST_CYCLES: Final = 3_000_000
 """More than a year of cycles 15 s apart."""
+_YEARS: Final = range(1970, 9000)
+"""Of times: near the first and the last year there is no room to reckon."""
 _DEFAULT_PERIOD: Final = timedelta(seconds=15)
 _WRONG_VALUES: Final = (TypeError, ValueError, ArithmeticError, LookupError, RecursionError)
 """What values that fit together nowhere raise, wherever they are used."""
@@ -81,11 +83,11 @@ class CasePast:
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """Around what is done with the moments: values that nothing can be made of are a CaseError, too."""
+        """Around what is done with the moments, and shown of it: values of no use are a CaseError, too."""
         try:
             yield
         except _WRONG_VALUES as error:
-            raise self._wrong(f"nothing can be decided from it: {error!r}") from error
+            raise self._wrong(f"nothing can be made of its values: {error!r}") from error
 
     @contextmanager
     def _opened(self) -> Iterator[gzip.GzipFile]:
@@ -98,7 +100,7 @@ class CasePast:
         except EOFError:
             raise CaseError(f"{self._file} is cut off{self._place()}; copy the file again") from None
         except (OSError, ValueError) as error:
-            raise CaseError(f"{self._file} cannot be read: {error}") from None
+            raise CaseError(f"{self._file} cannot be read: {reason(error)}") from None
 
     def _header(self, lines: gzip.GzipFile) -> Header:
         values = self._values(lines)
@@ -110,8 +112,8 @@ class CasePast:
             header = header_from(values)
         except _WRONG_VALUES as error:
             raise self._wrong(str(error)) from None
-        if header.since.tzinfo is None or header.until.tzinfo is None:
-            raise self._wrong("a time has no offset")
+        for each in (header.since, header.until):
+            self._check_time(each)
         return header
 
     def _values(self, lines: gzip.GzipFile) -> Any:
@@ -142,8 +144,7 @@ class CasePast:
         scaler, observed = self._scaler, cycle.observation
         if scaler is None:
             raise self._wrong("a cycle stands before the configuration that it is of")
-        if cycle.at.tzinfo is None:
-            raise self._wrong("its time has no offset")
+        self._check_time(cycle.at)
         if len(observed.readings) != len(scaler.metrics):
             raise self._wrong(f"it has {len(observed.readings)} readings for {len(scaler.metrics)} metrics")
         if isinstance(observed.target, TargetState):
@@ -152,6 +153,13 @@ class CasePast:
                 if not 0 <= size <= MAX_SIZE:
                     raise self._wrong(f"a size of {plain(str(size)[:20])} is not between 0 and {MAX_SIZE}")
         return Moment(cycle.at, observed, cycle.decision, cycle.history, scaler)
+
+    def _check_time(self, at: datetime) -> None:
+        """Raise CaseError for one that nothing can be reckoned with."""
+        if at.tzinfo is None:
+            raise self._wrong("a time has no offset")
+        if at.year not in _YEARS:
+            raise self._wrong(f"a time of the year {at.year} is not between {_YEARS[0]} and {_YEARS[-1]}")
 
     def _wrong(self, what: str) -> CaseError:
         return CaseError(f"{self._file}, line {self._number}: {plain(what)}")

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from autoscaler.foresee.case.errors import CaseError
+from autoscaler.foresee.case.errors import CaseError, reason
 from autoscaler.foresee.case.wire import Cycle, Header, configuration_values, cycle_values, header_values
 from autoscaler.foresee.past.past import Moment
 from autoscaler.model import Autoscaler
@@ -49,7 +49,7 @@ def write_case(
     except FileExistsError:
         raise CaseError(f"{file} is there already; name another file") from None
     except (OSError, ValueError) as error:
-        raise CaseError(f"{file} cannot be written: {error}") from None
+        raise CaseError(f"{file} cannot be written: {reason(error)}") from None
     header = Header(
         case=FORMAT, program=program_version(), autoscaler=name, since=since, until=until, anonymized=anonymized
     )
@@ -63,7 +63,7 @@ def write_case(
         with suppress(OSError):
             file.unlink()
         if isinstance(error, OSError):
-            raise CaseError(f"{file} cannot be written: {error}") from error
+            raise CaseError(f"{file} cannot be written: {reason(error)}") from error
         raise
 
 

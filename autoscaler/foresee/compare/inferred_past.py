@@ -66,7 +66,8 @@ class InferredPast:
         """How far Prometheus' part agrees with the state, where both are known; None: nowhere."""
         if self._state is None or self._recorded is None:
             return None
-        return agreement(self._state.moments(), replay(self._inferred.moments(), self._recorded, Load.RECORDED))
+        found = agreement(self._state.moments(), replay(self._inferred.moments(), self._recorded, Load.RECORDED))
+        return found if found.cycles else None
 
 
 def start_up_of(past: Past) -> timedelta | None:

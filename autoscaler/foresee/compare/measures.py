@@ -36,7 +36,7 @@ class Measures:
     """One candidate in numbers, over the time that its demand curve counts. Gaps count in nothing."""
 
     covered_seconds: float
-    """In which the size is known: what all up to the changes are taken over."""
+    """In which the size is known: what all up to the changes are taken over, but for the time above target."""
     smallest: int | None
     """The size; None, as the next: it is never known."""
     largest: int | None
@@ -44,6 +44,8 @@ class Measures:
     """The size, and what had left it and was not gone yet, summed up over time: what was paid for."""
     leaving_hours: float
     """How much of this had left: instances that are on their way out take no load and are in no size."""
+    loaded_seconds: float
+    """In which the size is known, and a metric had a value: what the time above target is taken over."""
     seconds_above_target: float
     """In which a metric was above its target, outside the tolerance."""
     seconds_at_maximum: float
@@ -78,7 +80,7 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
 
     Only the time that the curve counts counts here (`Demand.between`, `Demand.unsaturated`).
     """
-    covered = hours = gone = above = at_maximum = hidden = 0.0
+    covered = loaded = hours = gone = above = at_maximum = hidden = 0.0
     worst: float | None = None
     sizes = set[int]()
     elasticity, leaving = _Elasticity(), _Leaving(termination.total_seconds())
@@ -102,6 +104,7 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
         above += seconds * course.above[cycle]
         at_maximum += seconds * (maximum != UNKNOWN and size >= maximum)
         if not isnan(overload):
+            loaded += seconds
             worst = overload if worst is None else max(worst, overload)
     changes = [change for change in course.changes if demand.counts(change.at)]
     return Measures(
@@ -110,6 +113,7 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
         largest=max(sizes, default=None),
         instance_hours=hours + gone,
         leaving_hours=gone,
+        loaded_seconds=loaded,
         seconds_above_target=above,
         seconds_at_maximum=at_maximum,
         worst_overload=worst,

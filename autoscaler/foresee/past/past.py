@@ -39,7 +39,7 @@ class FindingKind(StrEnum):
     INFERRED = "inferred"
     """What was not recorded and had to be inferred."""
     UNKNOWN = "unknown"
-    """What a candidate asks for was not seen then."""
+    """What a candidate asks for was not seen then, or nobody knows what it would have been."""
     DIFFERENCE = "difference"
     """A cycle that is decided otherwise than it was recorded."""
 

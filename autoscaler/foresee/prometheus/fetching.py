@@ -98,6 +98,10 @@ class Fetcher:
         self._most_steps: dict[Question, int] = {}
         self._refusals: dict[Question, int] = {}
 
+    def now(self) -> datetime:
+        """The time: nothing later can be asked for."""
+        return self._clock.now()
+
     def fetch(self, questions: Sequence[Question], span: Grid) -> Mapping[Question, Recording]:
         """The answers to these questions, all of them fetched when this returns.
 

@@ -40,6 +40,8 @@ from autoscaler.quantity import Milli, format_duration
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
+_MOST_STEPS: Final = 3_000_000
+"""More than a year of cycles 15 s apart: each takes memory, and all are asked for."""
 _Merge: TypeAlias = Callable[[Iterable[float]], float | None]
 """Makes one value of several."""
 
@@ -76,13 +78,14 @@ class PrometheusPast:
     ) -> None:
         """`prometheus`: the source that is asked in place of the queries' own, as for long-term storage.
 
-        `also`: other configurations of the same autoscaler, whose metrics are read as well.
+        `also`: other configurations of the same autoscaler, whose metrics are read as well. Raises PastError for a time
+        that is too long, and for one that has not come yet; what of it has come is read.
         """
         self._fetcher, self._given = fetcher, given or Given()
         asks = _with_metrics_of(scaler, also)
         self._recorded = asks if also else None
         self._asked = as_asked(asks, prometheus)
-        self._lead, self._span = _span(scaler, since, until, self._given.phase)
+        self._lead, self._span = _span(scaler, since, min(until, fetcher.now()), self._given.phase)
         names = sources_of(self._asked)
         self._source = prometheus or next(iter(names), "default")
         self._origin = f"prometheus {prometheus or ', '.join(names)}"
@@ -257,12 +260,19 @@ class _Fetched(NamedTuple):
 def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta) -> tuple[int, Grid]:
     """The times that are asked for, and how many of them come before `since`.
 
-    These tell what has been there for long: a start within them is a start that was seen.
+    These tell what has been there for long: a start within them is a start that was seen. Raises PastError.
     """
     step, options = scaler.sync_period, scaler.options
     lead = -(-(options.cpu_initialization_period + options.initial_readiness_delay) // step)
     first = -(-(since - _EPOCH - phase) // step)
     last = (until - _EPOCH - phase) // step
+    if until < since:
+        raise PastError(f"autoscaler {scaler.name!r}: the time asked for has not come yet; ask for another one")
+    if last - first > _MOST_STEPS:
+        raise PastError(
+            f"autoscaler {scaler.name!r}: the time asked for has {last - first:,} cycles of {format_duration(step)}, "
+            f"and at most {_MOST_STEPS:,} are asked of Prometheus; shorten it with --since"
+        )
     return lead, Grid(step, first - lead, max(0, last - first + 1) + lead, phase)
 
 

@@ -14,11 +14,15 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from autoscaler.decide.proposals import tolerances_of
+from autoscaler.foresee.past.watch import GAP
 from autoscaler.foresee.replay.replay import Replayed
 from autoscaler.model import Autoscaler, ConditionType, Decision, Proposed, Written
 
 UNKNOWN: Final = -1
 """A size that is not known."""
+
+
+_SEEN: Final = "seen; why is not known"
 
 
 class Change(Struct, frozen=True, gc=False):
@@ -54,7 +58,7 @@ class Course:
     size: "array[int]" = field(default_factory=lambda: array("l"))
     """What was asked for at the beginning of the cycle; the shadow's own, where there is one. UNKNOWN: not read."""
     ready: "array[int]" = field(default_factory=lambda: array("l"))
-    """How many of these were ready; UNKNOWN: not read."""
+    """How many of these were ready, without what the cycle itself took away; UNKNOWN: not read."""
     desired: "array[int]" = field(default_factory=lambda: array("l"))
     """What was decided; UNKNOWN: nothing could be."""
     maximum: "array[int]" = field(default_factory=lambda: array("l"))
@@ -66,6 +70,8 @@ class Course:
     changes: list[Change] = field(default_factory=list)
     start_up: StartUp | None = None
     """That the shadow had in the last cycle; None: it had no shadow."""
+    _expected: int = UNKNOWN
+    """The size that the next cycle finds, unless somebody else changes it."""
     _own: bool = field(init=False)
     """Whether it is of the daemon's own decisions."""
     _repeated: tuple[int, int] | None = None
@@ -77,6 +83,7 @@ class Course:
     def add(self, replayed: Replayed) -> None:
         """One more cycle."""
         if self._own:
+            self._add_outside_change(replayed)
             self.scaler = replayed.scaler
         self._add(replayed)
         self._add_change(replayed.decision)
@@ -85,9 +92,25 @@ class Course:
         """One more cycle of which only the size is known that was seen: nobody knows what was decided."""
         size, before = size_of(replayed.decision), self.size[-1] if self.size else UNKNOWN
         self._add(replayed)
-        self.desired[-1] = _known(size)
+        self.desired[-1] = self._expected = _known(size)
         if size is not None and before not in (size, UNKNOWN):
-            self.changes.append(Change(replayed.moment.at, before, size, "", "seen; why is not known"))
+            self.changes.append(Change(replayed.moment.at, before, size, "", _SEEN))
+
+    def _add_outside_change(self, replayed: Replayed) -> None:
+        """One that somebody else made since the last cycle: `as it was` has the changes that were seen."""
+        made, expected, before = replayed.decision, self._expected, self.scaler
+        size, outcome = size_of(made), made.outcome
+        is_followed = made.shadow is not None
+        after = (
+            outcome.size if isinstance(outcome, Written) or (is_followed and isinstance(outcome, Proposed)) else size
+        )
+        self._expected = _known(after)
+        if size is None or expected in (size, UNKNOWN) or before is None:
+            return
+        now = replayed.scaler
+        is_same = (before.target, before.dry_run) == (now.target, now.dry_run)  # else it is another one's size
+        if is_same and made.now.timestamp() - self.at[-1] <= GAP * now.sync_period.total_seconds():
+            self.changes.append(Change(made.now, expected, size, "", _SEEN))
 
     def _add(self, replayed: Replayed) -> None:
         made, shadow = replayed.decision, replayed.decision.shadow_memory
@@ -127,8 +150,10 @@ def size_of(made: Decision) -> int | None:
 
 
 def _ready_of(made: Decision) -> int | None:
-    """Of a shadow after the decision: what leaves does so at once."""
-    return made.ready if made.shadow_memory is None else made.shadow_memory.ready(made.now)
+    """After the decision: what leaves does so at once, of a shadow as of what was written."""
+    if made.shadow_memory is not None:
+        return made.shadow_memory.ready(made.now)
+    return made.ready if made.ready is None or made.written is None else min(made.ready, made.written)
 
 
 def overload_of(made: Decision) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from math import nan
+from typing import Final
 
 from autoscaler.decide.proposals import propose, tolerances_of
 from autoscaler.errors import MetricError
@@ -28,6 +29,9 @@ from autoscaler.model import (
 )
 from autoscaler.quantity import sum_of
 
+_DIGITS: Final = 9
+"""After the point: 55 x 2.2 is a little more than 121 in binary fractions, and no replica more is needed for that."""
+
 
 def demand_of(scaler: Autoscaler, observation: Observation, now: datetime) -> float | None:
     """The replicas that put every metric of `scaler` exactly on its target; not whole, of no bound, window or policy.
@@ -44,7 +48,7 @@ def demand_of(scaler: Autoscaler, observation: Observation, now: datetime) -> fl
         if needed is None:
             return None  # it may be the one that asks for most
         most = needed if most is None else max(most, needed)
-    return most
+    return None if most is None else round(most, _DIGITS)
 
 
 def _needed(

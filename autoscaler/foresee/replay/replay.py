@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.brakes import with_own
 from autoscaler.decide.remember import with_events
-from autoscaler.decide.shadow import without_shadow
+from autoscaler.decide.shadow import unknown_backlogs, without_shadow
 from autoscaler.foresee.past.past import Finding, FindingKind, Moment
 from autoscaler.foresee.replay.fitting import Fitting
 from autoscaler.foresee.replay.own import Repeated
@@ -123,7 +123,14 @@ class _Candidate:
         self._before: Moment | None = None
         """The moment before this one, whether it was decided or not."""
         self._decided: Decision | None = None
-        self.findings: Final = list[Finding]()
+        self._missing: Final = list[Finding]()
+        self._unknown: Final = dict[tuple[str, bool], _Unknown]()
+        """Backlogs: the metric, and whether its service rate was known."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """Of what was replayed so far."""
+        return [*self._missing, *[each.finding for each in self._unknown.values()]]
 
     def step(self, moment: Moment) -> Replayed | None:
         history = self._follow(moment)
@@ -137,6 +144,7 @@ class _Candidate:
         made = decide(self._scaler, observed, history, moment.at)
         if made.change is not None:
             made = conclude(made, self._outcome(made, moment))
+        self._tell_unknown(made, observed)
         self._history, self._before, self._decided = remember(self._scaler, history, made), moment, made
         return Replayed(moment, made, self._scaler, observed, history)
 
@@ -199,7 +207,32 @@ class _Candidate:
             return
         for spec in self._fitting.missing(recorded):
             message = f"{spec.type} metric {spec.name}: its query was not asked for then, so it has no value"
-            self.findings.append(Finding(at, at, FindingKind.UNKNOWN, message))
+            self._missing.append(Finding(at, at, FindingKind.UNKNOWN, message))
+
+    def _tell_unknown(self, made: Decision, observed: Observation) -> None:
+        """A queue that nobody knows: the sizes and figures of these cycles rest on a guess."""
+        shadow, state = made.shadow_memory, observed.target
+        if shadow is None or not shadow.backlogs or not isinstance(state, TargetState):
+            return
+        for each in unknown_backlogs(self._scaler, state, shadow, shadow.ready(made.now)):
+            known = self._unknown.setdefault((each.metric, each.has_rate), _Unknown(made.now, each.message))
+            known.end, known.cycles = made.now, known.cycles + 1
+
+
+@dataclasses.dataclass(slots=True)
+class _Unknown:
+    """What was not known in one cycle or more, of which others may lie between."""
+
+    begin: datetime
+    message: str
+    """Of the first of them."""
+    cycles: int = 0
+    end: datetime | None = None
+
+    @property
+    def finding(self) -> Finding:
+        cycles = "1 cycle" if self.cycles == 1 else f"{self.cycles:,} cycles"
+        return Finding(self.begin, self.end or self.begin, FindingKind.UNKNOWN, f"in {cycles}: {self.message}")
 
 
 def _without_shadow(scaler: Autoscaler) -> Autoscaler:

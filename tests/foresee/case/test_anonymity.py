@@ -98,6 +98,23 @@ def test_cpu_stays_cpu() -> None:
     assert [each.name for each in first.scaler.metrics] == ["cpu", "metric-1"]
 
 
+def test_another_resource_is_called_otherwise_wherever_it_stands() -> None:
+    """Its name is anybody's choice, and is what an instance's reservation is found by."""
+    life = Life(scaler=replace(scaler(replace(CPU_60, name="acme-gpu"), maximum=20), name="web"))
+    reserved = {"acme-gpu": 1000}
+    instances = tuple(
+        Instance(each, Phase.RUNNING, ready=True, requests=reserved, container_requests={"main": reserved})
+        for each in ("web-1", "web-2")
+    )
+    life.see(Observation(TargetState(2, 2, instances), (samples({"web-1": 1200, "web-2": 1200}, life.now),)))
+    (renamed,) = anonymized(life.moments)
+    assert "acme" not in repr(renamed)
+    assert renamed.decision is not None
+    assert (renamed.decision.metrics[0].name, renamed.decision.desired) == ("resource-1", 4)
+    assert isinstance(renamed.observation.target, TargetState)
+    assert renamed.observation.target.instances[0].requests == {"resource-1": 1000}
+
+
 def test_a_decision_that_was_another_one_stays_another_one() -> None:
     """It may be what the case is about."""
     life = eventful()

@@ -80,6 +80,16 @@ def test_unknown_demand_counts_in_no_comparison() -> None:
     assert found.covered_seconds == 60
 
 
+def test_while_no_metric_has_a_value_nobody_knows_whether_one_is_above_target() -> None:
+    """An outage of Prometheus is not a time below target."""
+    made = course([2, 2, 2, 2])
+    made.above, made.overload = bytearray([1, 0, 0, 0]), array("d", [1.5, nan, nan, 1.0])
+
+    found = measures(made, curve([2, 2, 2, 2]))
+
+    assert (found.seconds_above_target, found.loaded_seconds, found.covered_seconds) == (15, 30, 60)
+
+
 def test_an_unknown_size_counts_in_nothing() -> None:
     found = measures(course([2, UNKNOWN, 2, 2]), curve([2, 2, 2, 2]))
 

@@ -7,9 +7,10 @@ import pytest
 from autoscaler.errors import TargetUnavailable
 from autoscaler.foresee.compare.shadow_comparison import ShadowComparison, comparison
 from autoscaler.foresee.past.past import Moment
-from autoscaler.model import MetricType, TargetType
+from autoscaler.model import MetricKind, MetricType, TargetType
 from tests.decide.build import metric, scaler
 from tests.decide.shadowing import World
+from tests.replaced import replace
 
 INFLIGHT_10 = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
 HOUR = 3600
@@ -53,6 +54,17 @@ def test_time_above_target_is_each_ones_own() -> None:
     found = diary.compared()
     assert found.target.seconds_above_target == 60
     assert found.shadow.seconds_above_target == 45
+
+
+@pytest.mark.parametrize(("rate", "guessed"), [(None, 30), (1_000, 0)])
+def test_the_time_in_which_a_queue_is_a_guess_is_told(rate: int | None, guessed: float) -> None:
+    """It has never fallen, so nobody knows what the shadow's instances would have made of it."""
+    queue = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "jobs")
+    diary = Diary()
+    diary.world = World(scaler(replace(queue, kind=MetricKind.BACKLOG, service_rate=rate), maximum=6), 2)
+    for length in (40_000, 50_000, 60_000, 60_000, 60_000):
+        diary.cycle(length)
+    assert diary.compared().guessed_seconds == guessed
 
 
 def test_a_target_is_saturated_where_its_shadow_is_told_so() -> None:

@@ -20,6 +20,7 @@ from autoscaler.foresee.prometheus.range_cache import RangeCache
 from autoscaler.foresee.replay.instance_times import TimeSource
 from autoscaler.model import Autoscaler, InstanceReading, MetricType, Query, TargetState, ValueReading
 from autoscaler.observe.prometheus import Prometheus
+from tests.foresee.pasts import Listed
 from tests.observe.build import metric, scaler
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus
 
@@ -151,6 +152,12 @@ def test_how_long_an_end_took_is_learnt_and_what_leaves_is_paid_for_that_long(fe
     assert found.termination == (timedelta(seconds=405), TimeSource.PROMETHEUS)
     paid = measures(found.courses[0], found.demand, found.termination.length)
     assert paid.leaving_hours == pytest.approx(405 / 3600)
+
+
+def test_where_the_state_has_no_cycle_nothing_is_said_of_how_far_both_agree(fetcher: Fetcher) -> None:
+    """As of a daemon that was down then: 100 % of no cycle would read as if all of them were the same."""
+    past = InferredPast(PrometheusPast(WEB, fetcher, BEGIN, END), Listed([]), None, WEB)
+    assert compare(past, [Candidate("same", WEB)], BEGIN, END).agreement is None
 
 
 def test_what_was_read_tells_its_holes_even_if_the_rest_is_not_wanted(fetcher: Fetcher) -> None:

@@ -30,6 +30,14 @@ def test_it_is_what_puts_the_metric_on_its_target(spec: MetricSpec, reading: Rea
     assert demand_of(scaler(spec), Observation(state(4), (reading,)), NOW) == pytest.approx(needed)
 
 
+@pytest.mark.parametrize("spec", [INFLIGHT_100, SCORE_10])
+def test_a_load_that_whole_replicas_carry_exactly_needs_no_further_one(spec: MetricSpec) -> None:
+    """55 x 2.2 is a little more than 121 in binary fractions."""
+    each = spec.target.value * 22 // 10
+    reading = samples([each] * 55) if spec is INFLIGHT_100 else value(each)
+    assert demand_of(scaler(spec), Observation(state(55), (reading,)), NOW) == 121
+
+
 def test_neither_bounds_nor_tolerance_cut_it() -> None:
     """Else a candidate with another maximum would be held to the reference's own."""
     autoscaler = scaler(QUEUE_15, minimum=2, maximum=4)
