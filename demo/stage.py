@@ -41,6 +41,7 @@ def filled(settings: Mapping[str, Any], folder: Path, prometheus: str, web: str,
     copy: dict[str, Any] = json.loads(json.dumps(settings))
     copy["prometheus"]["default"]["url"] = f"http://{prometheus}"
     copy["web"]["listenAddress"] = web
+    copy["state"] = {**copy.get("state", {}), "url": f"sqlite:///{folder / 'state' / 'state.db'}"}  # for other commands
     pool = copy["adapters"]["local"]["pools"]["shop"]
     pool["cwd"] = str(ROOT)
     pool["env"]["DEMO_FOLDER"] = str(folder)

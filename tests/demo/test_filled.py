@@ -25,6 +25,7 @@ def test_filling_in_changes_addresses_and_folders_alone(tmp_path: Path) -> None:
     assert as_it_runs.autoscalers == as_it_stands.autoscalers
     assert as_it_runs.prometheus["default"].url == "http://127.0.0.1:1"
     assert as_it_runs.web.listen_address == "127.0.0.1:2"
+    assert as_it_runs.state.url == f"sqlite:///{tmp_path}/state/state.db"
     assert copy["adapters"]["local"]["pools"]["shop"]["ports"] == "20016-20031"
     assert original["web"]["listenAddress"] == "127.0.0.1:9797"
 
