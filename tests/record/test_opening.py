@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, inspect, text
 
 from autoscaler.errors import StateError
 from autoscaler.record import Archive, Retention, State, schema
@@ -233,6 +233,33 @@ def test_a_newer_state_that_works_for_this_version_is_served(opener: Opener) -> 
     ledger = opener.ledger()
     keep(ledger, decision(15))
     assert opener.archive().latest()["web"].now == at(15)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "said"),
+    [
+        (["CREATE TABLE event (what TEXT)", "CREATE TABLE slot (at TEXT)"], "holds the tables event, slot of another"),
+        (["CREATE TABLE schema_version (version TEXT)", "INSERT INTO schema_version VALUES ('1.0')"], "schema_version"),
+        (["CREATE TABLE schema_version (version INTEGER)", "INSERT INTO schema_version VALUES (1)"], "schema_version"),
+        (["CREATE TABLE schema_version (version INTEGER)"], "schema_version"),
+        (["CREATE TABLE schema_version (installed TEXT)"], "schema_version"),
+    ],
+)
+def test_tables_of_another_program_are_named_and_left_alone(theirs: list[str], said: str, opener: Opener) -> None:
+    """Tools for migrations have a `schema_version`, too: what it holds ended the daemon with a traceback."""
+    opener.folder.mkdir(mode=0o700)
+    engine = create_engine(databases.locate(opener.url, opener.folder))
+    with engine.begin() as connection:
+        for each in theirs:
+            connection.execute(text(each))
+        before = set(inspect(connection).get_table_names())
+    with pytest.raises(StateError, match=rf"{said}.*give the state a database or a schema of its own"):
+        opener.state()
+    with pytest.raises(StateError, match=r"schema_version|does not hold a state yet"):
+        opener.archive()
+    with engine.connect() as connection:
+        assert set(inspect(connection).get_table_names()) == before
+    engine.dispose()
 
 
 def test_reading_needs_a_state(tmp_path: Path) -> None:
