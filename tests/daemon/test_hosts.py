@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.hosts import NAMES, QUICK, SLOW, Hosts, program
-from tests.daemon.running import command, finished, running_daemon
+from tests.daemon.running import command, finished, mark, running_daemon, workers
 from tests.record.postgresql import empty_state, running_postgresql
 from tests.servers.tcp_proxy import running_tcp_proxy
 
@@ -194,6 +194,26 @@ def test_an_autoscaler_that_no_daemon_serves_is_said(hosts: Hosts) -> None:
     two.wait_for_decisions(["s0"])
     one.daemon.until(lambda: one.metrics()["autoscaler_unheld"] == 0, "none is unheld")
     assert one.decided() == set()
+
+
+def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hosts, folder: Path) -> None:
+    """It could not read their workers, so their autoscalers would fail. It stands by, and goes on with the workers."""
+    pools = {name: {"command": ["sleep", "3600"], "env": mark(folder)} for name in NAMES}
+    local = {"fleet": {"type": "process", "host": "one", "pools": pools}}
+    first = hosts.start("one", adapters=local)
+    first.wait_for_decisions(NAMES)
+    first.daemon.until(lambda: len(workers(folder)) == 3 * len(NAMES), "the workers of all pools")
+    before = workers(folder)
+    second = hosts.start("one", adapters=local)
+    hosts.wait(lambda: len(second.get("status/hosts")["hosts"]) == 2, "both are members")
+    since = len(first.daemon.log)
+    first.wait_for_decisions(NAMES)
+    first.wait_for_decisions(NAMES)
+    assert second.decided() == set()
+    assert not [line for line in first.daemon.log[since:] if line["level"] == "error"]
+    first.daemon.process.kill()
+    second.wait_for_decisions(NAMES)
+    assert workers(folder) == before
 
 
 def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None:

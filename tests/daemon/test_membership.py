@@ -79,7 +79,9 @@ class FakeLeases:
     def follow(self, scalers: Collection[Autoscaler], digest: str) -> None:
         pass
 
-    def share(self, needs: Mapping[str, Collection[int]], done: Mapping[str, Collection[int]]) -> None:
+    def share(
+        self, needs: Mapping[str, Collection[int]], done: Mapping[str, Collection[int]], of_this_host: Collection[str]
+    ) -> None:
         gone = set(done.get("a", ()))
         self.given |= gone
         self.held = {"a": {slot: epoch for slot, epoch in self.held.get("a", {}).items() if slot not in gone}}

@@ -38,6 +38,29 @@ def test_several_serve_as_many_slots_each(hosts: Hosts, count: int, expected: li
     assert {slot for host in found for slot in host.leases.held[FLEET]} == set(range(256))
 
 
+def test_what_is_of_one_machine_is_the_first_daemons_there(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one there cannot serve pools whose workers the first one has; it stands by for its end."""
+    first, second, elsewhere = hosts.start(), hosts.start(), hosts.start()
+    for host, name in ((first, "one"), (second, "one"), (elsewhere, "two")):
+        monkeypatch.setattr("socket.gethostname", lambda name=name: name)
+        host.leases.renew()
+        hosts.advance(1)
+    needs = {FLEET: range(256), "pools": range(8)}
+
+    def turn(*members: Host) -> None:
+        for _ in range(4):
+            for host in members:
+                host.leases.renew()
+                host.leases.share(needs if host is not elsewhere else ALL, host.leases.excess, {"pools"})
+
+    turn(second, first, elsewhere)
+    assert [len(host.leases.held.get("pools", ())) for host in (first, second, elsewhere)] == [8, 0, 0]
+    assert sorted(len(host.leases.held[FLEET]) for host in (first, second, elsewhere)) == [85, 85, 86]
+    first.leases.leave()
+    turn(second, elsewhere)
+    assert len(second.leases.held["pools"]) == 8
+
+
 def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
     """What stays has the epoch that it had: nothing of it was read anew."""
     found = hosts.joined(2)
