@@ -269,6 +269,22 @@ def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
     assert followed(second) == {}
 
 
+def test_a_daemon_serves_what_its_own_configuration_has_in_its_slots(hosts: Hosts) -> None:
+    """While a configuration is rolled out, a slot's holder may not know an autoscaler in it yet."""
+    first, second = hosts.joined(2)
+    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
+    one.leases.follow([scaler("old")], "one")
+    other.leases.follow([scaler("new")], "two")
+    shared = one.state.archive.sharing()
+    assert shared is not None
+    place = next(each.place for each in shared.members if each.id == one.leases.member)
+    for host in (one, other):
+        assert host.state.archive.served(["old", "new", "nobody's"]) == {"old": {(FLEET, SLOT): place}}
+        assert host.state.archive.served(["new"]) == {}
+    hosts.advance(SECONDS)
+    assert other.state.archive.served(["old"]) == {}, "its lease is over"
+
+
 def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(hosts: Hosts) -> None:
     """Else one that has missed a reload would make its old one the wanted one."""
     (first,) = hosts.joined(1)
