@@ -1,12 +1,14 @@
 """Daemons that share a state on a real PostgreSQL: who serves what, and from when."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import Retention, State, schema, slot_of
+from autoscaler.record.member_rows import Found, prolong
 from tests.record.conftest import in_threads
 from tests.record.hosts import SECONDS, Host, Hosts
 from tests.record.postgresql import empty_state
@@ -152,6 +154,26 @@ def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:
     assert first.leases.seconds_left() == SECONDS - 10
     ledger.intend([rising(10)])
     assert first.leases.seconds_left() == SECONDS
+
+
+def test_a_lease_counts_from_before_it_was_asked_for(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer may take long. So the lease is over here before it is over in the database, where others take over."""
+    (only,) = hosts.joined(1)
+
+    def slow(connection: Connection, member: str, duration: timedelta) -> Found | None:
+        found = prolong(connection, member, duration)
+        hosts.advance(4)
+        return found
+
+    monkeypatch.setattr("autoscaler.record.leases.prolong", slow)
+    hosts.advance(2)
+    only.leases.renew()
+    assert only.leases.seconds_left() == SECONDS - 4
+    hosts.advance(1)
+    ledger = only.ledger()
+    ledger.recall([scaler()])
+    ledger.intend([rising(10)])
+    assert only.leases.seconds_left() == SECONDS - 4
 
 
 def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None:
