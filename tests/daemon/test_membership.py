@@ -298,6 +298,30 @@ def test_a_renewal_that_fails_is_logged_once(house: House) -> None:
     assert [event for _, event, _ in house.log.lines] == ["lease_not_renewed"]
 
 
+def test_a_thread_that_hangs_in_the_database_is_replaced(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection may be silent for minutes when the database has long been there again. A bounded number hangs."""
+    clock, asked, answer = FakeClock(), threading.Semaphore(0), threading.Event()
+
+    def hang() -> None:
+        asked.release()
+        answer.wait(60)
+
+    monkeypatch.setattr(house.leases, "renew", hang)
+    membership = Membership(house.leases, clock, house.log)  # type: ignore[arg-type]  # as above
+    membership.start()
+    threads = []
+    for _ in range(4):
+        membership._wake.set()
+        assert asked.acquire(timeout=60)
+        for seconds in (14, 2):  # it is given as long as a lease lasts
+            clock.advance(seconds)
+            membership.check()
+            threads.append(len(membership._threads))
+    assert threads == [1, 2, 2, 3, 3, 4, 4, 4]
+    answer.set()
+    membership.end({})
+
+
 def test_what_hangs_is_kept_when_the_daemon_ends(house: House) -> None:
     """The lease runs out instead; the rest is given back."""
     house.leases.hold(*NAMES[:3])
