@@ -55,6 +55,7 @@ class Membership:
         """The last is the one that counts; those before it hang in a call of the database."""
         self._turn_began: float | None = None
         self._failing = False
+        self._members = 1
         self._joined = False
         self._holds = False
         """Whether it was found holding a lease the last time."""
@@ -104,8 +105,12 @@ class Membership:
 
     @property
     def members(self) -> int:
-        """How many daemons there are, itself included; at least 1. From any thread."""
-        return max(1, self._leases.members)
+        """How many daemons there are, itself included, as this one last saw; at least 1. From any thread.
+
+        Without a lease, too: the others still divide what is shared, and a cycle that ends then must not take it all.
+        """
+        self._members = self._leases.members or self._members
+        return self._members
 
     def usable(self, connection: str) -> Mapping[int, int]:
         """Slots of an adapter connection that may be served here, each with its epoch.
