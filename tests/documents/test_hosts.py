@@ -84,6 +84,13 @@ def test_the_table_shows_a_row_a_daemon_and_below_it_what_nobody_serves() -> Non
     assert notes(found) == ["no daemon serves jobs"]
 
 
+def test_what_a_daemon_says_of_itself_steers_no_terminal() -> None:
+    """It comes from the database, where others write."""
+    odd = member("one\x1b[31m", version="1\x1b]0;x\x07")
+    (_, line) = host_rows(host_list(sharing(odd, holders={}), NOW), Screen())
+    assert line.isprintable()
+
+
 def test_without_a_daemon_that_is_said() -> None:
     """The state may be read while none runs."""
     assert notes(host_list(sharing(holders={}), NOW)) == ["no daemon runs on this state"]
