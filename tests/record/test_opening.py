@@ -14,6 +14,7 @@ from autoscaler.errors import StateError
 from autoscaler.record import Archive, Retention, State, schema
 from autoscaler.record import database as databases
 from tests.record.conftest import Opener
+from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, keep, scaler
 from tests.record.test_epochs import epochs_of
 
@@ -310,3 +311,13 @@ def test_an_address_with_options_keeps_the_limits_that_it_does_not_set(
         names = ("lock_timeout", "idle_in_transaction_session_timeout")
         assert [connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names] == limits
     engine.dispose()
+
+
+@pytest.mark.slow
+def test_what_a_user_of_postgresql_may_not_do_is_said_with_what_to_do(postgresql: str, tmp_path: Path) -> None:
+    """A standby in place of its primary, and a user who has been given nothing yet."""
+    url = empty_state(postgresql)
+    with pytest.raises(StateError, match=r"read-only transaction; .*name the server that may be written to"):
+        State.open(f"{url}?options=-cdefault_transaction_read_only%3Don", tmp_path, DEFAULT)
+    with pytest.raises(StateError, match=r"permission denied .*; give this user the right to make tables there"):
+        State.open(f"{url}?options=-csearch_path%3Dpublic", tmp_path, DEFAULT)
