@@ -132,11 +132,13 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems
 
 
 def _host_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> str | None:
+    """None: there is none. One that is wrong is not missing as well."""
     if one_host(kind) and "host" in section:
         try:
             return Host.model_validate({"host": section["host"]}).host
         except ValidationError as error:
             problems.add_validation(error, Host, loc)
+            return str(section["host"])
     return None
 
 

@@ -78,8 +78,8 @@ class Library:
         if selector is not None:
             names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
         shown = names[offset:] if limit is None else names[offset : offset + limit]
-        steering, seen, holders = archive.steering(), archive.first_seen(), Holders(archive.holders())
-        found = summaries(shown, self._scalers, latest, steering, now, seen, lambda each: holders.of(each.target))
+        steering, seen, holders = archive.steering(), archive.first_seen(), Holders(archive.served(shown))
+        found = summaries(shown, self._scalers, latest, steering, now, seen, holders.of)
         return AutoscalerList(autoscalers=tuple(found), total=len(names))
 
     def autoscaler(self, name: str, now: datetime) -> Detail:
@@ -100,7 +100,7 @@ class Library:
                 steering,
                 configured=configured,
                 first_seen=self._archive.first_seen().get(name),
-                held=None if scaler is None else Holders(self._archive.holders()).of(scaler.target),
+                held=Holders(self._archive.served([name])).of(name, scaler),
             ),
             known,
             recorded,

@@ -226,7 +226,7 @@ def summaries(
     steering: Mapping[str, Steering],
     now: datetime,
     first_seen: Mapping[str, datetime] | None = None,
-    held: Callable[[Autoscaler], Held | None] = lambda _: None,
+    held: Callable[[str, Autoscaler | None], Held | None] = lambda *_: None,
 ) -> Sequence[Summary]:
     """Those of `names`, in their order. `scalers`: the configuration's; None: it is unknown."""
     known, seen = scalers or {}, first_seen or {}
@@ -238,7 +238,7 @@ def summaries(
             steering.get(name, Steering()).at(now),
             configured=scalers is None or name in scalers,
             first_seen=seen.get(name),
-            held=held(known[name]) if name in known else None,
+            held=held(name, known.get(name)),
         )
         for name in names
     ]

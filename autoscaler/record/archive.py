@@ -18,7 +18,7 @@ from autoscaler.record.binary import readable
 from autoscaler.record.entries import Key, Newest, key_of, newest_decisions, newest_numbers
 from autoscaler.record.events import EventPage, event_page
 from autoscaler.record.leases import Leases
-from autoscaler.record.members import Sharing, read_holders, read_sharing
+from autoscaler.record.members import Sharing, read_served, read_sharing
 from autoscaler.record.packing import bounds_of, points_of
 from autoscaler.record.reading import RecordedAutoscaler, last_specifications, recorded
 from autoscaler.record.rows import runs
@@ -212,12 +212,15 @@ class Archive:
         with self._reading() as connection:
             return read_sharing(connection)
 
-    def holders(self) -> Mapping[tuple[str, int], str] | None:
-        """Adapter connection and slot -> host and process of the daemon that holds it; None: as of `sharing`."""
+    def served(self, names: Collection[str]) -> Mapping[str, Mapping[tuple[str, int], str]] | None:
+        """Those of these autoscalers that a daemon serves -> adapter connection and slot -> its host and process.
+
+        None: as of `sharing`.
+        """
         if self._url.get_backend_name() == "sqlite":
             return None
         with self._reading() as connection:
-            return read_holders(connection)
+            return read_served(connection, names)
 
     def cuts(self) -> Sequence[Cut]:
         """What `state.maxSize` has cut short."""

@@ -55,6 +55,15 @@ _SQLITE_REMEDIES: Final = {
     "SQLITE_IOERR": "the disk failed to read or write it; check the system's log",
 }
 
+_POSTGRESQL_REMEDIES: Final = {
+    "25006": "it is a standby, or set read-only; name the server that may be written to (state.url)",
+    "42501": "give this user the right to make tables there, or those of the user who made them",
+    "53100": "free some space on its disk",
+    "53300": "raise its max_connections, or end some of them",
+    "55P03": "another session holds rows locked; pg_stat_activity there shows which",
+}
+"""By SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html); other messages say what to do."""
+
 
 def locate(url: str | None, state_dir: Path) -> URL:
     """The database's address; None: `state.db` in `state_dir`. Raises StateError; no message shows a password."""
@@ -221,7 +230,8 @@ def state_errors(url: URL) -> Iterator[None]:
 def _cause(error: BaseException | None, url: URL) -> str:
     name = getattr(error, "sqlite_errorname", None)
     if name is None:
-        return f"the database failed: {_first_line(error)}"
+        remedy = _POSTGRESQL_REMEDIES.get(getattr(error, "sqlstate", None) or "")
+        return f"the database failed: {_first_line(error)}" + (f"; {remedy}" if remedy else "")
     if name.startswith("SQLITE_IOERR") and _disk_is_full(url):  # SQLite says so only of some of its files
         name = "SQLITE_FULL"
     known = (remedy for prefix, remedy in _SQLITE_REMEDIES.items() if name.startswith(prefix))

@@ -32,6 +32,7 @@ from autoscaler.record.member_rows import (
     evict,
     is_alive,
     needs_of_members,
+    needs_of_the_first,
     new_member,
     prolong,
     remove,
@@ -169,13 +170,14 @@ class Leases:
         self.confirmed(Renewal(found.member, sent))
         self._timeline.follow_look(look)
 
-    def share(self, needs: Slots, done: Slots) -> None:
+    def share(self, needs: Slots, done: Slots, of_this_host: Collection[str] = ()) -> None:
         """Take and give back slots, one step towards as many for each member. Raises StateError.
 
         Nothing happens while another member does so: it is for the next time.
 
         `needs`: those that an autoscaler of this process' configuration falls into and that this host can serve, by
         connection; `done`: those to give back, which no cycle uses any more. Members whose lease is over are removed.
+        `of_this_host`: connections that are one daemon's on each host; where several are there, the first has them.
         """
         member = self._member
         if member is None:
@@ -189,7 +191,8 @@ class Leases:
                 return
             turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
             evict(connection, self.options.retry_period)
-            save_needs(connection, member, needs)
+            taken = needs_of_the_first(connection, member) & {*of_this_host}
+            save_needs(connection, member, {name: slots for name, slots in needs.items() if name not in taken})
             give_back(connection, member, done)
             wanted = needs_of_members(connection)
             found = read_slots(connection, {*wanted[member], *self._held})

@@ -1,11 +1,11 @@
 """The rows of the table `member`: one for each daemon that shares a state on PostgreSQL."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from datetime import timedelta
 from typing import Final, NamedTuple
 from uuid import uuid4
 
-from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy import Connection, delete, select, text, tuple_, update
 
 from autoscaler.record import schema
 from autoscaler.record.sharing import Slots, dump_needs, load_needs
@@ -104,3 +104,12 @@ def needs_of_members(connection: Connection) -> dict[str, Slots]:
     table = schema.member
     rows = connection.execute(select(table.c.id, table.c.needs).where(table.c.needs.is_not(None)))
     return {row.id: load_needs(row.needs) for row in rows}
+
+
+def needs_of_the_first(connection: Connection, member: str) -> Set[str]:
+    """Adapter connections that members need which joined on the same host before this one."""
+    others, mine = schema.member.alias("others"), schema.member
+    before = tuple_(others.c.joined, others.c.id) < tuple_(mine.c.joined, mine.c.id)
+    query = select(others.c.needs).where(mine.c.id == member, others.c.host == mine.c.host, before)
+    found = connection.execute(query.where(others.c.needs.is_not(None))).scalars()
+    return {name for needs in found for name, slots in load_needs(needs).items() if slots}

@@ -1,10 +1,10 @@
 """PostgreSQL, for readers: which daemons share the state, what each holds, and what its configuration asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, select
 
 from autoscaler.record import schema
 from autoscaler.record.leases import database_time
@@ -63,11 +63,26 @@ def read_sharing(connection: Connection) -> Sharing:
     return Sharing(from_micros(now), members, _holders(connection, members), follows)
 
 
-def read_holders(connection: Connection) -> Mapping[Place, str]:
-    """Slots that a member holds -> its host and process."""
-    members = _members(connection, database_time(connection))
-    places = {each.id: each.place for each in members}
-    return {place: places[member] for place, member in _holders(connection, members).items()}
+def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, Mapping[Place, str]]:
+    """Those of these autoscalers that some daemon serves -> where that is -> its host and process.
+
+    It serves what its own configuration has in the slots that it holds; while configurations differ, two may serve two
+    targets under one name.
+    """
+    follows, member, slot = schema.follows, schema.member, schema.slot
+    own = and_(slot.c.connection == follows.c.connection, slot.c.slot == follows.c.slot)
+    query = (
+        select(follows.c.name, follows.c.connection, follows.c.slot, member.c.place)
+        .join(slot, and_(own, slot.c.holder == follows.c.member))
+        .join(member, member.c.id == follows.c.member)
+        .where(member.c.until > database_time(connection))
+    )
+    if (some := schema.few(names)) is not None:
+        query = query.where(follows.c.name.in_(some))
+    found: dict[str, dict[Place, str]] = {}
+    for row in connection.execute(query):
+        found.setdefault(row.name, {})[row.connection, row.slot] = row.place
+    return found
 
 
 def _members(connection: Connection, now: int) -> Sequence[Member]:

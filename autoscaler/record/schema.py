@@ -283,9 +283,11 @@ _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlit
 """By the dialect's name: whose parameters a statement is for."""
 
 
-def create(connection: Connection) -> None:
-    """A new state of this version."""
-    metadata.create_all(connection)
+def create(connection: Connection, place: str) -> None:
+    """A new state of this version. Raises StateError where another program has tables of these names."""
+    if taken := sorted(metadata.tables.keys() & inspect(connection).get_table_names()):
+        raise _of_another_program(taken, place)
+    metadata.create_all(connection, checkfirst=False)  # else one that another schema of the search path has counts
     connection.execute(insert(schema_version).values(version=VERSION, works_for=WORKS_FOR))
     connection.execute(insert(counter).values(name=STEERING, value=0))
 
@@ -317,17 +319,32 @@ def number_after_rows(connection: Connection) -> None:
         )
 
 
-def version(connection: Connection) -> int | None:
-    """Of the state; None: there is none yet."""
-    if not inspect(connection).has_table(schema_version.name):
+def version(connection: Connection, place: str) -> int | None:
+    """Of the state; None: there is none yet. Raises StateError where the table is another program's.
+
+    `schema_version` is a name that tools for migrations use, too.
+    """
+    inspector = inspect(connection)
+    if not inspector.has_table(schema_version.name):
         return None
-    found: int = connection.execute(select(schema_version.c.version)).scalar_one()
-    return found
+    columns = [column["name"] for column in inspector.get_columns(schema_version.name)]
+    found = connection.execute(select(schema_version.c.version)).scalars().all() if "version" in columns else []
+    if len(found) != 1 or not isinstance(found[0], int) or found[0] < 1 or not inspector.has_table(autoscaler.name):
+        raise _of_another_program([schema_version.name], place)
+    return found[0]
+
+
+def _of_another_program(tables: Sequence[str], place: str) -> StateError:
+    plural = "s" if len(tables) > 1 else ""
+    return StateError(
+        f"{place} holds the table{plural} {', '.join(tables)} of another program; give the state a database or a "
+        "schema of its own (state.url)"
+    )
 
 
 def require_current(connection: Connection, place: str) -> None:
     """Raise StateError unless the state is of this version: for those who only read."""
-    found = version(connection)
+    found = version(connection, place)
     if found is None:
         raise StateError(f"{place} does not hold a state yet; start the daemon once with it")
     refuse_newer(connection, found, place)

@@ -76,9 +76,12 @@ def dump_needs(needs: Slots) -> str:
 
 
 def load_needs(text: str) -> Slots:
-    """The slots that were dumped."""
-    found = msgspec.json.decode(text.encode(), type=dict[str, str])
-    return {name: _slots(int(number, _HEXADECIMAL)) for name, number in found.items()}
+    """The slots that were dumped; none where that cannot be read: one damaged row must not stop all members."""
+    try:
+        found = msgspec.json.decode(text.encode(), type=dict[str, str])
+        return {name: _slots(int(number, _HEXADECIMAL)) for name, number in found.items()}
+    except (msgspec.DecodeError, ValueError):
+        return {}
 
 
 def _number(slots: Collection[int]) -> int:

@@ -164,13 +164,14 @@ class State:
 
 def _prepare(connection: Connection, where: URL) -> Takeover | None:
     """Make the tables of this version, or convert those of an older one. Returns what was taken over of version 1."""
-    found = schema.version(connection)
+    place = databases.place(where)
+    found = schema.version(connection, place)
     if found is None:
-        schema.create(connection)
+        schema.create(connection, place)
     elif found == 1:  # on PostgreSQL: SQLite's was taken over into another file
-        return take_over_tables(connection)
+        return take_over_tables(connection, place)
     elif found == 2:
         schema.convert_version_2(connection)
     else:
-        schema.refuse_newer(connection, found, databases.place(where))
+        schema.refuse_newer(connection, found, place)
     return None

@@ -63,7 +63,7 @@ def take_over(url: URL) -> Takeover | None:
     return _report(converted, str(kept), begin)
 
 
-def take_over_tables(connection: Connection) -> Takeover:
+def take_over_tables(connection: Connection, place: str) -> Takeover:
     """Take over a PostgreSQL database of version 1, within the caller's transaction. Raises StateError."""
     from autoscaler.record import conversion, version1  # noqa: PLC0415 - a megabyte that other starts need not have
 
@@ -71,13 +71,13 @@ def take_over_tables(connection: Connection) -> Takeover:
     connection.execute(text(f"CREATE SCHEMA {version1.SCHEMA}"))
     for table in version1.metadata.tables.values():
         connection.execute(text(f"ALTER TABLE {table.name} SET SCHEMA {version1.SCHEMA}"))
-    schema.create(connection)
+    schema.create(connection, place)
     return _report(conversion.convert(connection), f"schema {version1.SCHEMA}", begin)
 
 
 def _version(url: URL) -> int | None:
     with opened(url) as connection:
-        return schema.version(connection)
+        return schema.version(connection, databases.place(url))
 
 
 def _checkpoint(url: URL) -> None:
@@ -94,7 +94,7 @@ def _convert(old: URL, new: URL) -> "Converted":
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # no second file whose loss would matter
         driver.execute(f"ATTACH ? AS {version1.SCHEMA}", (old.database,))
         with connection.begin():
-            schema.create(connection)
+            schema.create(connection, databases.place(old))
             return conversion.convert(connection)
 
 

@@ -42,6 +42,8 @@ class Membership:
         self._logger = logger
         self._changed = changed
         self._needs: Mapping[str, Collection[int]] = {}
+        self._of_this_host: Collection[str] = ()
+        """Connections among them whose targets are on this machine."""
         self._loaded: tuple[Sequence[Autoscaler], str] | None = None
         """A configuration that the state does not know of yet, and its digest."""
         self._done: Mapping[str, frozenset[int]] = {}
@@ -53,16 +55,26 @@ class Membership:
         """The last is the one that counts; those before it hang in a call of the database."""
         self._turn_began: float | None = None
         self._failing = False
+        self._members = 1
         self._joined = False
         self._holds = False
         """Whether it was found holding a lease the last time."""
         self.lost: int = 0
         """How often the lease was lost, since the start."""
 
-    def configure(self, needs: Mapping[str, Collection[int]], scalers: Sequence[Autoscaler], digest: str) -> None:
-        """This configuration is loaded. `needs`: adapter connection -> slots that some autoscaler falls into."""
+    def configure(
+        self,
+        needs: Mapping[str, Collection[int]],
+        scalers: Sequence[Autoscaler],
+        digest: str,
+        of_this_host: Collection[str] = (),
+    ) -> None:
+        """This configuration is loaded. `needs`: adapter connection -> slots that some autoscaler falls into.
+
+        `of_this_host`: connections among them whose targets are on this machine.
+        """
         with self._lock:
-            self._needs, self._loaded = needs, (scalers, digest)
+            self._needs, self._loaded, self._of_this_host = needs, (scalers, digest), of_this_host
         self._wake.set()
 
     @property
@@ -93,8 +105,12 @@ class Membership:
 
     @property
     def members(self) -> int:
-        """How many daemons there are, itself included; at least 1. From any thread."""
-        return max(1, self._leases.members)
+        """How many daemons there are, itself included, as this one last saw; at least 1. From any thread.
+
+        Without a lease, too: the others still divide what is shared, and a cycle that ends then must not take it all.
+        """
+        self._members = self._leases.members or self._members
+        return self._members
 
     def usable(self, connection: str) -> Mapping[int, int]:
         """Slots of an adapter connection that may be served here, each with its epoch.
@@ -165,7 +181,7 @@ class Membership:
             self._leases.leave()
             return
         done = {name: frozenset(slots) - frozenset(hanging.get(name, ())) for name, slots in self._leases.held.items()}
-        self._leases.share({name: slots for name, slots in hanging.items() if slots}, done)
+        self._leases.share({name: slots for name, slots in hanging.items() if slots}, done, self._of_this_host)
 
     def _run(self) -> None:
         me = threading.current_thread()
@@ -203,11 +219,11 @@ class Membership:
         before = leases.member, leases.held, leases.excess
         leases.renew()
         with self._lock:
-            needs, done, loaded = self._needs, self._done, self._loaded
+            needs, done, loaded, of_this_host = self._needs, self._done, self._loaded, self._of_this_host
             self._loaded = None
         if loaded is not None:
             leases.follow(*loaded)  # what fails there is tried again by `share`
-        leases.share(needs, done)
+        leases.share(needs, done, of_this_host)
         with self._lock:
             self._done = {
                 name: left for name, slots in self._done.items() if (left := slots - done.get(name, frozenset()))

@@ -136,7 +136,8 @@ class Runtime:
         self.changes += 1
         if self._membership is None:
             return
-        self._membership.configure(self._needs, settings.autoscalers, settings.digest)
+        of_this_host = {name.adapter for name, want in self._wanted.items() if want.adapter.section.host is not None}
+        self._membership.configure(self._needs, settings.autoscalers, settings.digest, of_this_host)
         if not self._membership.joined:
             self._stop.unless(self._membership.join)
 

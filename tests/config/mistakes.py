@@ -125,6 +125,7 @@ MISTAKES = {
     "a renewal all the time": (SHARED + "ha: §{retryPeriod: 10ms}\n", "ha", "retryPeriod 10ms is too short; write at least 100ms"),
     "a pool of no host beside a shared state": (SHARED + "adapters: {a: §{type: process, pools: {web: {command: x}}}}\n", "adapters.a.host", "write the name of the machine"),
     "a host of a type that has none": (NONE + "adapters: {a: {type: groups, §host: vm-1}}\n", "adapters.a.host", "unknown key"),
+    "a host that is a number, beside a shared state": (SHARED + "adapters: {a: {type: process, host: §5, pools: {web: {command: x}}}}\n", "adapters.a.host", "expected a text, found a number"),
     "a host without a name": (NONE + "adapters: {a: {type: process, host: §'', pools: {web: {command: x}}}}\n", "adapters.a.host", ""),
     "a retention without end": (NONE + "state: {retention: §101y}\n", "state.retention", "write at most 36500d (100 years)"),
     "a sync period without end": (NONE + "controller: {syncPeriod: §9000y}\n", "controller.syncPeriod", "write at most 36500d (100 years)"),

@@ -4,6 +4,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ import requests
 from sqlalchemy import make_url
 
 from tests.daemon.hanging import ThirdParty
-from tests.daemon.hosts import NAMES, QUICK, SLOW, Hosts, program
-from tests.daemon.running import command, finished, running_daemon
+from tests.daemon.hosts import NAMES, QUICK, SLOW, Host, Hosts, program
+from tests.daemon.running import command, finished, mark, running_daemon, workers
 from tests.record.postgresql import empty_state, running_postgresql
 from tests.servers.tcp_proxy import running_tcp_proxy
 
@@ -181,6 +182,25 @@ def test_one_that_has_not_reloaded_yet_keeps_its_own_and_is_said_to_differ(hosts
     one.daemon.until(lambda: not any(each["differs"] for each in one.get("status/hosts")["hosts"]), "none differs")
 
 
+def _serves(asked: Host, name: str, autoscaler: str) -> bool:
+    """Whether the daemon that is asked says so."""
+    return (asked.held_by().get(autoscaler) or "").startswith(f"{name},")
+
+
+def test_what_one_of_them_alone_has_loaded_is_its_own_on_all(hosts: Hosts) -> None:
+    """Who only holds the slot, and has an autoscaler of another name there, does not serve it."""
+    one, two = hosts.start("one", names=["s0"]), hosts.start("two", names=["s0"])
+    one.wait_for_decisions(["s0"])
+    config = hosts.config("two", QUICK, names=["s0"])
+    config.write_text(config.read_text().replace("name: s0", "name: renamed", 1))
+    two.daemon.send(signal.SIGHUP)
+    two.daemon.wait_for("reloaded")
+    for host in (one, two):
+        hosts.wait(partial(_serves, host, "one", "s0"), "one serves s0")
+    assert two.held_by()["renamed"] is None
+    assert two.get("status/hosts")["unheld"] == ["renamed"]
+
+
 def test_an_autoscaler_that_no_daemon_serves_is_said(hosts: Hosts) -> None:
     """Pools of a host whose daemon does not run wait for it: somebody should know."""
     pool = {"fleet": {"type": "process", "host": "two", "pools": {"s0": {"command": ["sleep", "60"]}}}}
@@ -194,6 +214,26 @@ def test_an_autoscaler_that_no_daemon_serves_is_said(hosts: Hosts) -> None:
     two.wait_for_decisions(["s0"])
     one.daemon.until(lambda: one.metrics()["autoscaler_unheld"] == 0, "none is unheld")
     assert one.decided() == set()
+
+
+def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hosts, folder: Path) -> None:
+    """It could not read their workers, so their autoscalers would fail. It stands by, and goes on with the workers."""
+    pools = {name: {"command": ["sleep", "3600"], "env": mark(folder)} for name in NAMES}
+    local = {"fleet": {"type": "process", "host": "one", "pools": pools}}
+    first = hosts.start("one", adapters=local)
+    first.wait_for_decisions(NAMES)
+    first.daemon.until(lambda: len(workers(folder)) == 3 * len(NAMES), "the workers of all pools")
+    before = workers(folder)
+    second = hosts.start("one", adapters=local)
+    hosts.wait(lambda: len(second.get("status/hosts")["hosts"]) == 2, "both are members")
+    since = len(first.daemon.log)
+    first.wait_for_decisions(NAMES)
+    first.wait_for_decisions(NAMES)
+    assert second.decided() == set()
+    assert not [line for line in first.daemon.log[since:] if line["level"] == "error"]
+    first.daemon.process.kill()
+    second.wait_for_decisions(NAMES)
+    assert workers(folder) == before
 
 
 def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None:

@@ -79,7 +79,9 @@ class FakeLeases:
     def follow(self, scalers: Collection[Autoscaler], digest: str) -> None:
         pass
 
-    def share(self, needs: Mapping[str, Collection[int]], done: Mapping[str, Collection[int]]) -> None:
+    def share(
+        self, needs: Mapping[str, Collection[int]], done: Mapping[str, Collection[int]], of_this_host: Collection[str]
+    ) -> None:
         gone = set(done.get("a", ()))
         self.given |= gone
         self.held = {"a": {slot: epoch for slot, epoch in self.held.get("a", {}).items() if slot not in gone}}
@@ -253,6 +255,18 @@ def test_without_a_renewal_for_so_long_everything_is_given_up_whatever_the_threa
     assert house.served() == set(NAMES)
 
 
+def test_without_a_lease_its_share_of_what_is_divided_stays_as_it_was(house: House) -> None:
+    """Cycles that are under way go on asking: when all lose the database, each would ask with the whole budget."""
+    gate = house.runtime._gates.of("default", PrometheusSource("http://x", concurrency=6))
+    assert (house.membership.members, gate.limit) == (1, 6)
+    house.leases.members = 3
+    assert (house.membership.members, gate.limit) == (3, 2)
+    house.leases.members = 0  # as `Leases` has it until it has joined again
+    assert (house.membership.members, gate.limit) == (3, 2)
+    house.leases.members = 2
+    assert (house.membership.members, gate.limit) == (2, 3)
+
+
 def test_a_write_has_to_end_before_the_lease_does(house: House) -> None:
     """A successor may write from then on."""
     house.leases.hold(NAMES[0])
@@ -294,6 +308,30 @@ def test_a_renewal_that_fails_is_logged_once(house: House) -> None:
     for _ in range(3):
         house.membership._failed("the database is away")
     assert [event for _, event, _ in house.log.lines] == ["lease_not_renewed"]
+
+
+def test_a_thread_that_hangs_in_the_database_is_replaced(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection may be silent for minutes when the database has long been there again. A bounded number hangs."""
+    clock, asked, answer = FakeClock(), threading.Semaphore(0), threading.Event()
+
+    def hang() -> None:
+        asked.release()
+        answer.wait(60)
+
+    monkeypatch.setattr(house.leases, "renew", hang)
+    membership = Membership(house.leases, clock, house.log)  # type: ignore[arg-type]  # as above
+    membership.start()
+    threads = []
+    for _ in range(4):
+        membership._wake.set()
+        assert asked.acquire(timeout=60)
+        for seconds in (14, 2):  # it is given as long as a lease lasts
+            clock.advance(seconds)
+            membership.check()
+            threads.append(len(membership._threads))
+    assert threads == [1, 2, 2, 3, 3, 4, 4, 4]
+    answer.set()
+    membership.end({})
 
 
 def test_what_hangs_is_kept_when_the_daemon_ends(house: House) -> None:

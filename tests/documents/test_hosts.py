@@ -84,15 +84,24 @@ def test_the_table_shows_a_row_a_daemon_and_below_it_what_nobody_serves() -> Non
     assert notes(found) == ["no daemon serves jobs"]
 
 
+def test_what_a_daemon_says_of_itself_steers_no_terminal() -> None:
+    """It comes from the database, where others write."""
+    odd = member("one\x1b[31m", version="1\x1b]0;x\x07")
+    (_, line) = host_rows(host_list(sharing(odd, holders={}), NOW), Screen())
+    assert line.isprintable()
+
+
 def test_without_a_daemon_that_is_said() -> None:
     """The state may be read while none runs."""
     assert notes(host_list(sharing(holders={}), NOW)) == ["no daemon runs on this state"]
 
 
-def shown(places: Mapping[tuple[str, int], str] | None) -> Summary:
+def shown(places: Mapping[tuple[str, int], str] | None, *, configured: bool = True) -> Summary:
+    """`places`: where an autoscaler is served, and by whom."""
     one = scaler()
-    held = Holders(places).of(one.target)
-    return summary(one.name, one, None, Steering(), configured=True, held=held)
+    known = one if configured else None
+    held = Holders(None if places is None else {one.name: places}).of(one.name, known)
+    return summary(one.name, known, None, Steering(), configured=configured, held=held)
 
 
 def test_an_autoscaler_says_who_serves_it() -> None:
@@ -109,6 +118,20 @@ def test_an_autoscaler_that_nobody_serves_is_a_warning() -> None:
     alone = shown({})
     assert (alone.held_by, alone.unheld, alone.level) == (None, True, Level.WARNING)
     assert dict(zip(SHARED_HEADER, Row.of(alone).shared(NOW), strict=True))["HOST"] == "<none>"
+
+
+def test_one_that_another_daemons_configuration_alone_has_says_who_serves_it() -> None:
+    """While a configuration is rolled out; and what no configuration has any more is not missed."""
+    assert shown({("fleet", 1): "one, pid 7"}, configured=False).held_by == "one, pid 7"
+    gone = shown({}, configured=False)
+    assert (gone.held_by, gone.unheld) == (None, False)
+
+
+def test_of_two_that_serve_it_by_their_own_configurations_the_one_with_this_target_is_named() -> None:
+    """The other one's target goes by the same name."""
+    target = scaler().target
+    assert shown({("a", 1): "one, pid 7", (target.adapter, slot_of(target)): "two, pid 7"}).held_by == "two, pid 7"
+    assert shown({("a", 1): "one, pid 7"}).held_by == "one, pid 7"
 
 
 def test_with_one_daemon_nobody_is_named() -> None:

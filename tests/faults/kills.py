@@ -230,7 +230,7 @@ def _rows(lives: Lives, scaled: Sequence[Scaled]) -> Iterator[Row]:
     made = sum(len(each.recorded) for each in scaled)
     broken = [text for each in scaled for text in judge.decided_otherwise(each.recorded)]
     yield Row(
-        kills,
+        kills if made else 0,  # with nothing to judge, nothing was put to the test
         "each decision is what `decide` gives from everything that was committed",
         f"{len(broken)} of {made:,} decisions differ",
         broken,
@@ -238,7 +238,7 @@ def _rows(lives: Lives, scaled: Sequence[Scaled]) -> Iterator[Row]:
     sent = [each.asked for each in scaled if each.asked is not None]
     broken = [text for asked in sent for text in judge.written_twice(asked)]
     yield Row(
-        placed,
+        placed if any(sent) else 0,
         "no target is written twice for one decision",
         f"{len(broken)} of {sum(map(len, sent)):,} writes were",
         broken,
@@ -264,7 +264,7 @@ def _rows(lives: Lives, scaled: Sequence[Scaled]) -> Iterator[Row]:
     )
     broken = [text for each in scaled for text in judge.exceeded_policies(each.recorded, each.changes)]
     yield Row(
-        kills,
+        kills if changes else 0,
         "no scaling policy is exceeded",
         f"{len(broken)} of {len(changes):,} changes went too far",
         broken,

@@ -53,6 +53,15 @@ def test_every_promise_of_reliability_has_the_tests_and_the_rehearsals_that_it_n
     assert set(named) == set(REHEARSALS)
 
 
+def test_every_event_that_the_daemon_logs_is_listed() -> None:
+    """Whoever finds one at night looks it up there. (Those of a back end's adapter are its own.)"""
+    sources = [file.read_text() for file in (ROOT / "autoscaler").rglob("*.py")]
+    logged = {name for text in sources for name in re.findall(r'logger\.(?:info|warning|error)\(\s*"(\w+)"', text)}
+    assert len(logged) > 20
+    listed = set(re.findall(r"`(\w+)`", (ROOT / "docs/running.md").read_text()))
+    assert logged - listed == set()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_make_target_that_is_named_exists(name: str) -> None:
     """Commands are copied from documents."""

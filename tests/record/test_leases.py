@@ -1,12 +1,14 @@
 """Daemons that share a state on a real PostgreSQL: who serves what, and from when."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import Retention, State, schema, slot_of
+from autoscaler.record.member_rows import Found, prolong
 from tests.record.conftest import in_threads
 from tests.record.hosts import SECONDS, Host, Hosts
 from tests.record.postgresql import empty_state
@@ -36,6 +38,29 @@ def test_several_serve_as_many_slots_each(hosts: Hosts, count: int, expected: li
     found = hosts.joined(count)
     assert sorted(host.count() for host in found) == expected
     assert {slot for host in found for slot in host.leases.held[FLEET]} == set(range(256))
+
+
+def test_what_is_of_one_machine_is_the_first_daemons_there(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one there cannot serve pools whose workers the first one has; it stands by for its end."""
+    first, second, elsewhere = hosts.start(), hosts.start(), hosts.start()
+    for host, name in ((first, "one"), (second, "one"), (elsewhere, "two")):
+        monkeypatch.setattr("socket.gethostname", lambda name=name: name)
+        host.leases.renew()
+        hosts.advance(1)
+    needs = {FLEET: range(256), "pools": range(8)}
+
+    def turn(*members: Host) -> None:
+        for _ in range(4):
+            for host in members:
+                host.leases.renew()
+                host.leases.share(needs if host is not elsewhere else ALL, host.leases.excess, {"pools"})
+
+    turn(second, first, elsewhere)
+    assert [len(host.leases.held.get("pools", ())) for host in (first, second, elsewhere)] == [8, 0, 0]
+    assert sorted(len(host.leases.held[FLEET]) for host in (first, second, elsewhere)) == [85, 85, 86]
+    first.leases.leave()
+    turn(second, elsewhere)
+    assert len(second.leases.held["pools"]) == 8
 
 
 def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
@@ -129,6 +154,26 @@ def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:
     assert first.leases.seconds_left() == SECONDS - 10
     ledger.intend([rising(10)])
     assert first.leases.seconds_left() == SECONDS
+
+
+def test_a_lease_counts_from_before_it_was_asked_for(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer may take long. So the lease is over here before it is over in the database, where others take over."""
+    (only,) = hosts.joined(1)
+
+    def slow(connection: Connection, member: str, duration: timedelta) -> Found | None:
+        found = prolong(connection, member, duration)
+        hosts.advance(4)
+        return found
+
+    monkeypatch.setattr("autoscaler.record.leases.prolong", slow)
+    hosts.advance(2)
+    only.leases.renew()
+    assert only.leases.seconds_left() == SECONDS - 4
+    hosts.advance(1)
+    ledger = only.ledger()
+    ledger.recall([scaler()])
+    ledger.intend([rising(10)])
+    assert only.leases.seconds_left() == SECONDS - 4
 
 
 def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None:
@@ -244,6 +289,22 @@ def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
     assert followed(second) == {"c": after["c"]}
     first.state.close()
     assert followed(second) == {}
+
+
+def test_a_daemon_serves_what_its_own_configuration_has_in_its_slots(hosts: Hosts) -> None:
+    """While a configuration is rolled out, a slot's holder may not know an autoscaler in it yet."""
+    first, second = hosts.joined(2)
+    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
+    one.leases.follow([scaler("old")], "one")
+    other.leases.follow([scaler("new")], "two")
+    shared = one.state.archive.sharing()
+    assert shared is not None
+    place = next(each.place for each in shared.members if each.id == one.leases.member)
+    for host in (one, other):
+        assert host.state.archive.served(["old", "new", "nobody's"]) == {"old": {(FLEET, SLOT): place}}
+        assert host.state.archive.served(["new"]) == {}
+    hosts.advance(SECONDS)
+    assert other.state.archive.served(["old"]) == {}, "its lease is over"
 
 
 def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(hosts: Hosts) -> None:

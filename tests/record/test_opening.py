@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, inspect, text
 
 from autoscaler.errors import StateError
 from autoscaler.record import Archive, Retention, State, schema
 from autoscaler.record import database as databases
 from tests.record.conftest import Opener
+from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, keep, scaler
 from tests.record.test_epochs import epochs_of
 
@@ -235,6 +236,33 @@ def test_a_newer_state_that_works_for_this_version_is_served(opener: Opener) -> 
     assert opener.archive().latest()["web"].now == at(15)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "said"),
+    [
+        (["CREATE TABLE event (what TEXT)", "CREATE TABLE slot (at TEXT)"], "holds the tables event, slot of another"),
+        (["CREATE TABLE schema_version (version TEXT)", "INSERT INTO schema_version VALUES ('1.0')"], "schema_version"),
+        (["CREATE TABLE schema_version (version INTEGER)", "INSERT INTO schema_version VALUES (1)"], "schema_version"),
+        (["CREATE TABLE schema_version (version INTEGER)"], "schema_version"),
+        (["CREATE TABLE schema_version (installed TEXT)"], "schema_version"),
+    ],
+)
+def test_tables_of_another_program_are_named_and_left_alone(theirs: list[str], said: str, opener: Opener) -> None:
+    """Tools for migrations have a `schema_version`, too: what it holds ended the daemon with a traceback."""
+    opener.folder.mkdir(mode=0o700)
+    engine = create_engine(databases.locate(opener.url, opener.folder))
+    with engine.begin() as connection:
+        for each in theirs:
+            connection.execute(text(each))
+        before = set(inspect(connection).get_table_names())
+    with pytest.raises(StateError, match=rf"{said}.*give the state a database or a schema of its own"):
+        opener.state()
+    with pytest.raises(StateError, match=r"schema_version|does not hold a state yet"):
+        opener.archive()
+    with engine.connect() as connection:
+        assert set(inspect(connection).get_table_names()) == before
+    engine.dispose()
+
+
 def test_reading_needs_a_state(tmp_path: Path) -> None:
     """The command line before the first start, or with another configuration than the daemon's."""
     with pytest.raises(StateError, match="does not exist; has the daemon run with this configuration"):
@@ -283,3 +311,13 @@ def test_an_address_with_options_keeps_the_limits_that_it_does_not_set(
         names = ("lock_timeout", "idle_in_transaction_session_timeout")
         assert [connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names] == limits
     engine.dispose()
+
+
+@pytest.mark.slow
+def test_what_a_user_of_postgresql_may_not_do_is_said_with_what_to_do(postgresql: str, tmp_path: Path) -> None:
+    """A standby in place of its primary, and a user who has been given nothing yet."""
+    url = empty_state(postgresql)
+    with pytest.raises(StateError, match=r"read-only transaction; .*name the server that may be written to"):
+        State.open(f"{url}?options=-cdefault_transaction_read_only%3Don", tmp_path, DEFAULT)
+    with pytest.raises(StateError, match=r"permission denied .*; give this user the right to make tables there"):
+        State.open(f"{url}?options=-csearch_path%3Dpublic", tmp_path, DEFAULT)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,3 +86,9 @@ def test_a_slot_that_it_no_longer_needs_is_given_back() -> None:
 @given(connections)
 def test_needs_come_back_from_the_state(wanted: Slots) -> None:
     assert {name: set(slots) for name, slots in load_needs(dump_needs(wanted)).items()} == wanted
+
+
+@pytest.mark.parametrize("damaged", ["", "not JSON", "[]", '{"aws": 3}', '{"aws": "slots"}'])
+def test_needs_that_cannot_be_read_are_none(damaged: str) -> None:
+    """One member's damaged row kept all members from taking slots."""
+    assert load_needs(damaged) == {}

@@ -33,7 +33,7 @@ def _row(host: HostDocument, now: datetime) -> tuple[str, ...]:
     configuration = f"differs: {_names(host.differs)}" if host.differs else "the latest"
     return (
         clean(host.name),
-        host.version,
+        clean(host.version),
         str(host.autoscalers),
         clean(slots),
         left,

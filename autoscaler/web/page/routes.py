@@ -120,7 +120,7 @@ class _Page:
         found = listing(
             entries(scalers, self._sources.state.archive.latest(), steering), ListQuery.of(request.query_params)
         )
-        holders = Holders(self._sources.state.archive.holders())
+        holders = Holders(self._sources.state.archive.served([each.name for each in found.entries]))
         rows = [
             summary(
                 each.name,
@@ -128,7 +128,7 @@ class _Page:
                 each.decision,
                 each.steering,
                 configured=each.scaler is not None,
-                held=None if each.scaler is None else holders.of(each.scaler.target),
+                held=holders.of(each.name, each.scaler),
             )
             for each in found.entries
         ]

@@ -23,6 +23,8 @@ SIDE_BY_SIDE: Final = (
 """Two worlds, in each one kind of fault after another: most of their time they wait."""
 _SHORT: Final = (("kill -9", MOMENTS.index(Moment.ANSWER)), ("SIGSTOP", MOMENTS.index(Moment.INTENT)))
 """Kinds and numbers of runs: daemons that lose the database have tests of their own, tests/daemon/test_hosts.py."""
+_ALL_GO_ON: Final = ("database restarted", "started at once")
+"""Kinds of faults after which nobody takes over from another."""
 _SHORT_LEASE_SECONDS: Final = 2.0
 _STOPPED_WITHIN_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 1.0
@@ -82,11 +84,13 @@ def _side_by_side(folder: Path) -> Iterator[Outcome]:
 
 def _of_kind(outcome: Outcome, most: float | None) -> Row:
     """Who serves what after each fault. `most`: seconds that a takeover may take; None: the machine has other work."""
-    if not outcome.takeovers:
+    if outcome.kind in _ALL_GO_ON:
         through = outcome.runs - len(outcome.stuck)
         return Row(
             outcome.runs, f"{outcome.kind}: all go on by themselves", f"{through} of {outcome.runs}", outcome.stuck
         )
+    if not outcome.takeovers:
+        return Row(outcome.runs, f"{outcome.kind}: taken over", "no takeover", outcome.stuck or ["none was seen"])
     held = [each.held for each in outcome.takeovers]
     decided = [each.decided for each in outcome.takeovers]
     late = [f"{seconds:.1f} s" for seconds in held if most is not None and seconds > most]
@@ -106,9 +110,10 @@ def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
     """Of what was written and decided under all kinds of faults."""
     runs = sum(each.runs for each in outcomes)
 
-    def row(promised: str, seen: str, broken: Callable[[Outcome], Sequence[str]]) -> Row:
+    def row(promised: str, seen: str, broken: Callable[[Outcome], Sequence[str]], judged: int = 1) -> Row:
+        """`judged`: how many there were; where there was none, the promise was not put to the test."""
         found = [f"{each.kind}: {text}" for each in outcomes for text in broken(each)]
-        return Row(runs, promised, seen.format(broken=len(found)), found)
+        return Row(runs if judged else 0, promised, seen.format(broken=len(found)), found)
 
     accepted = sum(each.compared.accepted for each in outcomes)
     refused = sum(each.compared.refused for each in outcomes)
@@ -116,6 +121,7 @@ def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
         "no double write where the back end compares and sets (Nomad)",
         f"{{broken}} of {accepted:,} writes; {refused} refused by Nomad",
         lambda each: each.compared.broken,
+        accepted,
     )
     accepted = sum(each.uncompared.accepted for each in outcomes)
     late = sum(len(each.uncompared.late) for each in outcomes)
@@ -123,12 +129,14 @@ def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
         "where it does not (AWS), none but within the documented window",
         f"{late} of {accepted:,} writes within it, {{broken}} outside",
         lambda each: each.uncompared.broken,
+        accepted,
     )
     decisions = sum(each.decisions for each in outcomes)
     yield row(
         "decisions are what decide gives from everything committed",
         f"{{broken}} of {decisions:,} are not",
         lambda each: each.decided_otherwise,
+        decisions,
     )
     unrecorded = sum(each.unrecorded for each in outcomes)
     yield row(
@@ -141,4 +149,5 @@ def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
         "no window is forgotten, no policy exceeded",
         f"{{broken}} of {changes:,} changes",
         lambda each: each.exceeded,
+        changes,
     )
