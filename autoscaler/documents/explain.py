@@ -172,8 +172,15 @@ class _Case:
             when=tuple([self._condition(place, direction) for place, need in enumerate(needed) if need]),
             met=met,
             hurdles=_steps([*ahead.hurdles, *shared]),
-            earliest=None if shared else self._document(ahead.move),
+            earliest=None if shared else self._document(self._towards(direction, ahead.move)),
         )
+
+    def _towards(self, direction: Direction, move: outlook.Move | None) -> outlook.Move | None:
+        """The move, if it goes there: what windows remember may lead the other way first."""
+        current = self.decision.current
+        if move is None or current is None or (move.size > current) is not (direction is Direction.OUT):
+            return None
+        return move
 
     def _shared_limits(self) -> Sequence[Step]:
         """What the connection's limits did to the number."""

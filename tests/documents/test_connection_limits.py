@@ -56,3 +56,11 @@ def test_what_comes_next_is_not_foretold_while_it_holds() -> None:
     assert out.earliest is not None
     assert f"  In the way: {BUDGET}" in inwards.text
     assert any(line.startswith("RemovalBudgetLimit: 3 -> 20 (fleet's removalBudget is") for line in told.lines)
+
+
+def test_no_way_in_is_foretold_to_lead_out() -> None:
+    """The window still holds the size that was wanted: without the limit, that would come first."""
+    told = explanation(held(limits(total=12), 12, 20))
+    _, inwards = told.ways
+    assert (inwards.direction, inwards.earliest) == (Direction.IN, None)
+    assert "at the earliest" not in inwards.text
