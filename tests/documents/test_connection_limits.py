@@ -5,21 +5,23 @@ from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, limited_by, summary
-from autoscaler.model import ConnectionLimits, Direction, Observation, Standing, Steering
+from autoscaler.model import Behavior, ConnectionLimits, Direction, Observation, Standing, Steering
 from autoscaler.record import Record
 from tests.decide.build import state, value
-from tests.decide.fleet import Fleet, limits
+from tests.decide.fleet import AT_ONCE, Fleet, limits
+from tests.replaced import replace
 
 BUDGET = "fleet's removalBudget is 5 instances in 1m, of which 0 were left; more from "
 TOTAL = "fleet's maxTotal is 12, of which 12 are in use"
 
 
-def held(limited: ConnectionLimits, size: int, wanted: int) -> Record:
+def held(limited: ConnectionLimits, size: int, wanted: int, behavior: Behavior | None = AT_ONCE) -> Record:
     """A cycle in which nothing is left for an autoscaler of this size that wants another one."""
     fleet = Fleet(limited, {"web": size})
     if limited.removal_budget is not None:
         fleet.cycle({"web": size - limited.removal_budget.instances})
-    scaler, history, size = fleet.scalers["web"], fleet.histories["web"], fleet.sizes["web"]
+    scaler = replace(fleet.scalers["web"], behavior=behavior)
+    history, size = fleet.histories["web"], fleet.sizes["web"]
     observed = Observation(state(size), (value(1000 * wanted),))
     standing: Standing = fleet.standing(0)
     made = share([decide(scaler, observed, history, fleet.now)], {"web": history}, standing, fleet.now)
@@ -60,7 +62,7 @@ def test_what_comes_next_is_not_foretold_while_it_holds() -> None:
 
 def test_no_way_in_is_foretold_to_lead_out() -> None:
     """The window still holds the size that was wanted: without the limit, that would come first."""
-    told = explanation(held(limits(total=12), 12, 20))
+    told = explanation(held(limits(total=12), 12, 20, behavior=None))
     _, inwards = told.ways
     assert (inwards.direction, inwards.earliest) == (Direction.IN, None)
     assert "at the earliest" not in inwards.text
