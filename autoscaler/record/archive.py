@@ -13,7 +13,7 @@ from sqlalchemy import URL, Connection, Engine, func, select, text
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, Decision, Steering
 from autoscaler.record import database as databases
-from autoscaler.record import schema
+from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
 from autoscaler.record.entries import Key, Newest, key_of, newest_decisions, newest_numbers
 from autoscaler.record.events import EventPage, event_page
@@ -65,7 +65,7 @@ class Archive:
         engine = databases.connect(where, read_only=True)
         try:
             with databases.state_errors(where), engine.begin() as connection:
-                schema.require_current(connection, databases.place(where))
+                versions.require_current(connection, databases.place(where))
         except StateError:
             engine.dispose()
             raise

@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, Table, delete, func, insert, inspect, se
 from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
 from autoscaler.record import database as databases
-from autoscaler.record import schema
+from autoscaler.record import schema, versions
 from autoscaler.record.claim import supersede_claim
 from autoscaler.record.database import Database, FileLock, driver_of, opened
 from autoscaler.record.folder import remove_database, sync
@@ -59,12 +59,12 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
     where, target = databases.locate(url, state_dir), _file_url(file)
     partial = file.with_name(file.name + _PARTIAL)
     with opened(where, read_only=True) as connection:
-        schema.require_current(connection, databases.place(where))
+        versions.require_current(connection, databases.place(where))
         if (
             where.get_backend_name() != "sqlite"
-            and (found := schema.version(connection, databases.place(where))) != schema.VERSION
+            and (found := versions.version(connection, databases.place(where))) != schema.VERSION
         ):
-            raise schema.newer(found or 0, databases.place(where))
+            raise versions.newer(found or 0, databases.place(where))
     with ExitStack() as leaving, _os_errors(f"{file} cannot be written"):
         if file.exists():
             raise StateError(f"{file} is there already; name another file")
@@ -94,11 +94,11 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
     if not file.is_file():
         raise StateError(f"{file} does not exist; name a file that `autoscaler backup` wrote")
     with opened(source, read_only=True) as connection:
-        found = schema.version(connection, str(file))
+        found = versions.version(connection, str(file))
     if found is None:
         raise StateError(f"{file} does not hold a state; name a file that `autoscaler backup` wrote")
     if found > schema.VERSION:
-        raise schema.newer(found, str(file))
+        raise versions.newer(found, str(file))
     if where.get_backend_name() == "sqlite":
         return _restore_file(where, source, replacing=replacing)
     if found < 2:
@@ -136,14 +136,14 @@ def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
 def _incarnation_of(where: URL) -> int:
     """Of the file that is replaced; 0: there is none, or it cannot be read."""
     with suppress(StateError), opened(where, read_only=True) as connection:
-        if (schema.version(connection, databases.place(where)) or 0) > 1:
+        if (versions.version(connection, databases.place(where)) or 0) > 1:
             return incarnation_of(connection)
     return 0
 
 
 def _begin_incarnation(file: Path, *, named: URL, after: int) -> None:
     with opened(_file_url(file), named=named) as connection, connection.begin():
-        if schema.version(connection, databases.place(named)) == schema.VERSION:
+        if versions.version(connection, databases.place(named)) == schema.VERSION:
             seconds = int(SystemClock().now().timestamp())
             begin_incarnation(connection, max(seconds, incarnation_of(connection) + 1, after + 1))
 
@@ -178,13 +178,13 @@ def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
             wait_for(connection, Lock.OPENING)
             wait_for(connection, Lock.SHARING)  # no daemon joins meanwhile
             now, place = database_time(connection), databases.place(where)
-            found = schema.version(connection, place)
+            found = versions.version(connection, place)
             if found is None:
-                schema.create(connection, place)
+                versions.create(connection, place)
             elif found < schema.VERSION:
                 raise StateError(f"{place} holds an older version's state; name an empty database")
             elif found > schema.VERSION:
-                raise schema.newer(found, place)
+                raise versions.newer(found, place)
             supersede_claim(connection, now, place)
             _refuse_members(connection, now, place)
             if not replacing and _is_used(connection):
@@ -280,7 +280,7 @@ def _contents_of(url: URL, *, named: URL | None = None) -> Contents:
     with opened(url, named=named, read_only=True) as connection:
         autoscalers = connection.execute(select(func.count()).select_from(schema.autoscaler)).scalar_one()
         last = None
-        if schema.version(connection, databases.place(named or url)) == schema.VERSION:
+        if versions.version(connection, databases.place(named or url)) == schema.VERSION:
             last = connection.execute(select(func.max(schema.memory.c.at))).scalar_one()
     size = Path(str(url.database)).stat().st_size
     return Contents(autoscalers, None if last is None else from_micros(last), size)

@@ -24,14 +24,9 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     func,
-    insert,
-    inspect,
     select,
     text,
-    update,
 )
-
-from autoscaler.errors import StateError
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -283,23 +278,6 @@ _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlit
 """By the dialect's name: whose parameters a statement is for."""
 
 
-def create(connection: Connection, place: str) -> None:
-    """A new state of this version. Raises StateError where another program has tables of these names."""
-    if taken := sorted(metadata.tables.keys() & inspect(connection).get_table_names()):
-        raise _of_another_program(taken, place)
-    metadata.create_all(connection, checkfirst=False)  # else one that another schema of the search path has counts
-    connection.execute(insert(schema_version).values(version=VERSION, works_for=WORKS_FOR))
-    connection.execute(insert(counter).values(name=STEERING, value=0))
-
-
-def convert_version_2(connection: Connection) -> None:
-    """Make a state of version 2 one of version 3, in place."""
-    for column in (slot.c.holder, schema_version.c.works_for, memory.c.counted):
-        connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {column.type}"))
-    metadata.create_all(connection, tables=[member, follows, removal])
-    connection.execute(update(schema_version).values(version=3, works_for=3))
-
-
 def number_after_rows(connection: Connection) -> None:
     """After rows were written with their ids, have the database number the next autoscaler after them.
 
@@ -317,54 +295,6 @@ def number_after_rows(connection: Connection) -> None:
             text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"),
             {"name": autoscaler.name, "last": last},
         )
-
-
-def version(connection: Connection, place: str) -> int | None:
-    """Of the state; None: there is none yet. Raises StateError where the table is another program's.
-
-    `schema_version` is a name that tools for migrations use, too.
-    """
-    inspector = inspect(connection)
-    if not inspector.has_table(schema_version.name):
-        return None
-    columns = [column["name"] for column in inspector.get_columns(schema_version.name)]
-    found = connection.execute(select(schema_version.c.version)).scalars().all() if "version" in columns else []
-    if len(found) != 1 or not isinstance(found[0], int) or found[0] < 1 or not inspector.has_table(autoscaler.name):
-        raise _of_another_program([schema_version.name], place)
-    return found[0]
-
-
-def _of_another_program(tables: Sequence[str], place: str) -> StateError:
-    plural = "s" if len(tables) > 1 else ""
-    return StateError(
-        f"{place} holds the table{plural} {', '.join(tables)} of another program; give the state a database or a "
-        "schema of its own (state.url)"
-    )
-
-
-def require_current(connection: Connection, place: str) -> None:
-    """Raise StateError unless the state is of this version: for those who only read."""
-    found = version(connection, place)
-    if found is None:
-        raise StateError(f"{place} does not hold a state yet; start the daemon once with it")
-    refuse_newer(connection, found, place)
-    if found < VERSION:
-        raise StateError(f"{place} was written by an older version; start this version's daemon once, it converts it")
-
-
-def refuse_newer(connection: Connection, found: int, place: str) -> None:
-    """Raise StateError for a state of a newer version that does not work for this one."""
-    if found <= VERSION or connection.execute(select(schema_version.c.works_for)).scalar_one() <= VERSION:
-        return
-    raise newer(found, place)
-
-
-def newer(found: int, place: str) -> StateError:
-    """What to say of a state that this version cannot use."""
-    return StateError(
-        f"{place} was written by a newer version (its schema is {found}, this version knows {VERSION}); "
-        "install the newer version again, or give this one a state of its own (state.url)"
-    )
 
 
 def few(values: Collection[str]) -> Sequence[str] | None:

@@ -10,7 +10,7 @@ from sqlalchemy import URL, Connection
 from autoscaler.clock import Clock, SystemClock
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import database as databases
-from autoscaler.record import schema
+from autoscaler.record import versions
 from autoscaler.record.archive import Archive
 from autoscaler.record.claim import supersede_claim
 from autoscaler.record.database import Database, FileLock
@@ -165,13 +165,13 @@ class State:
 def _prepare(connection: Connection, where: URL) -> Takeover | None:
     """Make the tables of this version, or convert those of an older one. Returns what was taken over of version 1."""
     place = databases.place(where)
-    found = schema.version(connection, place)
+    found = versions.version(connection, place)
     if found is None:
-        schema.create(connection, place)
+        versions.create(connection, place)
     elif found == 1:  # on PostgreSQL: SQLite's was taken over into another file
         return take_over_tables(connection, place)
     elif found == 2:
-        schema.convert_version_2(connection)
+        versions.convert_version_2(connection)
     else:
-        schema.refuse_newer(connection, found, place)
+        versions.refuse_newer(connection, found, place)
     return None

@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, text
 
 from autoscaler.errors import StateError
 from autoscaler.record import database as databases
-from autoscaler.record import schema
+from autoscaler.record import versions
 from autoscaler.record.database import driver_of, opened
 from autoscaler.record.folder import remove_database, sync
 from autoscaler.record.values import Takeover
@@ -71,13 +71,13 @@ def take_over_tables(connection: Connection, place: str) -> Takeover:
     connection.execute(text(f"CREATE SCHEMA {version1.SCHEMA}"))
     for table in version1.metadata.tables.values():
         connection.execute(text(f"ALTER TABLE {table.name} SET SCHEMA {version1.SCHEMA}"))
-    schema.create(connection, place)
+    versions.create(connection, place)
     return _report(conversion.convert(connection), f"schema {version1.SCHEMA}", begin)
 
 
 def _version(url: URL) -> int | None:
     with opened(url) as connection:
-        return schema.version(connection, databases.place(url))
+        return versions.version(connection, databases.place(url))
 
 
 def _checkpoint(url: URL) -> None:
@@ -94,7 +94,7 @@ def _convert(old: URL, new: URL) -> "Converted":
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # no second file whose loss would matter
         driver.execute(f"ATTACH ? AS {version1.SCHEMA}", (old.database,))
         with connection.begin():
-            schema.create(connection, databases.place(old))
+            versions.create(connection, databases.place(old))
             return conversion.convert(connection)
 
 
