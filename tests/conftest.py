@@ -36,10 +36,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
 
 
 def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than there are cores: a third of the time is waiting for servers. The variable has its way."""
+    """Two more than there are cores: much of the time is waiting for servers. The variable has its way."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return len(os.sched_getaffinity(0)) + 1
+    return len(os.sched_getaffinity(0)) + 2
 
 
 def pytest_testnodedown(node: WorkerController, error: object | None) -> None:
