@@ -56,6 +56,7 @@ class Membership:
         self._turn_began: float | None = None
         self._failing = False
         self._members = 1
+        """As last seen."""
         self._joined = False
         self._holds = False
         """Whether it was found holding a lease the last time."""
@@ -109,7 +110,6 @@ class Membership:
 
         Without a lease, too: the others still divide what is shared, and a cycle that ends then must not take it all.
         """
-        self._members = self._leases.members or self._members
         return self._members
 
     def usable(self, connection: str) -> Mapping[int, int]:
@@ -224,6 +224,7 @@ class Membership:
         if loaded is not None:
             leases.follow(*loaded)  # what fails there is tried again by `share`
         leases.share(needs, done, of_this_host)
+        self._members = leases.members or self._members  # not known while another one shares
         with self._lock:
             self._done = {
                 name: left for name, slots in self._done.items() if (left := slots - done.get(name, frozenset()))
