@@ -63,7 +63,7 @@ class Where:
         """
         if self.server is None and self.http_config is None:
             return self._at(f"unix://{quote(str(self._socket()))}")
-        return self._at(self.server or _DEFAULT_SERVER)
+        return self._at(_DEFAULT_SERVER if self.server is None else self.server)
 
     def connect_to_read(self) -> Sequence[Server]:
         """The daemon at each place where a command that only reads may find it, in this order. Raises as `connect`."""

@@ -61,9 +61,8 @@ def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> 
                 else _change_one(server, chosen.name, verb, body)
             )
         except ServerDown as down:
-            raise ServerError(
-                f"{down}, and only it can {verb}; start it, name its configuration with --config.file, or {ELSEWHERE}"
-            ) from None
+            other = "name its configuration with --config.file, or " if where.server is None else "or "
+            raise ServerError(f"{down}, and only it can {verb}; start it, {other}{ELSEWHERE}") from None
         finally:
             server.close()
     show(lines)

@@ -296,6 +296,7 @@ class Requests(Target):
         site = self._closing.enter_context(served(folder, shop))
         address = urlsplit(site.url)
         self._place = str(address.hostname), int(address.port or 0)
+        self._control_socket = str(site.control_socket)
         return self
 
     def make(self, random: Random) -> bytes:
@@ -306,7 +307,7 @@ class Requests(Target):
         return request
 
     def read(self, given: bytes) -> bool:
-        with socket.create_connection(self._place, timeout=30) as connection:
+        with self._connected(given) as connection:
             answer = b""
             try:
                 connection.sendall(given)
@@ -322,6 +323,15 @@ class Requests(Target):
         assert status is not None
         _check(int(status[1]) not in (500, 502, 504), f"HTTP {status[1].decode()}")
         return int(status[1]) < 400
+
+    def _connected(self, given: bytes) -> socket.socket:
+        """To TCP; for a change to the control socket, for TCP would refuse it before its body is read."""
+        if not given.startswith(b"POST"):
+            return socket.create_connection(self._place, timeout=30)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(30)
+        connection.connect(self._control_socket)
+        return connection
 
 
 def _taken(stream: TextIOWrapper) -> str:

@@ -18,6 +18,7 @@ from bench.hostile.log import Stretch
 from bench.processes import resident_mebibytes
 from tests.daemon.running import command, environment
 from tests.servers import stepped_clock
+from tests.web.unix import unix_session
 
 MOST_MEBIBYTES: Final = 2_500
 """A daemon that takes more is killed before it takes the machine."""
@@ -56,6 +57,7 @@ class Daemon:
         self.state = state
         self.access = access
         self.url = ""
+        self.control_socket = Path()
         self.killed = False
         """It took more than MOST_MEBIBYTES."""
         self._log = log
@@ -71,6 +73,11 @@ class Daemon:
         trusted = True if self.access.ca is None else str(self.access.ca)
         more = {"auth": self.access.login, "verify": trusted, "allow_redirects": False} | more
         return requests.request(method, self.url + path, timeout=timeout, **more)
+
+    def change(self, path: str) -> int:
+        """The status that an operator's POST over the control socket is answered. Raises requests.RequestException."""
+        with unix_session(self.control_socket) as session:
+            return session.post(f"http://localhost{path}", json={}, timeout=10).status_code
 
     def new_log(self) -> Stretch:
         """What it has logged since the last call."""
@@ -107,7 +114,8 @@ class Daemon:
                 raise BenchError(f"the daemon does not start:\n{self._log.read_text(errors='replace')[-2000:]}")
             for line in self._log.read_bytes().splitlines():
                 if b'"listening"' in line:
-                    self.url = json.loads(line)["url"]
+                    said = json.loads(line)
+                    self.url, self.control_socket = said["url"], Path(said["control_socket"])
             time.sleep(0.05)
 
     def guard(self) -> None:

@@ -30,6 +30,6 @@ def guarded_world(folder: Path, period_seconds: float, bounds: Bounds, moves: in
     )
     file = folder / "web.yaml"
     file.write_text(f"tls_server_config:\n  cert_file: {pair.cert}\n  key_file: {pair.key}\nbasic_auth_users:\n{users}")
-    access = Access((f"--web.config.file={file}",), {"readOnlyUsers": [SCRAPER[0]]}, OPERATOR, authority.ca)
+    access = Access((f"--web.config.file={file}",), {"operators": [OPERATOR[0]]}, OPERATOR, authority.ca)
     with world(folder, period_seconds, bounds, moves=moves, access=access) as found:
         yield found

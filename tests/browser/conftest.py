@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from tests.browser.world import Served, crowd, served, shop
+from tests.browser.world import OPERATOR, Served, crowd, served, shop
 from tests.servers.required import require
 
 ARGUMENTS: Final = (
@@ -24,8 +24,9 @@ ARGUMENTS: Final = (
 _PATIENCE_MS: Final = 30_000
 """A busy machine is slow; whatever is waited for ends the waiting as soon as it is there."""
 expect.set_options(timeout=_PATIENCE_MS)
+READER, PASSWORD = "scraper", "correct horse"
 Open = Callable[..., Page]
-"""path, scheme="light" or "dark", width=1280, height=900, scripts=True, zone="UTC" -> the opened page."""
+"""path, scheme="light" or "dark", width=1280, height=900, scripts=True, zone="UTC", user=None -> the opened page."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,6 +52,14 @@ def browser() -> Iterator[Browser]:
 def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Nine autoscalers in different states, an hour of decisions behind them."""
     with served(tmp_path_factory.mktemp("shop"), shop) as site:
+        yield site
+
+
+@pytest.fixture(scope="package")
+def with_users(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The same with an operator and a reader."""
+    users = dict.fromkeys((OPERATOR, READER), PASSWORD)
+    with served(tmp_path_factory.mktemp("users"), shop, users=users) as site:
         yield site
 
 
@@ -84,12 +93,14 @@ def opened(browser: Browser) -> Iterator[Open]:
         height: int = 900,
         scripts: bool = True,
         zone: str = "UTC",
+        user: str | None = None,
     ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             timezone_id=zone,
             color_scheme="dark" if scheme == "dark" else "light",
             java_script_enabled=scripts,
+            http_credentials=None if user is None else {"username": user, "password": PASSWORD},
         )
         contexts.append(context)
         context.set_default_timeout(_PATIENCE_MS)

@@ -5,8 +5,8 @@ import re
 from playwright.sync_api import Page, expect
 
 from autoscaler.model import Direction
-from tests.browser.conftest import Open
-from tests.browser.world import Served
+from tests.browser.conftest import READER, Open
+from tests.browser.world import OPERATOR, Served
 
 
 def pause(page: Page, reason: str) -> None:
@@ -14,23 +14,22 @@ def pause(page: Page, reason: str) -> None:
     form = page.locator('form[data-action="pause"]')
     form.get_by_label("Direction").select_option("in")
     form.get_by_label("Reason").fill(reason)
-    form.get_by_label("Your name").fill("robin")
     form.get_by_role("button", name="Pause").click()
 
 
-def test_a_pause_shows_everywhere_until_it_is_resumed(site: Served, opened: Open) -> None:
+def test_a_pause_shows_everywhere_until_it_is_resumed(with_users: Served, opened: Open) -> None:
     """Whoever comes next must see at once that a human holds it, who, and why."""
-    page = opened(site, "/autoscalers/shop-web")
+    page = opened(with_users, "/autoscalers/shop-web", user=OPERATOR)
 
     pause(page, "load test")
 
     expect(page.get_by_role("alert")).to_have_text("Paused.")
     expect(page.locator("#state")).to_contain_text("Paused")
     expect(page.locator("#steering")).to_contain_text(re.compile("by robin: load test.*ends in (2h|1h59m)", re.DOTALL))
-    kept = site.world.state.archive.steering()["shop-web"].pause
+    kept = with_users.world.state.archive.steering()["shop-web"].pause
     assert kept is not None
     assert (kept.direction, kept.by, kept.reason) == (Direction.IN, "robin", "load test")
-    other = opened(site, "/?state=paused")
+    other = opened(with_users, "/?state=paused", user=OPERATOR)
     expect(other.get_by_role("row", name=re.compile("shop-web"))).to_contain_text(
         "Scaling in paused by robin: load test"
     )
@@ -39,51 +38,60 @@ def test_a_pause_shows_everywhere_until_it_is_resumed(site: Served, opened: Open
 
     expect(page.get_by_role("alert")).to_have_text("Taken back.")
     expect(page.locator("#steering")).to_contain_text("Nothing is paused or overridden.")
-    assert "shop-web" not in site.world.state.archive.steering()
+    assert "shop-web" not in with_users.world.state.archive.steering()
     other.reload()
     expect(other.locator("#rows")).not_to_contain_text("shop-web")
 
 
-def test_bounds_are_overridden_for_a_time(site: Served, opened: Open) -> None:
+def test_bounds_are_overridden_for_a_time(with_users: Served, opened: Open) -> None:
     """More room for a sale, without a change of the configuration."""
-    page = opened(site, "/autoscalers/checkout")
+    page = opened(with_users, "/autoscalers/checkout", user=OPERATOR)
     page.get_by_text("Override the bounds").click()
     form = page.locator('form[data-action="override"]')
 
     form.get_by_label("Maximum").fill("40")
     form.get_by_label("For how long").select_option("1d")
     form.get_by_label("Reason").fill("sale")
-    form.get_by_label("Your name").fill("robin")
     form.get_by_role("button", name="Override").click()
 
     expect(page.locator("#steering")).to_contain_text(
         re.compile("max 40\\s+by robin: sale.*ends in (1d|23h)", re.DOTALL)
     )
-    kept = site.world.state.archive.steering()["checkout"].override
+    kept = with_users.world.state.archive.steering()["checkout"].override
     assert kept is not None
     assert (kept.minimum, kept.maximum) == (None, 40)
     page.get_by_role("button", name="End the override").click()
     expect(page.locator("#steering")).to_contain_text("Nothing is paused or overridden.")
 
 
-def test_the_name_is_asked_for_once(site: Served, opened: Open) -> None:
-    """In an incident nobody types their name twice."""
-    page = opened(site, "/autoscalers/shop-api")
-
-    pause(page, "incident 7")
-    expect(page.get_by_role("alert")).to_have_text("Paused.")
-    page.reload()
-
-    expect(page.locator('form[data-action="override"] [name="by"]')).to_have_value("robin")
-    page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#steering")).to_contain_text("Nothing is paused")
-
-
-def test_a_reason_is_asked_for(site: Served, opened: Open) -> None:
+def test_a_reason_is_asked_for(with_users: Served, opened: Open) -> None:
     """A pause that nobody can explain is a pause that nobody dares to end."""
-    page = opened(site, "/autoscalers/shop-api")
+    page = opened(with_users, "/autoscalers/shop-api", user=OPERATOR)
 
     pause(page, "")
 
     expect(page.locator('form[data-action="pause"]').get_by_label("Reason")).to_be_focused()
-    assert "shop-api" not in site.world.state.archive.steering()
+    assert "shop-api" not in with_users.world.state.archive.steering()
+
+
+def test_an_operator_sees_whose_name_is_recorded(with_users: Served, opened: Open) -> None:
+    page = opened(with_users, "/autoscalers/shop-api", user=OPERATOR)
+
+    page.locator("summary").get_by_text("Pause", exact=True).click()
+
+    expect(page.locator('form[data-action="pause"]')).to_contain_text("Recorded as robin.")
+
+
+def test_a_reader_sees_no_form_and_where_changes_are_made(with_users: Served, site: Served, opened: Open) -> None:
+    """What only ends in a refusal is not offered: to a user who is no operator, and where there are no users."""
+    of_user = opened(with_users, "/autoscalers/shop-api", user=READER)
+    of_stranger = opened(site, "/autoscalers/shop-api")
+
+    expect(of_user.locator("#read-only")).to_contain_text(
+        "You can only look here: the user 'scraper' may only read: web.operators does not name it"
+    )
+    expect(of_stranger.locator("#read-only")).to_contain_text("only users that web.operators names make changes")
+    for page in (of_user, of_stranger):
+        expect(page.locator("#read-only")).to_contain_text("use its control socket")
+        expect(page.locator("form[data-action]")).to_have_count(0)
+        expect(page.locator("button.resume")).to_have_count(0)

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from bcrypt import gensalt, hashpw
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
 from autoscaler.clock import SystemClock
-from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
+from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
 from autoscaler.cycle import reconcile
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.metrics import Health
@@ -52,13 +54,14 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, Retention, State
-from autoscaler.web import Sources, WebServer, serve
+from autoscaler.web import Sources, WebServer, load_web_config, serve
 from autoscaler.web.page import pages
 from tests.replaced import replace
 from tests.web.lanes import SoundLanes
 from tests.web.serving import Logged
 
 EVERY = timedelta(seconds=15)
+OPERATOR = "robin"
 CPU = MetricSpec(
     MetricType.RESOURCE,
     "cpu",
@@ -265,6 +268,7 @@ class Served:
 
     world: World
     server: WebServer
+    control_socket: Path
     log: Logged = field(default_factory=Logged)
 
     @property
@@ -297,12 +301,25 @@ def health_of(world: World) -> Health:
 
 
 @contextmanager
-def served(folder: Path, build: Callable[[State, datetime], World], listen: str = "127.0.0.1:0") -> Iterator[Served]:
-    """The server on a world that has just been built, on the machine's own clock."""
+def served(
+    folder: Path,
+    build: Callable[[State, datetime], World],
+    listen: str = "127.0.0.1:0",
+    users: Mapping[str, str] | None = None,
+) -> Iterator[Served]:
+    """The server on a world that has just been built, on the machine's own clock.
+
+    `users`: name -> password. OPERATOR is the only operator among them.
+    """
     state = State.open(None, folder, Retention())
     try:
         world = build(state, datetime.now(UTC))
-        settings = settings_of(world)
+        config, settings = None, settings_of(world)
+        if users is not None:
+            lines = (f"  {name}: {hashpw(word.encode(), gensalt(4)).decode()}\n" for name, word in users.items())
+            (folder / "web.yaml").write_text("basic_auth_users:\n" + "".join(lines))
+            config = load_web_config(folder / "web.yaml")
+            settings = replace(settings, web=WebSettings(operators={OPERATOR: (1, 1)}))
         health, lanes = health_of(world), SoundLanes(*(lane.name for lane in world.lanes))
         sources = Sources(
             state=state,
@@ -315,11 +332,13 @@ def served(folder: Path, build: Callable[[State, datetime], World], listen: str 
             started=world.start,
         )
         log = Logged()
-        server = serve(sources, listen, None, log, pages(sources, log))
-        server.start()
-        try:
-            yield Served(world, server, log)
-        finally:
-            server.stop()
+        with TemporaryDirectory() as short:  # a test's own folder may be too deep for a socket
+            control = Path(short, "control.sock")
+            server = serve(sources, listen, config, log, pages(sources, log), control)
+            server.start()
+            try:
+                yield Served(world, server, control, log)
+            finally:
+                server.stop()
     finally:
         state.close()

@@ -89,7 +89,7 @@ def served_scene(folder: Path) -> Iterator[ServedScene]:
     with open_state(folder) as state:
         scene = build(folder, state)
         with serving(scene.daemon) as served:
-            env = scene.env | {"AUTOSCALER_SERVER": served.server.url}
+            env = scene.env | {"AUTOSCALER_SERVER": f"unix://{served.control_socket}"}
             yield ServedScene(folder, state, scene.web, scene.jobs, scene.daemon, env, served=served)
 
 

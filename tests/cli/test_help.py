@@ -65,7 +65,9 @@ def test_defaults_are_shown() -> None:
     text = " ".join(said("history", "--help")[1].split())
     assert "[default: 1h]" in text
     assert "[default: now]" in text
-    assert "[environment: AUTOSCALER_SERVER; default: http://127.0.0.1:9797]" in text
+    assert (
+        "Default: its control socket, then for reading http://127.0.0.1:9797. [environment: AUTOSCALER_SERVER]" in text
+    )
 
 
 @pytest.mark.parametrize(("typed", "near"), [("gett", "get"), ("desribe", "describe"), ("evnts", "events")])

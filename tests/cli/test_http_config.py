@@ -6,6 +6,7 @@ from pathlib import Path
 import bcrypt
 import pytest
 
+from autoscaler.config.settings import WebSettings
 from tests.cli.scene import Scene, build
 from tests.documents.lives import open_state
 from tests.servers.certificates import Authority
@@ -40,6 +41,7 @@ basic_auth_users: {{ann: "{hashed}"}}
 """)
     with open_state(folder / "state") as state:
         scene = build(folder / "state", state)
+        scene.daemon.web = WebSettings(operators={"ann": (1, 1)})
         with serving(scene.daemon, config) as served:
             scene.env["AUTOSCALER_SERVER"] = served.server.url
             yield scene

@@ -1,41 +1,30 @@
 """pause, resume, override: through the API alone."""
 
-import os
-import pwd
-import socket
-
 import pytest
 
 from autoscaler.model import Direction
 from tests.cli.scene import Scene, ServedScene, steering
 from tests.replaced import replace
+from tests.web.unix import THIS_USER
 
 
 def test_a_pause_is_kept_with_who_and_why(online: ServedScene) -> None:
     """Whoever finds it later must know whom to ask."""
-    said = online.run(
-        "pause",
-        "web",
-        "--direction",
-        "in",
-        "--for",
-        "2h",
-        "--reason",
-        "deploy",
-        SUDO_USER="",
-    )
+    said = online.run("pause", "web", "--direction", "in", "--for", "2h", "--reason", "deploy")
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith("web: scaling in is paused for ")
     pause = steering(online).pause
     assert (pause.direction, pause.reason) == (Direction.IN, "deploy")
     assert (pause.until - pause.since).total_seconds() == 7200
-    assert pause.by == f"{pwd.getpwuid(os.getuid()).pw_name}@{socket.gethostname()}"
+    assert pause.by == THIS_USER
 
 
-def test_behind_sudo_it_is_the_one_who_typed_it(online: ServedScene) -> None:
-    """Everybody is root there."""
-    online.run("pause", "web", SUDO_USER="ann")
-    assert steering(online).pause.by.startswith("ann@")
+def test_over_tcp_a_client_that_is_no_operator_changes_nothing(online: ServedScene) -> None:
+    """The refusal says where it would work."""
+    said = online.run("pause", "jobs", "--server", online.served.server.url)
+    assert said.code == 1
+    assert "only users that web.operators names make changes over TCP" in said.err
+    assert steering(online, "jobs") is None
 
 
 def test_without_more_words_both_directions_pause_until_resumed(online: ServedScene) -> None:

@@ -8,11 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import requests
 import yaml
+
+from tests.web.unix import unix_session
 
 PATIENCE_SECONDS: Final = 60.0
 _MARK: Final = "DAEMON_TEST"
@@ -67,6 +71,15 @@ class RunningDaemon:
             assert time.monotonic() < end, f"{what}: did not come\n{self._stderr.read_text()}"
             time.sleep(0.05)
 
+    @property
+    def control_socket(self) -> Path:
+        return Path(self.wait_for("listening")["control_socket"])
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None) -> requests.Response:
+        """What an operator of this machine is answered."""
+        with unix_session(self.control_socket) as session:
+            return session.post(f"http://localhost{path}", json=body, timeout=PATIENCE_SECONDS)
+
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
@@ -108,14 +121,16 @@ def running_daemon(
     """`autoscaler run` on `config`; its state beside the file unless told. Killed at the end if it still runs."""
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
     address = config.parent / f"notify-{time.monotonic_ns()}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener, stderr.open("wb") as out:
+    with ExitStack() as folders, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener, stderr.open("wb") as out:
         listener.bind(str(address))
         listener.setblocking(False)
+        runtime = folders.enter_context(TemporaryDirectory())  # a test's own folder may be too deep for a socket
+        variables = {"NOTIFY_SOCKET": str(address), "RUNTIME_DIRECTORY": runtime, **(env or {})}
         process = subprocess.Popen(
             command(config, *arguments, program=program),
             stdin=subprocess.DEVNULL,
             stderr=out,
-            env=environment(state or config.parent / "state", NOTIFY_SOCKET=str(address), **(env or {})),
+            env=environment(state or config.parent / "state", **variables),
         )
         try:
             yield RunningDaemon(process, stderr, listener)

@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-import requests
 
 from autoscaler.model import History, Intent, ScaleEvent
 from tests.daemon.hanging import ThirdParty
@@ -134,9 +133,8 @@ def test_a_write_that_lands_after_its_lane_is_gone_is_seen_by_the_successor(
     scalers = [autoscaler("a", "vector(3)", adapter="third", behavior=policies)]
     config = write_config(folder, prometheus, scalers, third.section("scale", times=1))
     with running_daemon(config, env=third.env) as daemon:
-        url = daemon.wait_for("listening")["url"]
         daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
-        paused = requests.post(f"{url}/api/v1/autoscalers/a/pause", json={"direction": "out"}, timeout=10)
+        paused = daemon.post("/api/v1/autoscalers/a/pause", {"direction": "out"})
         assert paused.status_code == 200
         daemon.wait_for("lane_superseded", adapter="third")
         daemon.wait_for("decision", autoscaler="a", current=1, count=2)

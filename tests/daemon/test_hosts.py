@@ -101,8 +101,8 @@ def test_a_pause_on_one_holds_on_all(hosts: Hosts) -> None:
     """An operator asks whichever daemon is at hand."""
     one, two = hosts.start("one"), hosts.start("two")
     hosts.wait_until_held({"one": 6, "two": 6})
-    body = {"by": "anna", "reason": "a repair", "all": True}
-    answer = requests.post(f"{one.url}/api/v1/pause", json=body, timeout=60)
+    body = {"reason": "a repair", "all": True}
+    answer = one.daemon.post("/api/v1/pause", body)
     assert answer.status_code == 200, answer.text
     for host in (one, two):
         host.daemon.until(

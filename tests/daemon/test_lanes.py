@@ -127,9 +127,8 @@ def test_a_write_that_hangs_while_the_number_of_lanes_changes_is_counted_once(
     """It is announced by one lane, remembered by the one that serves its target after, and the one after that."""
     config = configured(folder, prometheus, hanging(third, "scale", lanes=1, target="a"))
     with running_daemon(config, env=third.env) as daemon:
-        url = daemon.wait_for("listening")["url"]
         daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
-        paused = requests.post(f"{url}/api/v1/autoscalers/a/pause", json={"direction": "out"}, timeout=10)
+        paused = daemon.post("/api/v1/autoscalers/a/pause", {"direction": "out"})
         assert paused.status_code == 200
         for count, lanes in enumerate((4, 2), start=1):
             configured(folder, prometheus, hanging(third, "scale", lanes=lanes, target="a"))

@@ -61,7 +61,7 @@ def test_a_team_stops_its_own_and_then_everybody_the_fleet(folder: Path, prometh
         return write_config(folder, prometheus, asking, adapters, log={"decisions": "changed"})
 
     with running_daemon(ask_for(1)) as daemon:
-        env = {"AUTOSCALER_SERVER": daemon.wait_for("listening")["url"]}
+        env = {"AUTOSCALER_SERVER": f"unix://{daemon.control_socket}"}
 
         def run(*words: str) -> list[str]:
             done = finished([sys.executable, "-m", "autoscaler", *words], folder / "state", env)

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import requests
 
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
@@ -58,10 +57,9 @@ def test_a_reload_that_hangs_is_given_up(folder: Path, prometheus: str, third: T
     """In foreign code, where nothing can be interrupted; whoever asked for it over HTTP is told."""
     config = configured(folder, prometheus, third)
     with running_daemon(config, env=third.env) as daemon, ThreadPoolExecutor(1) as thread:
-        url = daemon.wait_for("listening")["url"]
         daemon.wait_for("ready")
         configured(folder, prometheus, third, "build")
-        asked = thread.submit(requests.post, f"{url}/-/reload", timeout=30)
+        asked = thread.submit(daemon.post, "/-/reload")
         daemon.until(lambda: third.notes("hangs", 1) != [], "the reload")
         daemon.send(signal.SIGHUP)
         daemon.send(signal.SIGHUP)

@@ -95,7 +95,7 @@ class Life:
         self.demand(29)
         daemon.wait_for("decision", autoscaler="web", written=3)
         daemon.wait_for("decision", autoscaler="web", current=3, reason="ReadyForNewScale")
-        url = daemon.wait_for("listening")["url"]
+        url = f"unix://{daemon.control_socket}"
         assert command(self.folder, "pause", "web", "--reason", "look", AUTOSCALER_SERVER=url).returncode == 0
         self.demand(59)
         daemon.wait_for("decision", autoscaler="web", reason="Paused")

@@ -29,7 +29,7 @@ from tests.web.clients import (
     wait_until,
 )
 from tests.web.serving import Daemon, Served, serving
-from tests.web.test_access import tls
+from tests.web.test_certificates import tls
 
 pytestmark = pytest.mark.slow  # each waits for the server to look, twice a second
 

@@ -1,9 +1,10 @@
 """What is asked of the daemon over HTTP, and by whom."""
 
+import socket
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 import requests
@@ -54,17 +55,29 @@ def _both_lengths(day: Day) -> None:
     day.lasts()
 
 
-def _proxies(day: Day) -> None:
-    """What each may add tells that the request is not from this machine."""
-    plain = _post(day, _PAUSE)
-    day.expect(plain == 200, f"a change from this machine is answered {plain}")
-    _post(day, _RESUME)
-    for header in _PROXIED:
+def _no_operator(day: Day) -> None:
+    """Over TCP nothing changes without an operator, whatever a proxy adds; over the control socket it does."""
+    for header in ("", *_PROXIED):
         name, _, value = header.partition(": ")
-        status = _post(day, _PAUSE, headers={name: value})
-        day.expect(status == 403, f"a change with {name} is answered {status}")
-    _post(day, _RESUME)
+        status = _post(day, _PAUSE, headers={name: value} if name else {})
+        day.expect(status == 403, f"a change over TCP with {header or 'no further header'} is answered {status}")
+    for path in (_PAUSE, _RESUME):
+        status = day.world.daemon.change(path)
+        day.expect(status == 200, f"a change over the control socket is answered {status}")
     day.lasts()
+
+
+def _held_control_sockets(day: Day) -> None:
+    """An operator is not kept out by 2,000 connections that say nothing."""
+    with ExitStack() as held:
+        for _ in range(2_000):
+            client = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            client.setblocking(False)
+            with suppress(BlockingIOError):
+                client.connect(str(day.world.daemon.control_socket))
+        status = day.world.daemon.change(_RESUME)
+        day.expect(status == 200, f"a change beside held connections is answered {status}")
+        day.lasts()
 
 
 def _redirects(day: Day) -> None:
@@ -93,21 +106,22 @@ def _guess(day: Day, number: int) -> None:
         day.world.daemon.ask("/-/healthy", timeout=1, auth=(OPERATOR[0], f"guess-{number}"))
 
 
-def _read_only(day: Day) -> None:
-    """A scraper's password reads, and changes nothing."""
+def _reader(day: Day) -> None:
+    """The password of a scraper, which is no operator, reads and changes nothing."""
     read = day.world.daemon.ask("/metrics", auth=SCRAPER)
-    day.expect(read.status_code == 200, f"a read-only user's GET is answered {read.status_code}")
+    day.expect(read.status_code == 200, f"a scraper's GET is answered {read.status_code}")
     for path in (_PAUSE, "/-/reload"):
         status = _post(day, path, auth=SCRAPER)
-        day.expect(status == 403, f"a read-only user's POST {path} is answered {status}")
+        day.expect(status == 403, f"a scraper's POST {path} is answered {status}")
     day.expect(_post(day, _RESUME) == 200, "an operator's POST is refused")
     day.lasts()
 
 
 CASES: Final[Sequence[Case]] = (
     Case("Content-Length and Transfer-Encoding", _both_lengths, short=True),
-    Case("each header that a proxy adds, alone", _proxies, short=True),
+    Case("changes over TCP without an operator, with each header that a proxy adds", _no_operator, short=True),
+    Case("2,000 connections to the control socket that say nothing", _held_control_sockets, short=True),
     Case("redirects name a path only", _redirects),
     Case("200 wrong passwords, then a right one", _wrong_passwords, guarded=True, short=True),
-    Case("a read-only user tries to pause and to reload", _read_only, guarded=True, short=True),
+    Case("a user who is no operator tries to pause and to reload", _reader, guarded=True, short=True),
 )
