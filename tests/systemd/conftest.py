@@ -7,7 +7,7 @@ import pytest
 from tests.packaging.artefacts import debian_package
 from tests.systemd.machine import Machine, booted
 
-_CREDENTIAL = "[Service]\nLoadCredential=token:/etc/hostname\n"
+CREDENTIAL = "[Service]\nLoadCredential=token:/etc/hostname\n"
 
 
 @pytest.fixture(scope="module")
@@ -22,5 +22,5 @@ def booted_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine
 def machine(booted_machine: Machine) -> Machine:
     """Without a running service, with no drop-in but the credential `token`."""
     booted_machine.reset()
-    booted_machine.drop_in("credential.conf", _CREDENTIAL)
+    booted_machine.drop_in("credential.conf", CREDENTIAL)
     return booted_machine
