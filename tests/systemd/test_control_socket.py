@@ -77,12 +77,12 @@ def steered(booted_machine: Machine) -> Iterator[Machine]:
 
 
 def by(user: str, *words: str) -> tuple[str, ...]:
-    """The command as somebody types it who is logged in as this user."""
+    """The command of a user who is logged in."""
     return ("runuser", "-u", user, "--", "autoscaler", *words)
 
 
 @pytest.mark.parametrize("user", ["root", "ann"])
-def test_root_and_an_operator_pause_and_everybody_sees_who_did(steered: Machine, user: str) -> None:
+def test_root_and_an_operator_pause_and_all_users_see_who_did(steered: Machine, user: str) -> None:
     """The daemon asks the kernel who they are; nothing that they say of themselves counts."""
     steered.checked(*by(user, "pause", "web", "--reason", "deploying"))
     paused = f"paused by {user}, until it is resumed: deploying"

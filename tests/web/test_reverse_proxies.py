@@ -171,7 +171,7 @@ def behind_nginx(daemon: Daemon, folder: Path, which: int = 0, users: bool = Fal
         yield proxy
 
 
-def test_a_plain_nginx_lets_everybody_read_and_nobody_change(daemon: Daemon, tmp_path: Path) -> None:
+def test_clients_of_a_plain_nginx_read_and_change_nothing(daemon: Daemon, tmp_path: Path) -> None:
     """It connects from the daemon's own machine and adds no header, so nothing tells its clients from local people."""
     with behind_nginx(daemon, tmp_path) as proxy:
         assert [proxy.status(path) for path in READS] == [200] * len(READS)
@@ -221,8 +221,8 @@ def test_a_host_that_the_proxy_passes_on_has_to_be_allowed(
 
 
 @pytest.mark.parametrize(("which", "anonymous"), [(0, 403), (1, 401)])
-def test_caddy_lets_nobody_change(which: int, anonymous: int, daemon: Daemon, tmp_path: Path) -> None:
-    """Without users of its own everybody reads, with them they do."""
+def test_clients_of_caddy_change_nothing(which: int, anonymous: int, daemon: Daemon, tmp_path: Path) -> None:
+    """All of them read; where Caddy has users, these do."""
     daemon.web = WebSettings(allowed_hosts=frozenset({NAME}))
     with serving(daemon) as served, caddy(tmp_path, blocks("caddyfile")[which], served) as proxy:
         user = "ann" if which else ""
