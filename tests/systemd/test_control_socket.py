@@ -104,4 +104,4 @@ def test_a_worker_of_a_pool_is_no_operator(steered: Machine) -> None:
     """It runs as the daemon's user, who owns the folder and the socket."""
     steered.until(lambda: steered.run("test", "-e", SAID).returncode == 0, "the worker's answer")
     assert "may not use it" in steered.checked("cat", SAID)
-    assert "paused" not in steered.run("autoscaler", "get").stderr
+    assert "paused by autoscaler" not in steered.run("autoscaler", "get").stderr
