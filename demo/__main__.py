@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 from demo.show import HEADER, Moment, Summary, Teller
-from demo.stage import USUAL_ADDRESS, Stage, StageError
+from demo.stage import Stage, StageError
 from demo.traffic import PERIOD_SECONDS, traffic
 from tools.prometheus import PrometheusNotFound
 
@@ -46,9 +46,7 @@ def play(stage: Stage, seconds: float | None) -> Summary:
 def introduce(stage: Stage, seconds: float | None) -> str:
     """What is about to be seen and where things are."""
     end = f"after {seconds:.0f} s" if seconds else "with Ctrl-C"
-    usual = stage.page_url.endswith(USUAL_ADDRESS)
-    server = "" if usual else f" --server {stage.page_url}"
-    why = "" if usual else f"\n               (another program listens at the usual address, {USUAL_ADDRESS})"
+    this = f"--config.file {stage.config}"
     return f"""\
 
 Every 2 s the daemon asks Prometheus how many requests each worker has in flight, and keeps
@@ -57,8 +55,9 @@ Each line below is a decision. The first comes in some seconds, once Prometheus 
 worker; a decision that repeats the one before is shown every 10 s only.
 
   page         {stage.page_url}   every decision and why; open it in a browser
-  terminal     .venv/bin/autoscaler get{server}
-               .venv/bin/autoscaler explain shop{server}{why}
+  terminal     .venv/bin/autoscaler get {this}
+               .venv/bin/autoscaler explain shop {this}
+               .venv/bin/autoscaler pause shop --for 20s {this}
   Prometheus   {stage.prometheus_url}
   settings     {stage.config} (config/demo.yaml with addresses filled in)
   daemon's log {stage.log}

@@ -40,7 +40,7 @@ def filled(settings: Mapping[str, Any], folder: Path, prometheus: str, web: str,
     """The demo's configuration with its own addresses, ports and folder in place of the defaults."""
     copy: dict[str, Any] = json.loads(json.dumps(settings))
     copy["prometheus"]["default"]["url"] = f"http://{prometheus}"
-    copy["web"]["listenAddress"] = web
+    copy["web"] = {"listenAddress": web, "controlSocket": str(folder / "control.sock")}
     copy["state"] = {**copy.get("state", {}), "url": f"sqlite:///{folder / 'state' / 'state.db'}"}  # for other commands
     pool = copy["adapters"]["local"]["pools"]["shop"]
     pool["cwd"] = str(ROOT)

@@ -32,6 +32,7 @@ END
 sed 's|^ExecStart=[^ ]*|ExecStart=/usr/bin/autoscaler|' systemd/autoscaler.service \
     >"$source/debian/prometheus-autoscaler.autoscaler.service"
 cp systemd/sysusers.d/autoscaler.conf "$source/debian/prometheus-autoscaler.sysusers"
+cp systemd/tmpfiles.d/autoscaler.conf "$source/debian/prometheus-autoscaler.autoscaler.tmpfiles"
 
 (cd "$source" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps >"$work/log" 2>&1) ||
     { tail -n 40 "$work/log" >&2; exit 1; }

@@ -23,6 +23,7 @@ _FILES: Final = {
     "/etc/autoscaler/autoscaler.yaml": "The configuration; see autoscaler.yaml(5).",
     "/var/lib/autoscaler": "The state of the service: what decisions remember, and the logs of local workers.",
     "/run/autoscaler": "Where Prometheus may read the targets files of local workers.",
+    "/run/autoscaler/control/control.sock": "Where members of the group autoscaler-operators pause and override.",
 }
 _ENVIRONMENT: Final = {
     "AUTOSCALER_SERVER": "Where the daemon answers, for the commands that ask it.",

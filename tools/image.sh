@@ -28,7 +28,8 @@ mmdebstrap --quiet --variant=extract \
     "$VERSION_CODENAME" "$root"
 dpkg-deb --fsys-tarfile "$deb" | tar -xf - -C "$root" --no-same-owner \
     --exclude=./usr/share/man --exclude='./usr/share/doc/*/examples' --exclude=./usr/share/bash-completion \
-    --exclude=./usr/share/zsh --exclude=./usr/share/fish --exclude=./lib/systemd --exclude=./usr/lib/sysusers.d
+    --exclude=./usr/share/zsh --exclude=./usr/share/fish --exclude=./lib/systemd --exclude=./usr/lib/sysusers.d \
+    --exclude=./usr/lib/tmpfiles.d
 cat "$root"/usr/share/ca-certificates/mozilla/*.crt >"$root/etc/ssl/certs/ca-certificates.crt"
 find "$root/usr/bin" ! -name 'python3*' ! -name autoscaler ! -type d -delete
 (
@@ -36,7 +37,7 @@ find "$root/usr/bin" ! -name 'python3*' ! -name autoscaler ! -type d -delete
     rm -rf bin sbin usr/sbin dev etc/apt etc/cron.daily etc/logrotate.d usr/share/ca-certificates usr/share/perl* usr/lib/*/perl* \
         usr/share/debconf usr/share/dpkg usr/lib/dpkg var/cache var/log var/lib/apt var/lib/dpkg/info # status: for scanners
     rm etc/autoscaler/autoscaler.yaml # who forgets to mount one is told so
-    mkdir -p var/lib/autoscaler
+    mkdir -p var/lib/autoscaler run/autoscaler
 )
 # The root is read-only where it runs: what Python would cache is made here.
 python=$(cd "$root/usr/bin" && readlink python3)
@@ -47,7 +48,7 @@ python=$(cd "$root/usr/bin" && readlink python3)
 echo 'autoscaler:x:65532:65532:autoscaler:/var/lib/autoscaler:/sbin/nologin' >"$root/etc/passwd"
 echo 'autoscaler:x:65532:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
-chown 65532:65532 "$root/var/lib/autoscaler"
+chown 65532:65532 "$root/var/lib/autoscaler" "$root/run/autoscaler"
 chmod 0700 "$root/var/lib/autoscaler"
 find "$root" -newermt "@${SOURCE_DATE_EPOCH:-$(stat -c %Y "$deb")}" \
     -exec touch --no-dereference --date="@${SOURCE_DATE_EPOCH:-$(stat -c %Y "$deb")}" {} +
@@ -58,7 +59,8 @@ umoci new --image "$layout:$version"
 umoci insert --image "$layout:$version" "$root" /
 umoci config --image "$layout:$version" --config.user 65532:65532 --config.workingdir /var/lib/autoscaler \
     --config.env PATH=/usr/bin --config.env STATE_DIRECTORY=/var/lib/autoscaler \
-    --config.volume /var/lib/autoscaler --config.exposedports 9797/tcp --config.stopsignal SIGTERM \
+    --config.env RUNTIME_DIRECTORY=/run/autoscaler \
+    --config.volume /var/lib/autoscaler --config.volume /run/autoscaler --config.exposedports 9797/tcp --config.stopsignal SIGTERM \
     --config.entrypoint /usr/bin/autoscaler \
     --config.cmd run --config.cmd --web.listen-address=0.0.0.0:9797 \
     --config.label org.opencontainers.image.title=prometheus-autoscaler \

@@ -17,6 +17,7 @@ share=$destination$prefix/share
 zsh=$share/zsh/site-functions
 unit=$destination/etc/systemd/system/autoscaler.service
 user=$destination/etc/sysusers.d/autoscaler.conf
+folders=$destination/etc/tmpfiles.d/autoscaler.conf
 
 case $prefix in /*) ;; *) say "PREFIX=$prefix is not an absolute path; write PREFIX=/usr/local."; exit 1 ;; esac
 if [ -z "$destination" ] && [ "$(id -u)" -ne 0 ]; then
@@ -41,13 +42,17 @@ install_all() {
     "$destination$program/bin/python3" tools/extras.py "$share" "$zsh"
     mkdir -p "$destination$prefix/bin"
     ln -sf "$program/bin/autoscaler" "$destination$prefix/bin/autoscaler"
-    mkdir -p "${unit%/*}" "${user%/*}"
+    mkdir -p "${unit%/*}" "${user%/*}" "${folders%/*}"
     sed "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/autoscaler|" systemd/autoscaler.service >"$unit"
     cp systemd/sysusers.d/autoscaler.conf "$user"
+    cp systemd/tmpfiles.d/autoscaler.conf "$folders"
     if [ ! -e "$destination$configuration" ]; then
         install -D -m 644 debian/autoscaler.yaml "$destination$configuration"
     fi
-    [ -n "$destination" ] || systemd-sysusers "$user"
+    if [ -z "$destination" ]; then
+        systemd-sysusers "$user"
+        systemd-tmpfiles --create "$folders"
+    fi
     if live; then
         systemctl daemon-reload
         systemctl try-restart autoscaler
@@ -62,11 +67,11 @@ uninstall_all() {
         systemctl kill --kill-whom=all autoscaler 2>/dev/null || true # workers, which nobody would look after
     fi
     rm -rf "$destination$program" "$destination$program.new"
-    rm -f "$destination$prefix/bin/autoscaler" "$unit" "$user" "$zsh/_autoscaler" "$share/man/man1/autoscaler.1" \
+    rm -f "$destination$prefix/bin/autoscaler" "$unit" "$user" "$folders" "$zsh/_autoscaler" "$share/man/man1/autoscaler.1" \
         "$share/man/man5/autoscaler.yaml.5" "$share/bash-completion/completions/autoscaler" \
         "$share/fish/vendor_completions.d/autoscaler.fish"
     if live; then systemctl daemon-reload; fi
-    say "Removed. Kept: $destination/etc/autoscaler, the state in $destination/var/lib/autoscaler, and the user autoscaler."
+    say "Removed. Kept: $destination/etc/autoscaler, the state in $destination/var/lib/autoscaler, the user autoscaler, and the group autoscaler-operators."
 }
 
 case ${1:-} in

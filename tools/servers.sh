@@ -31,6 +31,9 @@ have sshd || wanted+=(openssh-server)
 have ssh || wanted+=(openssh-client)
 have chromium || wanted+=(chromium)
 have aws || wanted+=(awscli)
+have nginx || wanted+=(nginx)
+have caddy || wanted+=(caddy)
+have jq || wanted+=(jq)
 /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv) # what the Debian package is made with
 have dh_installsysusers && have dpkg-buildpackage || wanted+=(debhelper)
 have lintian || wanted+=(lintian)
@@ -51,6 +54,8 @@ if [ ${#wanted[@]} -gt 0 ]; then
         for package in "${wanted[@]}"; do # one at a time: what cannot be had keeps nothing else away
             said=$(apt-get -qq -y --no-install-recommends install "$package" 2>&1) ||
                 printf 'apt-get could not install %s:\n%s\n' "$package" "$said"
+            # Both take port 80 at the next boot otherwise.
+            case $package in nginx | caddy) ! have systemctl || systemctl --quiet disable "$package" ;; esac
         done
     fi
 fi
@@ -75,3 +80,6 @@ line mmdebstrap "$(found mmdebstrap 'apt install mmdebstrap')"
 line umoci "$(found umoci 'apt install umoci')"
 line skopeo "$(found skopeo 'apt install skopeo')"
 line aws "$(found aws 'apt install awscli')"
+line nginx "$(found nginx 'apt install nginx')"
+line caddy "$(found caddy 'apt install caddy')"
+line jq "$(found jq 'apt install jq')"

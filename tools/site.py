@@ -2,7 +2,7 @@
 
 The documents are written to be read in the repository, and stay as they are:
 
-- README.md, CONTRIBUTING.md and CHANGELOG.md become pages, README.md the first one.
+- README.md, CONTRIBUTING.md, SECURITY.md and CHANGELOG.md become pages, README.md the first one.
 - A link to a file or a folder outside of docs/ leads to a page that shows it, so that the site needs no other host.
 """
 
@@ -17,7 +17,12 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-_PAGES: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+_PAGES: Final = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security-policy.md",
+}
 """Documents outside of docs/ -> their pages."""
 _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 """The path in a Markdown link, without its anchor; not an address."""

@@ -135,7 +135,7 @@ def _absent_files(
     sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
     for start, section in sections.items():
         for loc, file in within(section, ExistingFile, start):
-            if not (file.is_file() and os.access(file, os.R_OK)):
+            if not (os.access(file, os.R_OK) and file.is_file()):  # `is_file` raises where a folder is closed
                 warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
 

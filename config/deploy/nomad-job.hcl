@@ -6,7 +6,8 @@
 #   nomad job run -var image=registry.example/prometheus-autoscaler:0.1.0 nomad-job.hcl
 #
 # In the configuration, `tokenFile: /secrets/nomad_token` is the token that Nomad gives the task for that policy.
-# `nomad alloc exec -job autoscaler autoscaler get` answers as everywhere.
+# `autoscaler get` reads as everywhere on the client. The control socket is in the container:
+# `nomad alloc exec -job autoscaler autoscaler pause NAME`.
 
 variable "image" {
   type = string

@@ -192,3 +192,10 @@ def test_absent_secrets_are_warnings_with_a_place(load_text: Load, tmp_path: Pat
         (3, 41, "adapters.a.tokenFile"),
     ]
     assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"
+
+
+def test_a_secret_that_cannot_be_looked_at_is_a_warning(load_text: Load) -> None:
+    """In a folder that is closed to the user, or behind a name that no file can have, it is as good as absent."""
+    name = "x" * 300
+    settings = load_text(f"autoscalers: []\nprometheus: {{p: {{url: 'http://h', bearerTokenFile: {name}}}}}\n")
+    assert [each.path for each in settings.warnings] == ["prometheus.p.bearerTokenFile"]

@@ -1,4 +1,7 @@
+import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,7 @@ import yaml
 
 from autoscaler.config import load
 from demo.__main__ import introduce
-from demo.stage import CONFIG, USUAL_ADDRESS, Stage, filled, free_range, web_address
+from demo.stage import CONFIG, ROOT, Stage, filled, free_range, web_address
 
 
 def test_the_configuration_as_it_stands_is_valid() -> None:
@@ -25,6 +28,7 @@ def test_filling_in_changes_addresses_and_folders_alone(tmp_path: Path) -> None:
     assert as_it_runs.autoscalers == as_it_stands.autoscalers
     assert as_it_runs.prometheus["default"].url == "http://127.0.0.1:1"
     assert as_it_runs.web.listen_address == "127.0.0.1:2"
+    assert as_it_runs.web.control_socket == tmp_path / "control.sock"
     assert as_it_runs.state.url == f"sqlite:///{tmp_path}/state/state.db"
     assert copy["adapters"]["local"]["pools"]["shop"]["ports"] == "20016-20031"
     assert original["web"]["listenAddress"] == "127.0.0.1:9797"
@@ -51,15 +55,17 @@ def test_where_the_usual_address_is_taken_another_one_is_used(monkeypatch: pytes
     assert web_address() == usual
 
 
+@pytest.mark.slow
 def test_the_commands_that_it_names_find_its_daemon() -> None:
-    """`autoscaler get` beside the demo is the next thing that a reader tries."""
+    """They are the next thing that a reader tries, and may pause, wherever else a daemon runs on the machine."""
     with Stage() as stage:
-        stage.page_url = f"http://{USUAL_ADDRESS}"
-        assert "autoscaler get\n" in introduce(stage, None)
-        stage.page_url = "http://127.0.0.1:5"
-        said = introduce(stage, None)
-    assert "autoscaler get --server http://127.0.0.1:5\n" in said
-    assert f"another program listens at the usual address, {USUAL_ADDRESS}" in said
+        commands = re.findall(r"\.venv/bin/(autoscaler .*)", introduce(stage, None))
+        assert [command.split()[1] for command in commands] == ["get", "explain", "pause"]
+        stage.start_daemon()
+        for command in commands:
+            words = [sys.executable, "-m", *command.split()]
+            done = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

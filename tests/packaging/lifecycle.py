@@ -79,6 +79,8 @@ class Look:
     configuration: str | None
     state: bool
     user: bool
+    operators: bool
+    """Whether their group exists."""
     events: tuple[str, ...]
     """The reasons of what happened, as the command says; () without it."""
     left: tuple[str, ...]
@@ -151,6 +153,7 @@ def look(machine: Machine) -> Look:
         configuration=configuration.read_text() if configuration.exists() else None,
         state=(machine.root / _STATE).exists(),
         user=machine.run("getent", "passwd", "autoscaler").returncode == 0,
+        operators=machine.run("getent", "group", "autoscaler-operators").returncode == 0,
         events=_events(machine),
         left=tuple(place for place in places if machine.run("test", "-e", f"/{place}").returncode == 0),
     )

@@ -77,6 +77,7 @@ def test_it_is_enabled_and_waits_for_its_configuration(life: Life) -> None:
     """As it comes, nothing is configured: it would fail at once."""
     assert (life.fresh.active, life.fresh.enabled) == ("inactive", True)
     assert life.fresh.user
+    assert life.fresh.operators
     assert life.fresh.configuration == (PROJECT / "debian/autoscaler.yaml").read_text()
 
 
@@ -97,11 +98,12 @@ def test_an_upgrade_keeps_the_configuration_and_the_workers(life: Life) -> None:
 
 
 def test_removing_it_ends_its_workers_and_keeps_configuration_state_and_user(life: Life) -> None:
-    """Nobody would look after the workers; what cannot be made anew stays."""
+    """Nobody would look after the workers; what cannot be made anew stays, the operators too."""
     assert (life.removed.version, life.removed.daemon, life.removed.workers) == ("", "0", frozenset())
     assert life.removed.configuration == CONFIGURATION
     assert life.removed.state
     assert life.removed.user
+    assert life.removed.operators
     kept = ("etc/autoscaler", "var/lib/autoscaler", "run/autoscaler")  # the last by the drop-in, until the next boot
     assert life.removed.left == kept
 
@@ -115,8 +117,9 @@ def test_installed_again_it_remembers(life: Life) -> None:
 
 
 def test_purging_it_leaves_nothing(life: Life) -> None:
-    """No state, no user, no compiled module, and no process."""
+    """No state, no user, no group, no compiled module, and no process."""
     assert (life.purged.version, life.purged.daemon, life.purged.workers) == ("", "0", frozenset())
     assert life.purged.configuration is None
     assert not life.purged.user
+    assert not life.purged.operators
     assert life.purged.left == ()

@@ -97,7 +97,7 @@ def test_it_runs_on_a_read_only_root_as_nobody(engine: Engine) -> None:
 
 
 def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometheus: str, tmp_path: Path) -> None:
-    """As its comment says: a label, three variables, `docker stack deploy`; `get` answers inside."""
+    """As its comment says: a label, three variables, `docker stack deploy`; `get` and `pause` inside."""
     adapter, web = "type: docker-swarm", f"127.0.0.1:{free_port()}"
     folder = prepared(tmp_path, "docker-stack.yaml", prometheus=prometheus, adapter=adapter, target="web", web=web)
     environment = {
@@ -123,8 +123,9 @@ def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometh
         docker("stack", "deploy", "--resolve-image", "never", "-c", "docker-stack.yaml", "autoscaler")
         try:
             engine.wait_running("web", 3)
-            shown = docker("exec", of_the_stack(), "autoscaler", "get", f"--server=http://{web}")
-            assert shown.splitlines()[1].startswith("web")
+            docker("exec", of_the_stack(), "autoscaler", "pause", "web")
+            shown = docker("exec", of_the_stack(), "autoscaler", "get", "--output=json")
+            assert json.loads(shown)["autoscalers"][0]["steering"]["pause"]["by"] == "autoscaler"
         finally:
             docker("stack", "rm", "autoscaler")
             wait_for(lambda: not of_the_stack(), "the daemon to be gone")
@@ -155,7 +156,8 @@ def test_the_example_job_scales_a_group_of_its_nomad(engine: Engine, prometheus:
                 lambda: [each["ClientStatus"] for each in nomad.allocations("web")].count("running") == 3,
                 "three workers",
             )
-            get = ("autoscaler", "get", f"--server=http://{web}")
+            nomad.command("alloc", "exec", "-job", "autoscaler", "autoscaler", "pause", "web")
+            get = ("autoscaler", "get")
             nomad.wait(  # `nomad alloc exec` of a busy agent may end without what the command printed
                 lambda: "\nweb " in nomad.command("alloc", "exec", "-job", "autoscaler", *get), "the table of `get`"
             )

@@ -49,6 +49,7 @@ def test_everything_is_where_the_machine_looks_for_it(root: Path) -> None:
         "usr/local/share/zsh/site-functions/_autoscaler",
         "etc/systemd/system/autoscaler.service",
         "etc/sysusers.d/autoscaler.conf",
+        "etc/tmpfiles.d/autoscaler.conf",
         CONFIGURATION,
     }
 
@@ -70,7 +71,8 @@ def test_the_unit_and_the_command_name_the_final_place(root: Path) -> None:
 
 def test_whatever_root_s_umask_the_service_s_user_may_use_it(root: Path) -> None:
     """Where it is 077 the service would not start: systemd says 203/EXEC, and not why."""
-    made = [path for place in ("usr", "etc/systemd", "etc/sysusers.d") for path in (root / place).rglob("*")]
+    places = ("usr", "etc/systemd", "etc/sysusers.d", "etc/tmpfiles.d")
+    made = [path for place in places for path in (root / place).rglob("*")]
     assert len(made) > 1000
     closed = [path for path in made if not path.is_symlink() and not path.stat().st_mode & 0o004]
     assert closed == []

@@ -61,7 +61,8 @@ def pages(site: Path) -> dict[Path, Page]:
 def test_every_document_is_a_page_of_the_site(site: Path) -> None:
     """A page that is not built is found by nobody."""
     documents = {file.with_suffix(".html").name for file in (ROOT / "docs").glob("*.md")}
-    assert documents | {"index.html", "changelog.html", "contributing.html"} <= {file.name for file in site.iterdir()}
+    further = {"index.html", "changelog.html", "contributing.html", "security-policy.html"}
+    assert documents | further <= {file.name for file in site.iterdir()}
 
 
 def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Page]) -> None:
@@ -88,7 +89,7 @@ def test_no_list_and_no_table_is_shown_as_a_paragraph(pages: dict[Path, Page]) -
 
 def test_an_anchor_that_does_not_exist_fails_the_build(tmp_path: Path) -> None:
     """So a heading cannot be renamed without those who link to it."""
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml"):
+    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "mkdocs.yml"):
         shutil.copy(ROOT / name, tmp_path)
     for name in ("docs", "config", "systemd", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name)

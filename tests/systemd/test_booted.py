@@ -1,11 +1,9 @@
 """The service of the Debian package under a real systemd: Debian's own, as process 1 of a container."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.packaging.artefacts import PROJECT, debian_package
-from tests.systemd.machine import Machine, booted
+from tests.packaging.artefacts import PROJECT
+from tests.systemd.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -20,23 +18,7 @@ autoscalers:
     syncPeriod: 2s
     metrics: [{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}]
 """.replace("TOKEN", "/run/credentials/autoscaler.service/token")
-CREDENTIAL = "[Service]\nLoadCredential=token:/etc/hostname\n"
 DRY = CONFIG + "controller: {dryRun: true}\n"
-
-
-@pytest.fixture(scope="module")
-def booted_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    package = debian_package(tmp_path_factory)
-    with booted(tmp_path_factory.mktemp("machine")) as machine:
-        machine.install(package)
-        yield machine
-
-
-@pytest.fixture
-def machine(booted_machine: Machine) -> Machine:
-    booted_machine.reset()
-    booted_machine.drop_in("credential.conf", CREDENTIAL)
-    return booted_machine
 
 
 def test_it_is_ready_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:

@@ -1,0 +1,233 @@
+"""The configurations of docs/reverse-proxies.md, run by a real nginx and a real Caddy before a real server."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import bcrypt
+import pytest
+
+from autoscaler.config.settings import WebSettings
+from tests.servers.certificates import Authority
+from tests.servers.ports import free_port
+from tests.servers.required import require
+from tests.web.serving import Daemon, Served, serving
+
+pytestmark = pytest.mark.slow
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reverse-proxies.md").read_text()
+NAME = "autoscaler.example.com"
+PAUSES = ("/api/v1/autoscalers/web/pause", "/api/v1/pause", "/-/reload")
+READS = ("/", "/metrics", "/api/v1/autoscalers", "/api/v1/autoscalers/web")
+PASSWORDS = {"ann": "correct horse", "prometheus": "battery staple"}
+HASHES = {name: bcrypt.hashpw(word.encode(), bcrypt.gensalt(4)).decode() for name, word in PASSWORDS.items()}
+LIES: Mapping[str, Mapping[str, str]] = {
+    "no header": {},
+    "an address of the daemon's machine": {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1"},
+    "a proxy of another kind": {"Via": "1.1 localhost", "Forwarded": "for=127.0.0.1;host=localhost;proto=https"},
+    "a trace": {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+    "another host": {"Host": "localhost"},
+    "the page's own origin": {"Origin": f"https://{NAME}", "Sec-Fetch-Site": "same-origin"},
+    "the origin of the daemon": {"Origin": "http://127.0.0.1:9797"},
+    "a user that a proxy names": {"X-Forwarded-User": "ann", "Remote-User": "ann", "X-Remote-User": "root"},
+    "a wrong password": {"Authorization": "Basic YW5uOndyb25n"},
+    "hop-by-hop headers": {"Connection": "close, X-Forwarded-For, Authorization, Host"},
+    "another method": {"X-HTTP-Method-Override": "POST", "X-HTTP-Method": "GET"},
+}
+
+
+def blocks(language: str) -> list[str]:
+    """The page's configurations in a proxy's language, in their order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A proxy that runs, as clients reach it: by its name, over TLS."""
+
+    port: int
+    authority: Path
+    served: Served
+
+    def status(self, path: str, *options: str, user: str = "", headers: Mapping[str, str] | None = None) -> int:
+        """Of the answer to curl."""
+        words = ["curl", "--http1.1", "--silent", "--show-error", "--output", os.devnull, "--write-out", "%{http_code}"]
+        words += ["--cacert", str(self.authority), "--resolve", f"{NAME}:{self.port}:127.0.0.1", *options]
+        words += ["--user", f"{user}:{PASSWORDS[user]}"] if user else []
+        for name, value in (headers or {}).items():
+            words += ["--header", f"{name}: {value}"]
+        done = subprocess.run(
+            [*words, f"https://{NAME}:{self.port}{path}"], check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    def change(self, path: str, user: str = "", headers: Mapping[str, str] | None = None) -> int:
+        """The status of a change that would be made where it is allowed."""
+        body = '{"all": true}' if path == "/api/v1/pause" else "{}"
+        given = {"Content-Type": "application/json", **(headers or {})}
+        return self.status(path, "--data", body, user=user, headers=given)
+
+    def anonymous_changes(self, lies: Mapping[str, Mapping[str, str]] = LIES) -> dict[int, set[str]]:
+        """Status -> the lies of a client without a password that were answered with it."""
+        answered: dict[int, set[str]] = {}
+        for lie, headers in lies.items():
+            for path in PAUSES:
+                answered.setdefault(self.change(path, headers=headers), set()).add(lie)
+        return answered
+
+    @property
+    def nothing_has_changed(self) -> bool:
+        daemon = self.served.daemon
+        return daemon.reloads == 0 and not any(each.pause for each in daemon.state.archive.steering().values())
+
+
+@contextmanager
+def nginx(folder: Path, site: str, served: Served) -> Iterator[Proxy]:
+    """Debian's, with a site as the page has it, but for ports and files."""
+    port, pair = free_port(), Authority(folder).sign("proxy", NAME)
+    users = folder / "autoscaler.users"
+    users.write_text("".join(f"{name}:{word}\n" for name, word in HASHES.items()))
+    site = replaced(site, "listen 443", f"listen 127.0.0.1:{port}")
+    site = replaced(site, "/etc/ssl/autoscaler.pem", str(pair.cert))
+    site = replaced(site, "/etc/ssl/autoscaler.key", str(pair.key))
+    site = replaced(site, "http://127.0.0.1:9797", served.server.url)
+    if "auth_basic" in site:
+        site = replaced(site, "/etc/nginx/autoscaler.users;", f"{users};")
+    (folder / "site.conf").write_text(site)
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("fastcgi", "proxy", "scgi", "uwsgi"))
+    (folder / "nginx.conf").write_text(
+        f"{'user root;' if os.geteuid() == 0 else ''}\n"  # who else could not read the test's folder
+        f"pid {folder}/pid;\ndaemon off;\nevents {{}}\nhttp {{\naccess_log off;\n"
+        f"client_body_temp_path {folder}/body;\n{temporary}include {folder}/site.conf;\n}}\n"
+    )
+    command = (program("nginx"), "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf"))
+    with started(command, folder, port):
+        yield Proxy(port, folder / "ca.pem", served)
+
+
+@contextmanager
+def caddy(folder: Path, site: str, served: Served) -> Iterator[Proxy]:
+    """Debian's, with a site as the page has it, but for its port and a certificate of the test's authority."""
+    port, pair = free_port(), Authority(folder).sign("proxy", NAME)
+    site = replaced(site, f"{NAME} {{\n", f"https://{NAME}:{port} {{\n    tls {pair.cert} {pair.key}\n")
+    site = replaced(site, "127.0.0.1:9797", urlsplit(served.server.url).netloc)
+    if "basicauth" in site:
+        hashing = (program("caddy"), "hash-password", "--plaintext", PASSWORDS["ann"])
+        site = replaced(site, "HASH", subprocess.check_output(hashing, text=True).strip())
+    (folder / "Caddyfile").write_text(f"{{\n    admin off\n    auto_https disable_redirects\n}}\n{site}")
+    command = (program("caddy"), "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile")
+    with started(command, folder, port):
+        yield Proxy(port, folder / "ca.pem", served)
+
+
+def program(name: str) -> str:
+    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+    return found or require(f"{name} is not installed; install Debian's package of that name")
+
+
+def replaced(text: str, written: str, instead: str) -> str:
+    assert written in text, f"docs/reverse-proxies.md does not have {written!r}"
+    return text.replace(written, instead)
+
+
+@contextmanager
+def started(command: tuple[str, ...], folder: Path, port: int) -> Iterator[None]:
+    """The proxy runs until the end, with its home in the test's folder."""
+    with (folder / "proxy.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, env={**os.environ, "HOME": str(folder)}, stdout=log, stderr=log)
+    try:
+        end = time.monotonic() + 20
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, (folder / "proxy.log").read_text()
+            assert time.monotonic() < end, "the proxy did not listen"
+            time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@contextmanager
+def behind_nginx(daemon: Daemon, folder: Path, which: int = 0, users: bool = False) -> Iterator[Proxy]:
+    """`which`: of the page's nginx configurations. `users`: the daemon has users, of which ann is an operator."""
+    config = None
+    if users:
+        daemon.web = WebSettings(operators={"ann": (1, 1)})
+        config = folder / "web.yaml"
+        config.write_text("basic_auth_users:\n" + "".join(f"  {name}: {word}\n" for name, word in HASHES.items()))
+    with serving(daemon, config) as served, nginx(folder, blocks("nginx")[which], served) as proxy:
+        yield proxy
+
+
+def test_clients_of_a_plain_nginx_read_and_change_nothing(daemon: Daemon, tmp_path: Path) -> None:
+    """It connects from the daemon's own machine and adds no header, so nothing tells its clients from local people."""
+    with behind_nginx(daemon, tmp_path) as proxy:
+        assert [proxy.status(path) for path in READS] == [200] * len(READS)
+        assert proxy.anonymous_changes() == {403: set(LIES)}
+        assert proxy.nothing_has_changed
+
+
+def test_users_of_nginx_read_and_change_nothing(daemon: Daemon, tmp_path: Path) -> None:
+    """The daemon does not know them, so none of them can be an operator."""
+    with behind_nginx(daemon, tmp_path, which=1) as proxy:
+        assert [proxy.status(path) for path in READS] == [401] * len(READS)
+        assert [proxy.status(path, user="ann") for path in READS] == [200] * len(READS)
+        assert proxy.anonymous_changes() == {401: set(LIES)}
+        assert {proxy.change(path, user="ann") for path in PAUSES} == {403}
+        assert proxy.nothing_has_changed
+
+
+def test_behind_nginx_the_daemon_s_users_read_and_its_operators_change(daemon: Daemon, tmp_path: Path) -> None:
+    """Without users in nginx, it passes names and passwords on; the daemon decides."""
+    with behind_nginx(daemon, tmp_path, users=True) as proxy:
+        assert [proxy.status(path) for path in READS] == [401] * len(READS)
+        foreign = {"the origin of the daemon"}
+        assert proxy.anonymous_changes() == {401: LIES.keys() - foreign, 403: foreign}
+        assert [proxy.status(path, user="prometheus") for path in READS] == [200] * len(READS)
+        assert {proxy.change(path, user="prometheus") for path in PAUSES} == {403}
+        assert proxy.nothing_has_changed
+        assert {proxy.change(path, user="ann", headers=LIES["the page's own origin"]) for path in PAUSES} == {200}
+        assert daemon.state.archive.steering()["jobs"].pause is not None
+
+
+@pytest.mark.parametrize(("allowed", "status"), [((), 403), ((NAME,), 200)])
+def test_a_host_that_the_proxy_passes_on_has_to_be_allowed(
+    allowed: tuple[str, ...], status: int, daemon: Daemon, tmp_path: Path
+) -> None:
+    """The page says so of `proxy_set_header Host $host`, and of Caddy."""
+    header = "proxy_set_header Host $host"
+    assert f"`{header}`" in PAGE
+    site = replaced(blocks("nginx")[0], "        proxy_pass", f"        {header};\n        proxy_pass")
+    daemon.web = WebSettings(allowed_hosts=frozenset(allowed))
+    for name in ("nginx", "caddy"):
+        (tmp_path / name).mkdir()
+    with serving(daemon) as served:
+        with nginx(tmp_path / "nginx", site, served) as proxy:
+            assert proxy.status("/") == status
+        with caddy(tmp_path / "caddy", blocks("caddyfile")[0], served) as proxy:
+            assert proxy.status("/") == status
+
+
+@pytest.mark.parametrize(("which", "anonymous"), [(0, 403), (1, 401)])
+def test_clients_of_caddy_change_nothing(which: int, anonymous: int, daemon: Daemon, tmp_path: Path) -> None:
+    """All of them read; where Caddy has users, these do."""
+    daemon.web = WebSettings(allowed_hosts=frozenset({NAME}))
+    with serving(daemon) as served, caddy(tmp_path, blocks("caddyfile")[which], served) as proxy:
+        user = "ann" if which else ""
+        assert [proxy.status(path, user=user) for path in READS] == [200] * len(READS)
+        lies = {lie: headers for lie, headers in LIES.items() if "Host" not in headers}  # Caddy has no such site
+        assert proxy.anonymous_changes(lies) == {anonymous: set(lies)}
+        assert {proxy.change(path, user=user) for path in PAUSES} == {403}
+        assert proxy.nothing_has_changed
