@@ -96,7 +96,7 @@ class Summary(Document):
     """The bounds in force: where the configuration's, an operator's and the target's own meet."""
     maximum: int | None
     targets: str
-    """The TARGETS column of `kubectl get hpa`."""
+    """The first two metrics for people, in the layout of `kubectl get hpa`'s TARGETS column."""
     metrics: tuple[MetricDocument, ...]
     conditions: tuple[ConditionDocument, ...]
     limited_by: str | None
