@@ -59,6 +59,7 @@ class ConditionDocument(Document):
     reason: str
     message: str
     last_transition: datetime
+    """When `status` last changed; a restart of the daemon keeps it."""
     level: Level = Level.NORMAL
 
 

@@ -165,9 +165,11 @@ def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
     minimum = scaler.min_replicas if body.minimum is None else body.minimum
     maximum = scaler.max_replicas if body.maximum is None else body.maximum
     if minimum > maximum:
+        low = "the configured minReplicas" if body.minimum is None else "the minimum"
+        high = "the configured maxReplicas" if body.maximum is None else "the maximum"
         raise RequestError(
             ErrorType.CONFLICT,
-            f"the minimum would be {minimum} and the maximum {maximum}, which leaves no size; give both",
+            f"{low} {minimum} is above {high} {maximum}; lower the minimum, or raise the maximum",
         )
     waking = any(metric.type in (MetricType.OBJECT, MetricType.EXTERNAL) for metric in scaler.metrics)
     if minimum == 0 and not waking:
