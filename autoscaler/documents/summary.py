@@ -124,6 +124,11 @@ class Summary(Document):
     """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"; else
     what makes a dry run's shadow doubtful."""
 
+    @property
+    def states(self) -> tuple[AutoscalerState, ...]:
+        """What people are shown: `state`, and `paused` beside a more urgent one."""
+        return with_pause(self.state, paused=self.steering.pause is not None)
+
 
 class SteeredList(Document):
     """Several autoscalers of which one request has asked the same."""
@@ -273,6 +278,11 @@ def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
     if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
         return AutoscalerState.STABILIZING
     return AutoscalerState.STEADY
+
+
+def with_pause(state: AutoscalerState, *, paused: bool) -> tuple[AutoscalerState, ...]:
+    """The state, and PAUSED beside a more urgent one: an operator who repairs a failure has to know of it."""
+    return (state, AutoscalerState.PAUSED) if paused and state is not AutoscalerState.PAUSED else (state,)
 
 
 _LEVELS: Final[Mapping[AutoscalerState, Level]] = {

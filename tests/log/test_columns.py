@@ -49,7 +49,7 @@ def test_a_change_shows_from_where_to_where() -> None:
 
 
 def test_a_value_is_written_as_everywhere_else_on_the_terminal() -> None:
-    """The JSON line keeps kubectl's `9333m`; whoever reads columns compares it with `explain`."""
+    """The JSON line keeps kubectl's `9333m`; an operator compares the columns with `explain`."""
     queue = MetricOutcome("queue", MetricType.PODS, MetricTarget(TargetType.AVERAGE_VALUE, 500), average_value=9_333)
     text = rendered(Columns(io.StringIO()), decision("web", metrics=(queue,)))
     assert "queue 9.33/0.5" in text

@@ -150,5 +150,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "first_upper": first_upper,
     "about": about,
     "meaning": meaning,
+    "meaning_of": MEANINGS.__getitem__,
 }
 """What the templates call them."""
