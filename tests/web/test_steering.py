@@ -50,7 +50,7 @@ def test_a_pause_does_not_undo_what_another_host_is_asked_for_in_the_same_moment
             asked.result(0.5)
         return {"web": Steering(None, override)}
 
-    served.daemon.state.change_steering(overridden)
+    served.daemon.state.change_steering(overridden, lambda *_: None, now)
     assert asked.result(30).status_code == 200
     assert kept(served).override == override
     assert kept(served).pause is not None
