@@ -9,6 +9,7 @@ from autoscaler.documents.events import EventDocument
 from autoscaler.documents.instances import InstanceDocument
 from autoscaler.documents.level import Level
 from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
+from autoscaler.documents.sentences import without_value
 from autoscaler.documents.steering import PauseDocument
 from autoscaler.documents.summary import AutoscalerState, ConditionDocument, Summary
 from autoscaler.model import ConditionType, Direction, EventType, Phase
@@ -149,6 +150,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "event_kind": event_kind,
     "first_upper": first_upper,
     "about": about,
+    "without_value": without_value,
     "meaning": meaning,
     "meaning_of": MEANINGS.__getitem__,
 }
