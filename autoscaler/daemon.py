@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler import memory
 from autoscaler.clock import Clock
+from autoscaler.config.control_socket import default_socket
 from autoscaler.config.settings import Settings
 from autoscaler.documents.hosts import unheld
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
@@ -79,7 +80,7 @@ class Daemon:
         """Every metric of this process."""
         self._settings = settings = self._stop.unless(partial(read, options))
         self._web_config = self._stop.unless(partial(read_web, options, settings))
-        state_dir = make_folder(state_folder(os.environ))
+        self._state_dir = state_dir = make_folder(state_folder(os.environ))
         ha = settings.ha
         leases = LeaseOptions(ha.lease_duration, ha.renew_deadline, ha.retry_period)
         self._state = self._stop.unless(
@@ -223,7 +224,8 @@ class Daemon:
             started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
-        web = serve(sources, listen, self._web_config, self._logger, pages(sources, self._logger))
+        control = self._settings.web.control_socket or default_socket(os.environ, self._state_dir)
+        web = serve(sources, listen, self._web_config, self._logger, pages(sources, self._logger), control)
         web.start()
         return web
 
@@ -289,7 +291,11 @@ class Daemon:
                 return [
                     "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"
                 ]
-            web.follow(web_config)
+            if settings.web.control_socket != self._settings.web.control_socket:
+                return [
+                    "web.controlSocket changed, which a reload cannot follow; restart the daemon, or change it back"
+                ]
+            web.follow(web_config, settings.web)
             self._runtime.follow(settings)
         except Stopping:
             raise

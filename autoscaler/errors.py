@@ -86,6 +86,10 @@ class PastError(AutoscalerError):
     """The past cannot be read: there is nothing to replay. The message says what is missing, and the remedy."""
 
 
+class ListenError(AutoscalerError):
+    """An address or socket cannot be listened on: the daemon does not start without it."""
+
+
 class ServerError(AutoscalerError):
     """A running daemon could not be asked over HTTP; the message names its address and the remedy."""
 

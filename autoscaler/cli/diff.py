@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, TIME_FORMS, HttpConfigFile, ServerUrl, StateConfigFile, moment
+from autoscaler.cli.options import TIME_FORMS, HttpConfigFile, ServerUrl, StateConfigFile, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.pasts import Sources, source_of
 from autoscaler.cli.replay import followed, labels
@@ -47,7 +47,7 @@ def diff(
     ] = "24h",
     no_replay: Annotated[bool, typer.Option("--no-replay", help="Replay nothing: show what changes alone.")] = False,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: StateConfigFile = None,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl, Since, moment
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl, Since, moment
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.events import EventTable
@@ -20,7 +20,7 @@ def events(
     since: Since = "1h",
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new events, until Ctrl-C.")] = False,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:

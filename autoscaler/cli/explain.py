@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
+from autoscaler.cli.options import TIME_FORMS, ConfigFile, HttpConfigFile, Name, ServerUrl, moment
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.explanation import explanation
@@ -19,7 +19,7 @@ def explain(
         typer.Option("--at", metavar="TIME", help=f"Explain the decision in force at that time: {TIME_FORMS}."),
     ] = None,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, SelectorText, ServerUrl, selector
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, SelectorText, ServerUrl, selector
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.layout import Table
@@ -43,7 +43,7 @@ def get(
         ),
     ] = Output.TABLE,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, ConfigFile, HttpConfigFile, ServerUrl
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import Source, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
@@ -13,7 +13,7 @@ from autoscaler.cli.tables.hosts import host_rows, notes
 def hosts(
     *,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
     config_file: ConfigFile = None,
 ) -> None:

@@ -12,12 +12,18 @@ from autoscaler.errors import QuantityError, SelectorError
 from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
 
-DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
 ELSEWHERE: Final = "give its address with --server or $AUTOSCALER_SERVER"
 """What to do about a daemon that is not where it was looked for."""
 
 ServerUrl: TypeAlias = Annotated[
-    str, typer.Option("--server", metavar="URL", envvar="AUTOSCALER_SERVER", help="Where the daemon answers.")
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        envvar="AUTOSCALER_SERVER",
+        help="Where the daemon answers: http://HOST:PORT, https://HOST:PORT or unix:///PATH. "
+        "Default: its control socket, then for reading http://127.0.0.1:9797.",
+    ),
 ]
 HttpConfigFile: TypeAlias = Annotated[
     Path | None,
@@ -28,8 +34,16 @@ ConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="The daemon's configuration, for reading its state while it is down. "
+        help="The daemon's configuration, which says where its control socket and, while it is down, its state are. "
         "Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
+    ),
+]
+SocketConfigFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config.file",
+        metavar="FILE",
+        help="The daemon's configuration, which says where its control socket is. Default: the service's socket.",
     ),
 ]
 StateConfigFile: TypeAlias = Annotated[

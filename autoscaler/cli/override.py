@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, HttpConfigFile, Name, ServerUrl
+from autoscaler.cli.options import HttpConfigFile, Name, ServerUrl, SocketConfigFile
 from autoscaler.cli.source import Where
 from autoscaler.cli.steering import Chosen, For, Reason, change, seconds
 
@@ -22,8 +22,9 @@ def override(
     ] = None,
     span: For = None,
     reason: Reason = "",
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
+    config_file: SocketConfigFile = None,
 ) -> None:
     """Set other bounds. One that is left out stays as configured; equal --min and --max fix the size.
 
@@ -39,4 +40,4 @@ def override(
     body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason}
     if (given := seconds(span)) is not None:
         body["for"] = given
-    change(Where(server, http_config_file, None), Chosen(name, None), "override", body)
+    change(Where(server, http_config_file, config_file), Chosen(name, None), "override", body)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, Every, HttpConfigFile, OneName, SelectorText, ServerUrl
+from autoscaler.cli.options import Every, HttpConfigFile, OneName, SelectorText, ServerUrl, SocketConfigFile
 from autoscaler.cli.source import Where
 from autoscaler.cli.steering import Chosen, For, Reason, change, seconds
 from autoscaler.model import Direction
@@ -21,8 +21,9 @@ def pause(
     ] = (Direction.BOTH),
     span: For = None,
     reason: Reason = "",
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
+    config_file: SocketConfigFile = None,
 ) -> None:
     """Stop writing sizes, in one direction or both. Decisions are still made and shown.
 
@@ -32,4 +33,4 @@ def pause(
     body = {"direction": direction.value, "reason": reason}
     if (given := seconds(span)) is not None:
         body["for"] = given
-    change(Where(server, http_config_file, None), Chosen.of(name, every, labels), "pause", body)
+    change(Where(server, http_config_file, config_file), Chosen.of(name, every, labels), "pause", body)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_SERVER, Every, HttpConfigFile, OneName, SelectorText, ServerUrl
+from autoscaler.cli.options import Every, HttpConfigFile, OneName, SelectorText, ServerUrl, SocketConfigFile
 from autoscaler.cli.source import Where
 from autoscaler.cli.steering import Chosen, Reason, change
 
@@ -17,8 +17,9 @@ def resume(
     pause: Annotated[bool, typer.Option("--pause", help="End only the pause.")] = False,
     override: Annotated[bool, typer.Option("--override", help="End only the override.")] = False,
     reason: Reason = "",
-    server: ServerUrl = DEFAULT_SERVER,
+    server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
+    config_file: SocketConfigFile = None,
 ) -> None:
     """End the pause and the override, or only one of them. If none is in force, nothing happens.
 
@@ -26,4 +27,4 @@ def resume(
     """
     both = pause == override
     body = {"pause": both or pause, "override": both or override, "reason": reason}
-    change(Where(server, http_config_file, None), Chosen.of(name, every, labels), "resume", body)
+    change(Where(server, http_config_file, config_file), Chosen.of(name, every, labels), "resume", body)

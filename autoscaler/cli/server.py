@@ -1,17 +1,24 @@
-"""The daemon's HTTP API, as the commands use it: its answers become documents.
+"""The daemon's HTTP API, as the commands use it, over TCP or its control socket: its answers become documents.
 
 No redirects, no proxies, no ~/.netrc: the daemon is usually on this machine.
 """
 
 import gc
+import grp
 import json
+import os
+import pwd
+import socket
+import stat
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import urllib3
+import urllib3.connection
 from pydantic import ValidationError
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, SSLError
 from urllib3.exceptions import TimeoutError as LateError
@@ -27,7 +34,8 @@ _CONNECT_SECONDS: Final = 3.0
 _ANSWER_SECONDS: Final = 15.0
 _LARGEST_ANSWER: Final = 256 * 2**20
 """Bytes: some 100,000 autoscalers."""
-_URL_FORM: Final = 'expected a URL such as "http://127.0.0.1:9797"'
+_API: Final = "/api/v1"
+_URL_FORM: Final = 'expected a URL such as "http://127.0.0.1:9797" or "unix:///run/autoscaler/control/control.sock"'
 
 
 class ServerDown(ServerError):
@@ -38,6 +46,33 @@ class NotFound(ServerError):
     """The daemon runs and does not know what was asked for: ask for something else."""
 
 
+class SocketRefused(ServerError):
+    """The user may not connect to the control socket: join its group, or ask over TCP."""
+
+
+class _UnixConnection(urllib3.connection.HTTPConnection):
+    """An HTTP connection over a Unix socket."""
+
+    def __init__(self, *, path: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._path = path
+
+    def connect(self) -> None:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.settimeout(_CONNECT_SECONDS)
+        try:
+            client.connect(self._path)
+        except OSError as error:
+            client.close()
+            raise NewConnectionError(self, str(error)) from error
+        client.settimeout(_ANSWER_SECONDS)
+        self.sock = client
+
+
+class _UnixPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _UnixConnection
+
+
 class Server:
     """One daemon. Every method raises ServerError."""
 
@@ -45,19 +80,27 @@ class Server:
         """Raises ValueError for an invalid URL; connects at the first request."""
         try:
             parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
+            host, port = parts.hostname or "", parts.port
         except ValueError:
             raise ValueError(f"this is not a valid server URL; {_URL_FORM}") from None
         if parts.username is not None or parts.password is not None:
             raise ValueError("the URL holds a user or password; write basic_auth into --http.config.file")
-        if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+        is_socket = parts.scheme == "unix" and not host and parts.path.startswith("/")
+        is_http = parts.scheme in ("http", "https") and host
+        if not (is_socket or is_http) or parts.query or parts.fragment:
             raise ValueError(f"{url[:100]!r} is not a valid server URL; {_URL_FORM}")
         self.url = url.rstrip("/")
-        self.is_this_machine = _is_loopback(host)
-        self._base = parts.path.rstrip("/") + "/api/v1"
+        self.socket = Path(unquote(parts.path)) if is_socket else None
+        """The control socket; None: the daemon is asked over TCP."""
+        self.is_this_machine = is_socket or _is_loopback(host)
         self._headers = dict(config.headers()) if config is not None else {}
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
         self._pool: urllib3.HTTPConnectionPool
+        if self.socket is not None:
+            self._base = _API
+            self._pool = _UnixPool("localhost", timeout=timeout, retries=False, path=str(self.socket))
+            return
+        self._base = parts.path.rstrip("/") + _API
         if parts.scheme == "http":
             self._pool = urllib3.HTTPConnectionPool(host, port, timeout=timeout, retries=False)
             return
@@ -112,6 +155,8 @@ class Server:
 
     def _failed(self, error: Exception) -> ServerError:
         match error:
+            case NewConnectionError() if self.socket is not None and isinstance(error.__cause__, PermissionError):
+                return SocketRefused(f"you may not use the control socket {self.socket}; {_permission(self.socket)}")
             case NewConnectionError() | ConnectTimeoutError():
                 return ServerDown(f"no daemon answers at {self.url} ({_cause(error)})")
             case SSLError():
@@ -137,7 +182,7 @@ class Server:
         if status == HTTPStatus.NOT_FOUND:
             raise NotFound(message)
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            message += "; credentials are read from --http.config.file"
+            message += "" if self.socket else "; credentials are read from --http.config.file"
         raise ServerError(f"{self.url} refused: {message}")
 
 
@@ -147,6 +192,20 @@ def _cause(error: Exception) -> str:
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror.lower()
     return f"no connection within {_CONNECT_SECONDS:g} s"
+
+
+def _permission(path: Path) -> str:
+    """What to do where the user may not use a socket: the group of its folder may, if the folder lets it in."""
+    alone = "run the command as root, or as the daemon's user"
+    try:
+        folder = path.parent.stat()
+        group = grp.getgrgid(folder.st_gid).gr_name
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except (KeyError, OSError):  # a made-up user of a container, or a folder that cannot be seen either
+        return alone
+    if not folder.st_mode & stat.S_IXGRP:
+        return alone
+    return f"run the command as root, or join the group with `sudo adduser {user} {group}` and log in again"
 
 
 def _joined(path: Sequence[str]) -> str:

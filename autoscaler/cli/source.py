@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
+from urllib.parse import quote
 
 import typer
 
 from autoscaler.cli.options import ELSEWHERE
-from autoscaler.cli.server import NotFound, Server, ServerDown
+from autoscaler.cli.server import NotFound, Server, ServerDown, SocketRefused
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
@@ -31,6 +32,8 @@ if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the 
 
 _Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
+_DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
+_SERVICE_SOCKET: Final = Path("/run/autoscaler/control/control.sock")
 _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
 """Where systemd keeps the service's state. A shell does not have the service's $STATE_DIRECTORY."""
 _PAGE: Final = 2_500
@@ -46,22 +49,49 @@ class UnknownName(AutoscalerError):
 class Where:
     """What the options say about the daemon and, without one, about its state."""
 
-    server: str
+    server: str | None
+    """--server, or $AUTOSCALER_SERVER; None: neither is given."""
     http_config: Path | None
     config: Path | None
-    """The daemon's configuration, which says where its state is; None: the default file, if there is one."""
+    """The daemon's configuration, which says where its control socket and its state are; None: the service's."""
 
     def connect(self) -> Server:
-        """The daemon, not asked yet. Raises ConfigError, ServerError; typer.BadParameter for an invalid URL."""
+        """The daemon, not asked yet: at the given URL, else at its control socket.
+
+        With credentials, which are for TCP, the socket is left out. Raises ConfigError, ServerError;
+        typer.BadParameter for an invalid URL.
+        """
+        if self.server is None and self.http_config is None:
+            return self._at(f"unix://{quote(str(self._socket()))}")
+        return self._at(self.server or _DEFAULT_SERVER)
+
+    def connect_to_read(self) -> Sequence[Server]:
+        """The daemon at each place where a command that only reads may find it, in this order. Raises as `connect`."""
+        first = self.connect()
+        return (first,) if first.socket is None or self.server is not None else (first, self._at(_DEFAULT_SERVER))
+
+    def _at(self, url: str) -> Server:
         config = None
         if self.http_config is not None:
             from autoscaler.cli.http_config import load_http_config  # noqa: PLC0415 - slow, and rarely needed
 
             config = load_http_config(self.http_config)
         try:
-            return Server(self.server, config)
+            return Server(url, config)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--server") from None
+
+    def _socket(self) -> Path:
+        """The socket of the configuration that is given, else the service's."""
+        if self.config is None:
+            return _SERVICE_SOCKET
+        from autoscaler.config.control_socket import configured_socket, default_socket  # noqa: PLC0415 - slow
+        from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
+
+        if (written := configured_socket(self.config)) is not None:
+            return written
+        by_hand = default_socket(os.environ, state_folder(os.environ))
+        return by_hand if by_hand.exists() else _SERVICE_SOCKET
 
 
 class Source:
@@ -73,12 +103,14 @@ class Source:
     def __init__(self, where: Where) -> None:
         """As `Where.connect`."""
         self._where = where
-        self._server = where.connect()
+        self._servers = list(where.connect_to_read())
+        """The first one is asked, and dropped where no daemon answers there."""
         self._library: Library | None = None
         self.refused_reload: ReloadStatus | None = None
         """The daemon's last reload, if it was refused, as `autoscalers` and `named` last found it."""
         self._closing = ExitStack()
-        self._closing.callback(self._server.close)
+        for each in self._servers:
+            self._closing.callback(each.close)
 
     def __enter__(self) -> Self:
         return self
@@ -205,11 +237,17 @@ class Source:
     def _read(
         self, ask: Callable[[Server], _Document], look_up: "Callable[[Library, datetime], _Document]"
     ) -> _Document:
-        if self._library is None:
+        while self._library is None:
+            server = self._servers[0]
             try:
-                return ask(self._server)
-            except ServerDown as down:
-                if not self._server.is_this_machine:
+                return ask(server)
+            except (ServerDown, SocketRefused) as down:
+                if len(self._servers) > 1:
+                    del self._servers[0]
+                    continue
+                if isinstance(down, SocketRefused):
+                    raise
+                if not server.is_this_machine:
                     raise ServerError(f"{down}; start it there, or {ELSEWHERE}") from None
                 self._library = self._open(down)
         from autoscaler.documents.library import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above

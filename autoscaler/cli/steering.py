@@ -1,8 +1,5 @@
 """What pause, resume and override have in common: asking the daemon, which alone can do it."""
 
-import os
-import pwd
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -55,7 +52,6 @@ class Chosen:
 
 def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> None:
     """Ask for it, and print what is in force then. Exits 1 when it is refused or no daemon answers."""
-    body = {"by": _who(), **body}
     with exit_on_error():
         server = where.connect()
         try:
@@ -65,7 +61,9 @@ def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any]) -> 
                 else _change_one(server, chosen.name, verb, body)
             )
         except ServerDown as down:
-            raise ServerError(f"{down}, and only it can {verb}; start it, or {ELSEWHERE}") from None
+            raise ServerError(
+                f"{down}, and only it can {verb}; start it, name its configuration with --config.file, or {ELSEWHERE}"
+            ) from None
         finally:
             server.close()
     show(lines)
@@ -98,17 +96,6 @@ def seconds(text: str | None) -> str | None:
     if given < 1:
         raise typer.BadParameter(f"{text} is too short; give a second or more", param_hint="--for")
     return f"{given}s" if given <= _MOST_SECONDS else f"{given // 60}m"
-
-
-def _who() -> str:
-    """The user of this machine who asks; behind sudo, the one who typed it. A user who logs in goes before."""
-    user = os.environ.get("SUDO_USER")
-    if not user:
-        try:
-            user = pwd.getpwuid(os.getuid()).pw_name
-        except KeyError:  # a container's made-up user
-            user = f"uid {os.getuid()}"
-    return f"{user}@{socket.gethostname()}"
 
 
 def _in_force(name: str, steering: SteeringDocument) -> str:

@@ -103,7 +103,9 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
         ha=file.ha.settings(),
         web=WebSettings(
             file.web.listen_address,
-            {name: document.place(("web", "readOnlyUsers", at)) for at, name in enumerate(file.web.read_only_users)},
+            {name: document.place(("web", "operators", at)) for at, name in enumerate(file.web.operators)},
+            frozenset(file.web.allowed_hosts),
+            None if file.web.control_socket is None else Path(file.web.control_socket),
         ),
         log=file.log.settings(),
         warnings=_absent_files(document, file.prometheus, connections),

@@ -12,6 +12,7 @@ from autoscaler import model
 from autoscaler.config import settings
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.brakes import Brakes
+from autoscaler.config.control_socket import check_length
 from autoscaler.config.controller import Controller
 from autoscaler.config.fields import (
     AdapterName,
@@ -227,13 +228,30 @@ def _check_address(address: str) -> str:
     return address
 
 
+def _check_host(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?", name):
+        raise ValueError(f'{name[:64]!r} is not a host name; write it without scheme and port, as in "vm1.example.com"')
+    return name.lower()
+
+
+def _check_socket(path: str, info: ValidationInfo) -> str:
+    absolute = Path(scope_of(info)["folder"], path)
+    check_length(absolute)
+    return str(absolute)
+
+
 class Web(Section):
     """The daemon's own HTTP server."""
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = settings.WebSettings().listen_address
     """HOST:PORT."""
-    read_only_users: tuple[Text, ...] = ()
-    """Users of --web.config.file who may look at everything and change nothing."""
+    operators: tuple[Text, ...] = ()
+    """Who may change things over TCP: users of --web.config.file, or common names of client certificates."""
+    allowed_hosts: tuple[Annotated[Text, AfterValidator(_check_host)], ...] = ()
+    """Further names that a request's Host header may have, where neither TLS nor users are configured."""
+    control_socket: Annotated[Text, AfterValidator(_check_socket)] | None = None
+    """The Unix socket of this machine's operators. Default: control/control.sock in $RUNTIME_DIRECTORY, else
+    control.sock in the state folder."""
 
 
 class Log(Section):

@@ -123,8 +123,12 @@ class WebSettings:
     """The daemon's own HTTP server."""
 
     listen_address: str = "127.0.0.1:9797"
-    read_only_users: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Name -> line and column where the file says so; whether they are users is for the web configuration to say."""
+    operators: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Who may change things over TCP: name -> line and column in the file. --web.config.file says who can log in."""
+    allowed_hosts: frozenset[str] = frozenset()
+    """Further names that a request's Host header may have; in lower case."""
+    control_socket: Path | None = None
+    """Absolute; None: the default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,14 @@ def read(options: RunOptions) -> Settings:
 
 
 def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
-    """The HTTP server's configuration, with the users that `settings` names. Raises ConfigError."""
-    if options.web_config is None and not settings.web.read_only_users:
+    """The HTTP server's configuration. Raises ConfigError, also for operators of `settings` that it does not know."""
+    if options.web_config is None and not settings.web.operators:
         return None
-    from autoscaler.web import load_web_config, with_read_only_users  # noqa: PLC0415 - a single cycle needs no server
+    from autoscaler.web import check_operators, load_web_config  # noqa: PLC0415 - a single cycle needs no server
 
-    return with_read_only_users(None if options.web_config is None else load_web_config(options.web_config), settings)
+    config = None if options.web_config is None else load_web_config(options.web_config)
+    check_operators(config, settings)
+    return config
 
 
 def retention_of(settings: Settings) -> Retention:

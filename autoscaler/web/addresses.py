@@ -1,6 +1,8 @@
 """Clients' addresses: whose they are, and which of them count as one."""
 
 import ipaddress
+import socket
+import struct
 from typing import Final, TypeAlias
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -22,6 +24,13 @@ def client_of(host: str) -> str:
     if address.version == 6 and not address.is_loopback:
         return str(ipaddress.IPv6Address(int(address) >> _IPV6_HOST_BITS << _IPV6_HOST_BITS)) + f"/{_IPV6_HOST_BITS}"
     return str(address)
+
+
+def peer_of(client: socket.socket) -> int:
+    """The uid of the process that connected a Unix socket, as the kernel says. Source: unix(7), SO_PEERCRED."""
+    credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
+    _, uid, _ = struct.unpack("iII", credentials)
+    return int(uid)
 
 
 def _parse(host: str) -> _Address | None:

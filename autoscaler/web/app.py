@@ -92,7 +92,7 @@ class _Web:
             problems = await self._reloads.run(self._sources.reload)
         except TooBusy as error:
             return PlainTextResponse(f"{error}\n", 503, RETRY)
-        self._logger.info("reload_requested", by=request.scope.get("user") or "unknown")
+        self._logger.info("reload_requested", by=request.scope["user"])
         if problems:
             return PlainTextResponse("".join(f"{problem}\n" for problem in problems), 500)
         return PlainTextResponse("reloaded.\n")
@@ -114,7 +114,7 @@ class _Web:
                     name=request.path_params.get("name", ""),
                     query=_query(endpoint.query, request),
                     body=None if endpoint.body is None else await _body(endpoint.body, request),
-                    user=request.scope.get("user"),
+                    user=request.scope["user"] or "",
                 )
                 document = await self._work.run(partial(_answer, endpoint, given))
             except RequestError as error:

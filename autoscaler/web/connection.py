@@ -1,6 +1,7 @@
 """One client's connection: uvicorn's HTTP/1.1, with bounds against clients that are slow on purpose."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
@@ -12,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from autoscaler.web.addresses import peer_of
 from autoscaler.web.api.answers import ErrorType, failure
 
 
@@ -71,6 +73,9 @@ class Connection(H11Protocol):
         """When what is going on was first seen."""
         self._answer_to = self.app
         self.app = self._answer
+        self._proven: dict[str, str | int] = {}
+        """What the connection itself proves of its client: `certificate`, the common name of the certificate that TLS
+        verified, or `peer`, the uid of a Unix socket's other end. Each request's scope has it."""
         self._connected = False
         self._lost = False
         self._answering: anyio.CancelScope | None = None
@@ -133,6 +138,7 @@ class Connection(H11Protocol):
         """Asyncio's: it may speak now."""
         super().connection_made(transport)
         self._connected = True
+        self._proven = _proven(transport)
         self._unsent = (transport.get_write_buffer_size,)
         tls = getattr(transport, "_ssl_protocol", None)
         if (
@@ -167,6 +173,7 @@ class Connection(H11Protocol):
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._requests += 1
         self._discarded = 0
+        scope.update(self._proven)
         self._answering = answering = anyio.CancelScope()
         try:
             with answering:
@@ -184,6 +191,16 @@ class Connection(H11Protocol):
             self._on_slow()
         if self._answering is answering:  # else the next request, sent ahead, is being answered already
             self._answering = None
+
+
+def _proven(transport: asyncio.Transport) -> dict[str, str | int]:
+    client = transport.get_extra_info("socket")
+    if client.family == socket.AF_UNIX:
+        return {"peer": peer_of(client)}
+    tls = transport.get_extra_info("ssl_object")
+    certificate = None if tls is None else tls.getpeercert()  # {}, unless it was verified
+    names = [value for part in (certificate or {}).get("subject", ()) for key, value in part if key == "commonName"]
+    return {"certificate": names[0]} if len(names) == 1 else {}
 
 
 def _is_ambiguous(scope: Scope) -> bool:

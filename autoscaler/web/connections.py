@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from autoscaler.clock import Clock
 from autoscaler.logger import Logger
-from autoscaler.web.addresses import client_of, is_loopback
+from autoscaler.web.addresses import client_of, is_loopback, peer_of
 from autoscaler.web.connection import MAY_GIVE_WAY, Connection, Phase
 from autoscaler.web.flood import Flood
 
@@ -94,7 +94,7 @@ class Connections:
         refused = self._flood.refused
         for _ in range(_BATCH):
             try:
-                accepted, (host, *_) = self._listening.accept()
+                accepted, address = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 break
             except OSError as error:
@@ -102,6 +102,7 @@ class Connections:
                     self._give_way(self._open, error.strerror or "")
                 self._pause(_FAILED_SECONDS)
                 return
+            host = address[0] if address else f"uid {peer_of(accepted)}"  # a Unix socket's client has no address
             if self._has_room(host):
                 self._connect(accepted, client_of(host))
             else:

@@ -62,8 +62,12 @@ class Credentials:
         return name if right else None
 
     def _digest(self, name: str, password: bytes) -> bytes:
-        """Keyed, so that what is kept in memory says nothing about the password."""
-        return hmac.digest(self._secret, name.encode() + b"\0" + password, hashlib.sha256)
+        """Keyed, so that what is kept in memory says nothing about the password.
+
+        The name's length comes first, so that no two pairs have the same bytes.
+        """
+        given = name.encode()
+        return hmac.digest(self._secret, len(given).to_bytes(8) + given + password, hashlib.sha256)
 
 
 class _Memory:

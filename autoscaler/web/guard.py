@@ -1,10 +1,10 @@
-"""Who may ask for what: checks every request before it is answered.
+"""Who may ask for what: checks every request over TCP before it is answered.
 
 - DNS rebinding: where nothing else tells a stranger's page from an operator (no TLS, no users), the Host header must
-  name an address or this machine.
+  name an address, this machine, or one of `web.allowedHosts`.
 - Cross-site requests: what changes state must not come from another origin, nor in a form's encoding.
-- Credentials: as the web configuration says; what changes state needs them unless there is no web configuration and
-  the request comes over loopback, from no proxy.
+- Credentials: as the web configuration says. Only clients that `web.operators` names change state. An address proves
+  nothing: a proxy on this machine lends its own to every client.
 - Floods: as many requests as `rate_limit` allows; wrong passwords as `logins` says.
 
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
@@ -21,13 +21,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from autoscaler.clock import Clock
+from autoscaler.config.settings import WebSettings
 from autoscaler.logger import Logger
-from autoscaler.web.addresses import client_of, is_loopback
+from autoscaler.web.addresses import client_of
 from autoscaler.web.api.answers import ErrorType, failure
 from autoscaler.web.bucket import TokenBucket
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.logins import LoginRefused, Logins
-from autoscaler.web.proxies import is_of_proxy
 from autoscaler.web.webconfig import WebConfig
 from autoscaler.web.work import RETRY
 
@@ -44,6 +44,7 @@ _SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_INSTEAD: Final = "on the daemon's machine, `autoscaler pause`, `resume` and `override` use its control socket"
 _NO_CONFIG: Final = WebConfig(Path())
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF-8"'}
 
@@ -57,12 +58,14 @@ class Refusal(Exception):
 
 
 class Guard:
-    """ASGI middleware. The user who was found right is `scope["user"]`, None without users.
+    """ASGI middleware. `scope["user"]` is the user who logged in, else the name of the client's certificate, or None.
 
-    Why this client may change nothing is `scope["change_refused"]`, for the page; empty: it may.
+    `scope["change_refused"]` says why this client may change nothing, for the page; empty: it may.
     """
 
-    def __init__(self, app: ASGIApp, config: WebConfig | None, clock: Clock, host: str, logger: Logger) -> None:
+    def __init__(
+        self, app: ASGIApp, config: WebConfig | None, web: WebSettings, clock: Clock, host: str, logger: Logger
+    ) -> None:
         """`config`: None without --web.config.file. `host`: what the server listens on."""
         self._app = app
         self._clock = clock
@@ -71,16 +74,16 @@ class Guard:
         self._config: WebConfig | None = None
         self._credentials: Credentials | None = None
         self._rate: TokenBucket | None = None
-        self.follow(config)
+        self.follow(config, web)
 
-    def follow(self, config: WebConfig | None) -> None:
-        """Go by another web configuration from the next request on. Who is logged in stays so while no user changes."""
+    def follow(self, config: WebConfig | None, web: WebSettings) -> None:
+        """Follow other configurations from the next request on. Users stay logged in while no user changes."""
         before, now = self._config or _NO_CONFIG, config or _NO_CONFIG
         if now.users != before.users:
             self._credentials = Credentials(now.users, self._clock) if now.users else None
         if now.rate_limit != before.rate_limit:
             self._rate = TokenBucket(*now.rate_limit) if now.rate_limit else None
-        self._config = config
+        self._config, self._web = config, web
         self._headers = _SECURITY_HEADERS | dict(now.headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,8 +108,8 @@ class Guard:
             changes = scope["method"] not in _READS
             if changes:
                 _refuse_other_sites(headers, scope["scheme"])
-            scope["user"] = await self._user(scope, headers)
-            scope["change_refused"] = self._change_refused(scope, headers)
+            scope["user"] = user = await self._user(scope, headers)
+            scope["change_refused"] = self._change_refused(user)
             if changes:
                 _refuse_change(scope["change_refused"])
         except Refusal as refusal:
@@ -129,12 +132,12 @@ class Guard:
             return
         raise Refusal(
             ErrorType.FORBIDDEN,
-            f"the Host header names {given[:100]!r}, which is not this machine; use its address or its host name, or "
-            "set TLS or users in --web.config.file",
+            f"the Host header names {given[:100]!r}, which is not a known name of this machine; use its address, or "
+            "add the name to web.allowedHosts",
         )
 
     def _is_ours(self, host: str) -> bool:
-        if host in self._names or host.endswith(".localhost"):
+        if host in self._names or host in self._web.allowed_hosts or host.endswith(".localhost"):
             return True
         try:
             ipaddress.ip_address(host)
@@ -145,7 +148,7 @@ class Guard:
     async def _user(self, scope: Scope, headers: Mapping[str, str]) -> str | None:
         credentials, config = self._credentials, self._config
         if credentials is None or config is None:
-            return None
+            return scope.get("certificate")
         given = headers.get("authorization", "")
         user = credentials.remembered(given)
         if user is not None or (scope["method"] in _READS and scope["path"] in config.excluded_paths):
@@ -160,29 +163,13 @@ class Guard:
             raise Refusal(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
 
-    def _change_refused(self, scope: Scope, headers: Mapping[str, str]) -> str:
+    def _change_refused(self, user: str | None) -> str:
         """Why this client may change nothing; empty: it may."""
-        config, user = self._config, scope["user"]
+        if user is not None and user in self._web.operators:
+            return ""
         if user is not None:
-            if config is None or user not in config.read_only_users:
-                return ""
-            return f"the user {user[:64]!r} may only read, as web.readOnlyUsers says; log in as another user"
-        if config is not None:
-            if config.users or config.clients_are_known:
-                return ""
-            return (
-                "changes need credentials, and the web configuration knows none; add basic_auth_users, or "
-                "client_auth_type: RequireAndVerifyClientCert"
-            )
-        client = scope.get("client")
-        foreign = next((name for name in headers if is_of_proxy(name)), None)
-        if client is None or not is_loopback(client[0]) or foreign is not None:
-            proxy = "" if foreign is None else f", and not through a proxy, which the header {foreign[:64]} tells of"
-            return (
-                f"changes are only accepted from this machine{proxy}, while there are no users; give "
-                "--web.config.file with users or client certificates"
-            )
-        return ""
+            return f"the user {user[:64]!r} may only read: web.operators does not name it; {_INSTEAD}"
+        return f"only users that web.operators names make changes over TCP; {_INSTEAD}"
 
 
 def _refuse_change(why: str) -> None:

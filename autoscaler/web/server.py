@@ -1,4 +1,7 @@
-"""The server: uvicorn on a thread of its own inside the daemon, with `connections` of ours in place of its sockets."""
+"""The server: uvicorn on a thread of its own inside the daemon, with `connections` of ours in place of its sockets.
+
+It answers on a TCP address and, where it is given one, on the control socket.
+"""
 
 import asyncio
 import errno
@@ -9,15 +12,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 import uvicorn
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
-from autoscaler.errors import AutoscalerError, ConfigError, Problem, named
+from autoscaler.config.settings import WebSettings
+from autoscaler.errors import ConfigError, ListenError, Problem, named
 from autoscaler.logger import Logger
 from autoscaler.web.app import application
 from autoscaler.web.connections import Connections
+from autoscaler.web.control import MOST_CONNECTIONS, ControlGuard, ControlSocket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.guard import Guard
 from autoscaler.web.selector import ConsiderateSelector
@@ -42,10 +49,6 @@ _LOOK_SECONDS: Final = 0.5
 """How often deadlines are looked at."""
 
 
-class ListenError(AutoscalerError):
-    """The address cannot be listened on: the daemon does not start without it."""
-
-
 class WebServer:
     """One server. `start` and `stop` are called once each, `follow` in between; all from one thread."""
 
@@ -56,34 +59,31 @@ class WebServer:
         config: WebConfig | None,
         logger: Logger,
         pages: Sequence[BaseRoute] = (),
+        control: Path | None = None,
     ) -> None:
-        """Takes the address, and answers nobody yet. Raises ListenError."""
+        """Takes the address and the control socket's path, and answers nothing yet. Raises ListenError."""
         self._logger = logger
         self._config = config
         self._socket = _listen(listen)
+        try:
+            self._control = None if control is None else ControlSocket(control)
+        except ListenError:
+            self._socket.close()
+            raise
         host, port = self._socket.getsockname()[:2]
         scheme = "http" if config is None or config.tls is None else "https"
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         """Where it listens; with port 0, the port that was found."""
         app = application(sources, logger, with_users=config is not None and bool(config.users), pages=pages)
-        self._guard = Guard(app, config, sources.clock, listen.rpartition(":")[0].strip("[]"), logger)
-        settings = uvicorn.Config(
-            self._guard,
-            loop="asyncio",
-            http="h11",
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=_HANGS_SECONDS,
-        )
-        settings.load()
-        logging.getLogger("uvicorn").setLevel(logging.ERROR)  # whoever sends no HTTP must not fill our log
+        clock, host = sources.clock, listen.rpartition(":")[0].strip("[]")
+        self._guard = Guard(app, config, sources.settings().web, clock, host, logger)
+        settings = _settings(self._guard)
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that sends no HTTP must not fill our log
         self._context = None if config is None or config.tls is None else config.tls.context()
-        connections = Connections(self._socket, most_connections(), self._context, settings, sources.clock, logger)
+        connections = [Connections(self._socket, most_connections(), self._context, settings, clock, logger)]
+        if self._control is not None:
+            of_control = _settings(ControlGuard(app, self._control))
+            connections.append(Connections(self._control.listening, MOST_CONNECTIONS, None, of_control, clock, logger))
         self._server = _Server(settings, connections, self._guard.logins.flood.look)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
@@ -97,7 +97,8 @@ class WebServer:
                 cause = "it does not come up" if self._failure is None else named(self._failure)
                 raise ListenError(f"the HTTP server at {self.url} failed: {cause}; please report it")
             time.sleep(0.01)
-        self._logger.info("listening", url=self.url)
+        control = None if self._control is None else str(self._control.path)
+        self._logger.info("listening", url=self.url, control_socket=control)
 
     def stop(self) -> None:
         """Finish what is being answered, for a short while, and let go of the address."""
@@ -105,36 +106,38 @@ class WebServer:
         if self._thread.is_alive():
             self._thread.join(_HANGS_SECONDS + 2)
         self._socket.close()
+        if self._control is not None:
+            self._control.close()
 
-    def follow(self, config: WebConfig | None) -> None:
-        """Go by another web configuration: its users, headers and limits, and what its certificate's files hold now.
+    def follow(self, config: WebConfig | None, web: WebSettings) -> None:
+        """Follow other configurations: users, headers, limits, operators, and what the certificate's files hold now.
 
         Raises ConfigError for what needs a restart, then nothing has changed.
         """
-        if config is None or self._config is None:
-            return  # the command line says which, for as long as the daemon runs
-        if config.tls != self._config.tls or bool(config.users) != bool(self._config.users):
+        before = self._config or WebConfig(Path())
+        now = config or before
+        if now.tls != before.tls or bool(now.users) != bool(before.users):
             changed = "tls_server_config changed, or the first user was added or the last one removed"
-            self._refuse(config, f"{changed}, which a reload cannot follow; restart the daemon, or change it back")
+            self._refuse(now, f"{changed}, which a reload cannot follow; restart the daemon, or change it back")
         until = time.monotonic() + _START_SECONDS
         try:
-            asyncio.run_coroutine_threadsafe(self._follow(config, until), self._loop).result(_START_SECONDS)
+            asyncio.run_coroutine_threadsafe(self._follow(config, web, until), self._loop).result(_START_SECONDS)
         except TimeoutError:
-            self._refuse(config, f"the HTTP server did not follow it within {_START_SECONDS:g} s; reload again")
+            self._refuse(now, f"the HTTP server did not follow it within {_START_SECONDS:g} s; reload again")
         except OSError as error:
-            self._refuse(config, f"the certificates cannot be loaded: {error.strerror}; check the files")
+            self._refuse(now, f"the certificates cannot be loaded: {error.strerror}; check the files")
         self._config = config
 
     def _refuse(self, config: WebConfig, message: str) -> NoReturn:
         raise ConfigError([Problem(str(config.path), 1, 1, "", message)]) from None
 
-    async def _follow(self, config: WebConfig, until: float) -> None:
-        """On the server's own thread, between two handshakes. Not begun after `until`, when nobody waits any more."""
+    async def _follow(self, config: WebConfig | None, web: WebSettings, until: float) -> None:
+        """On the server's own thread, between two handshakes. Not begun after `until`: the caller has given up."""
         if time.monotonic() >= until:
             return
-        if self._context is not None and config.tls is not None:
+        if self._context is not None and config is not None and config.tls is not None:
             config.tls.load_into(self._context)
-        self._guard.follow(config)
+        self._guard.follow(config, web)
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -155,29 +158,31 @@ class WebServer:
 class _Server(uvicorn.Server):
     """uvicorn's, which accepts nobody itself."""
 
-    def __init__(self, settings: uvicorn.Config, connections: Connections, look: Callable[[], None]) -> None:
+    def __init__(self, settings: uvicorn.Config, connections: Sequence[Connections], look: Callable[[], None]) -> None:
         """`look`: called twice a second."""
         super().__init__(settings)
         self._connections = connections
         self._look = look
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._connections.start(self.server_state)
+        for each in self._connections:
+            each.start(self.server_state)
         self._looking = asyncio.create_task(self._look_often())
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._looking.cancel()
-        self._connections.stop()
+        for each in self._connections:
+            each.stop()
         ending = asyncio.create_task(self._end_answers())
         await super().shutdown(sockets)
         ending.cancel()
-        self._connections.drop_all()  # TLS clients that do not answer our goodbye
+        self._drop_all()  # TLS clients that do not answer our goodbye
 
     async def _end_answers(self) -> None:
         """What is not answered in time is not: a page that is being read must not hold the daemon up."""
         await asyncio.sleep(_STOP_SECONDS)
-        self._connections.drop_all()
+        self._drop_all()
         await asyncio.sleep(_GOODBYE_SECONDS)
         for answer in [*self.server_state.tasks]:
             answer.cancel()
@@ -185,8 +190,31 @@ class _Server(uvicorn.Server):
     async def _look_often(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self._connections.look()
+            for each in self._connections:
+                each.look()
             self._look()
+
+    def _drop_all(self) -> None:
+        for each in self._connections:
+            each.drop_all()
+
+
+def _settings(app: ASGIApp) -> uvicorn.Config:
+    settings = uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_HANGS_SECONDS,
+    )
+    settings.load()
+    return settings
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -199,13 +227,14 @@ def serve(
     config: WebConfig | None,
     logger: Logger,
     pages: Sequence[BaseRoute] = (),
+    control: Path | None = None,
 ) -> WebServer:
     """A server that holds its address and awaits `start`.
 
-    `listen`: HOST:PORT; port 0 finds a free one. `config`: of --web.config.file. `pages`: further routes.
-    Raises ListenError.
+    `listen`: HOST:PORT; port 0 finds a free one. `config`: of --web.config.file. `pages`: further routes. `control`:
+    the control socket's path; None: there is none. Raises ListenError.
     """
-    return WebServer(sources, listen, config, logger, pages)
+    return WebServer(sources, listen, config, logger, pages, control)
 
 
 def _listen(address: str) -> socket.socket:

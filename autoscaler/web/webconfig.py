@@ -7,7 +7,7 @@ what to do, and never ignored.
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
@@ -77,7 +77,7 @@ class RateLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """How the server is reached. An empty file is one too: it says that nobody may change anything."""
+    """How the TCP server is reached."""
 
     path: Path
     tls: TlsServer | None = None
@@ -87,14 +87,12 @@ class WebConfig:
     """Added to every response, in place of our own of that name."""
     excluded_paths: frozenset[str] = frozenset()
     """Read without credentials."""
-    read_only_users: frozenset[str] = frozenset()
-    """Of the users, those who may change nothing. They are named in the daemon's own configuration."""
     rate_limit: RateLimit | None = None
 
     @property
-    def clients_are_known(self) -> bool:
-        """Whether every connection has shown a certificate that was verified."""
-        return self.tls is not None and self.tls.client_auth is ssl.CERT_REQUIRED
+    def verifies_clients(self) -> bool:
+        """Whether the certificate that a client shows is verified."""
+        return self.tls is not None and self.tls.client_auth is not ssl.CERT_NONE
 
 
 def load_web_config(path: Path) -> WebConfig:
@@ -132,23 +130,24 @@ def load_web_config(path: Path) -> WebConfig:
     )
 
 
-def with_read_only_users(config: WebConfig | None, settings: Settings) -> WebConfig | None:
-    """The web configuration with the users of `web.readOnlyUsers`. Raises ConfigError for names that are not users."""
+def check_operators(config: WebConfig | None, settings: Settings) -> None:
+    """Raises ConfigError for those of `web.operators` that cannot log in."""
+    if config is not None and config.verifies_clients and not config.users:
+        return  # the name of a certificate: any may be signed tomorrow
     known = frozenset() if config is None else frozenset(config.users)
     where = "there is no --web.config.file" if config is None else f"{config.path} has no such user"
     problems = [
         Problem(
             str(settings.path),
             *place,
-            "web.readOnlyUsers",
-            f"{name[:64]!r} is not a user: {where}; add it to basic_auth_users there, or remove it here",
+            "web.operators",
+            f"{name[:64]!r} cannot log in: {where}; add it to basic_auth_users there, or remove it here",
         )
-        for name, place in settings.web.read_only_users.items()
+        for name, place in settings.web.operators.items()
         if name not in known
     ]
     if problems:
         raise ConfigError(problems)
-    return None if config is None else replace(config, read_only_users=frozenset(settings.web.read_only_users))
 
 
 def _check_hash(text: str) -> str:

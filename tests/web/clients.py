@@ -67,7 +67,7 @@ def is_open(opened: socket.socket) -> bool:
 
 def seen(served: Served, number: int = 1) -> None:
     """Wait until the server has looked at so many connections: from then on their time runs."""
-    table = served.server._server._connections
+    table = served.server._server._connections[0]
     pause = threading.Event()
     for _ in range(int(PATIENCE_SECONDS * 50)):
         if len(table._open) >= number and all(each._seen == (each.phase, each._requests) for each in [*table._open]):
@@ -79,7 +79,7 @@ def seen(served: Served, number: int = 1) -> None:
 def look(served: Served) -> None:
     """Have the server look at its connections now."""
     looked = threading.Event()
-    loop, table = served.server._loop, served.server._server._connections
+    loop, table = served.server._loop, served.server._server._connections[0]
     loop.call_soon_threadsafe(table.look)
     loop.call_soon_threadsafe(looked.set)
     assert looked.wait(PATIENCE_SECONDS)

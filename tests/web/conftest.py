@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,5 +50,5 @@ def served(shared: Served) -> Iterator[Served]:
     shared.log.lines.clear()
     with requests.Session() as session:
         session.trust_env = False
-        yield Served(shared.server, daemon, shared.log, session)
+        yield replace(shared, session=session)
     daemon.scalers = scalers

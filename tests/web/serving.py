@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import requests
 from prometheus_client import CollectorRegistry, Gauge
 
-from autoscaler.config.settings import PrometheusSource, Settings
+from autoscaler.config.settings import PrometheusSource, Settings, WebSettings
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
@@ -20,6 +21,7 @@ from autoscaler.web.page import pages
 from autoscaler.web.work import Work
 from tests.documents.lives import At
 from tests.web.lanes import SoundLanes
+from tests.web.unix import unix_session
 
 
 class Logged:
@@ -49,6 +51,8 @@ class Daemon:
     reloads: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
+    web: WebSettings = field(default_factory=WebSettings)
+    """The configuration's."""
     sources_asked: Mapping[str, PrometheusSource] = field(default_factory=dict)
     """The configuration's."""
     health: Health = field(init=False)
@@ -59,7 +63,7 @@ class Daemon:
     @property
     def settings(self) -> Settings:
         """The configuration that runs."""
-        return Settings(Path("autoscaler.yaml"), self.sources_asked, {}, tuple(self.scalers))
+        return Settings(Path("autoscaler.yaml"), self.sources_asked, {}, tuple(self.scalers), web=self.web)
 
     def sources(self) -> Sources:
         self.registry, self.work = CollectorRegistry(), Work()
@@ -89,11 +93,22 @@ class Served:
     daemon: Daemon
     log: Logged
     session: requests.Session
+    """Over TCP."""
+    control: requests.Session
+    """Over the control socket."""
+    control_socket: Path
+    with_config: bool
 
     def get(self, path: str, **options: Any) -> requests.Response:
         return self.session.get(self.server.url + path, timeout=10, **options)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> requests.Response:
+        """Over the control socket; with a web configuration over TCP."""
+        if self.with_config:
+            return self.post_over_tcp(path, body, **options)
+        return self.control.post(f"http://localhost{path}", json=body, timeout=10, **options)
+
+    def post_over_tcp(self, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> requests.Response:
         return self.session.post(self.server.url + path, json=body, timeout=10, **options)
 
     def data(self, path: str) -> Any:
@@ -108,14 +123,16 @@ def serving(daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1
     log, before = Logged(), _threads()
     sources = daemon.sources()
     web_config = None if config is None else load_web_config(config)
-    server = serve(sources, listen, web_config, log, pages(sources, log))
-    try:
-        server.start()
-        with requests.Session() as session:
-            session.trust_env = False  # a proxy or .netrc of the machine has no say here
-            yield Served(server, daemon, log, session)
-    finally:
-        server.stop()
+    with TemporaryDirectory() as folder:  # a test's own folder may be too deep for a socket
+        control_socket = Path(folder, "control.sock")
+        server = serve(sources, listen, web_config, log, pages(sources, log), control_socket)
+        try:
+            server.start()
+            with requests.Session() as session, unix_session(control_socket) as control:
+                session.trust_env = False  # a proxy or .netrc of the machine has no say here
+                yield Served(server, daemon, log, session, control, control_socket, config is not None)
+        finally:
+            server.stop()
     assert _threads() == before, "the server left its thread behind"
 
 

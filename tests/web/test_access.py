@@ -1,5 +1,6 @@
 """TLS, client certificates and users, against a real server."""
 
+import base64
 import socket
 import ssl
 import threading
@@ -13,7 +14,7 @@ import requests
 
 from autoscaler.config.settings import Settings, WebSettings
 from autoscaler.errors import ConfigError
-from autoscaler.web import WebConfig, load_web_config, server, with_read_only_users
+from autoscaler.web import check_operators, load_web_config, server
 from autoscaler.web.credentials import Credentials
 from tests.documents.lives import At
 from tests.servers.certificates import Authority
@@ -21,6 +22,7 @@ from tests.web.serving import Daemon, serving
 
 PAUSE = "/api/v1/autoscalers/web/pause"
 ANN, PASSWORD = "ann", "correct horse"
+OPERATOR = WebSettings(operators={ANN: (3, 9)})
 USERS = f"basic_auth_users:\n  {ANN}: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n"
 
 
@@ -56,6 +58,7 @@ def test_without_credentials_nothing_is_answered(daemon: Daemon, config: Path) -
 
 def test_with_credentials_all_is_answered(daemon: Daemon, config: Path) -> None:
     config.write_text(USERS)
+    daemon.web = OPERATOR
     with serving(daemon, config) as served:
         served.session.auth = (ANN, PASSWORD)
         assert served.get("/api/v1/autoscalers").status_code == 200
@@ -64,11 +67,13 @@ def test_with_credentials_all_is_answered(daemon: Daemon, config: Path) -> None:
     assert document["security"] == [{"basic": []}]
 
 
-def test_who_has_logged_in_is_recorded_whatever_the_body_says(daemon: Daemon, config: Path) -> None:
+def test_the_user_who_has_logged_in_is_recorded(daemon: Daemon, config: Path) -> None:
     config.write_text(USERS)
+    daemon.web = OPERATOR
     with serving(daemon, config) as served:
         served.session.auth = (ANN, PASSWORD)
-        served.post(PAUSE, {"by": "somebody else"})
+        assert served.post(PAUSE, {"by": "somebody else"}).status_code == 400
+        assert served.post(PAUSE).status_code == 200
     pause = daemon.state.archive.steering()["web"].pause
     assert pause is not None
     assert pause.by == ANN
@@ -103,6 +108,7 @@ def test_a_password_longer_than_bcrypt_reads_is_refused(daemon: Daemon, config: 
 def test_credentials_do_not_lift_the_refusal_of_other_sites(daemon: Daemon, config: Path) -> None:
     """A browser sends them along with what a stranger's page asks for."""
     config.write_text(USERS)
+    daemon.web = OPERATOR
     with serving(daemon, config) as served:
         answer = served.post(PAUSE, auth=(ANN, PASSWORD), headers={"Sec-Fetch-Site": "cross-site"})
     assert answer.status_code == 403
@@ -174,19 +180,46 @@ def test_tls_is_served(daemon: Daemon, config: Path, authority: Authority) -> No
             served.session.get(f"{plain}/-/healthy", timeout=5)
 
 
-def test_tls_alone_lets_nobody_change_anything(daemon: Daemon, config: Path, authority: Authority) -> None:
+def test_tls_alone_gives_no_right_to_change_anything(daemon: Daemon, config: Path, authority: Authority) -> None:
     config.write_text(tls(authority))
     with serving(daemon, config) as served:
         answer = served.post(PAUSE, verify=str(authority.ca))
     assert answer.status_code == 403
 
 
-def test_a_client_certificate_may_change_things(daemon: Daemon, config: Path, authority: Authority) -> None:
-    config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")))
-    pair = authority.sign("client", "ann")
+@pytest.mark.parametrize("kind", ["RequireAndVerifyClientCert", "VerifyClientCertIfGiven"])
+def test_a_certificate_whose_name_is_an_operators_changes_things(
+    daemon: Daemon, config: Path, authority: Authority, kind: str
+) -> None:
+    """Its common name is the author; a scraper's certificate, of the same authority, only reads."""
+    config.write_text(tls(authority, *client_certificates(authority, kind)))
+    ann, scraper = (authority.sign(name, name) for name in (ANN, "scraper"))
+    daemon.web = OPERATOR
     with serving(daemon, config) as served:
-        certificate = (str(pair.cert), str(pair.key))
-        assert served.post(PAUSE, verify=str(authority.ca), cert=certificate).status_code == 200
+        verify = str(authority.ca)
+        assert served.get("/metrics", verify=verify, cert=(str(scraper.cert), str(scraper.key))).status_code == 200
+        refused = served.post(PAUSE, verify=verify, cert=(str(scraper.cert), str(scraper.key)))
+        assert refused.status_code == 403
+        assert "the user 'scraper' may only read: web.operators does not name it" in refused.json()["error"]
+    with serving(daemon, config) as served:
+        assert served.post(PAUSE, verify=str(authority.ca), cert=(str(ann.cert), str(ann.key))).status_code == 200
+    pause = daemon.state.archive.steering()["web"].pause
+    assert pause is not None
+    assert pause.by == ANN
+
+
+def test_where_users_are_configured_a_certificate_is_no_login(
+    daemon: Daemon, config: Path, authority: Authority
+) -> None:
+    """Both are needed then, and the user is who asks: a scraper on the operator's machine stays a scraper."""
+    config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")) + READER)
+    pair = authority.sign("client", ANN)
+    daemon.web = OPERATOR
+    with serving(daemon, config) as served:
+        how = {"verify": str(authority.ca), "cert": (str(pair.cert), str(pair.key))}
+        assert served.post(PAUSE, **how).status_code == 401
+        assert served.post(PAUSE, auth=("scraper", PASSWORD), **how).status_code == 403
+        assert served.post(PAUSE, auth=(ANN, PASSWORD), **how).status_code == 200
 
 
 def test_without_a_client_certificate_nothing_is_answered(
@@ -233,7 +266,7 @@ def test_a_renewed_certificate_is_served_after_a_reload(
         pair = renewed.sign("server", "127.0.0.1")
         (tmp_path / "server.pem").write_bytes(pair.cert.read_bytes())
         (tmp_path / "server.key").write_bytes(pair.key.read_bytes())
-        served.server.follow(load_web_config(config))
+        served.server.follow(load_web_config(config), served.daemon.web)
         with requests.Session() as fresh:
             assert fresh.get(f"{served.server.url}/-/healthy", verify=str(renewed.ca), timeout=5).status_code == 200
 
@@ -245,7 +278,7 @@ def test_users_change_with_a_reload(daemon: Daemon, config: Path) -> None:
         served.session.auth = (ANN, PASSWORD)
         assert served.get("/-/healthy").status_code == 200
         config.write_text(USERS.replace(ANN, "bob"))
-        served.server.follow(load_web_config(config))
+        served.server.follow(load_web_config(config), served.daemon.web)
         assert served.get("/-/healthy").status_code == 401
         assert served.get("/-/healthy", auth=("bob", PASSWORD)).status_code == 200
 
@@ -263,7 +296,7 @@ def test_a_reload_that_the_server_has_no_time_for_changes_nothing(
         assert held.wait(20)
         monkeypatch.setattr(server, "_START_SECONDS", 0.05)
         with pytest.raises(ConfigError, match=r"did not follow it within 0\.05 s; reload again"):
-            served.server.follow(load_web_config(config))
+            served.server.follow(load_web_config(config), served.daemon.web)
         go_on.set()
         assert served.get("/-/healthy", auth=(ANN, PASSWORD)).status_code == 200
 
@@ -273,7 +306,7 @@ def test_what_a_reload_cannot_follow_changes_nothing(daemon: Daemon, config: Pat
     with serving(daemon, config) as served:
         config.write_text("")
         with pytest.raises(ConfigError, match="restart the daemon"):
-            served.server.follow(load_web_config(config))
+            served.server.follow(load_web_config(config), served.daemon.web)
         assert served.get("/-/healthy").status_code == 401
         assert served.get("/-/healthy", auth=(ANN, PASSWORD)).status_code == 200
 
@@ -309,53 +342,63 @@ READER = "basic_auth_users:\n" + "".join(
 )
 
 
-def read_only(config: Path, *names: str) -> WebConfig:
-    """The web configuration as the daemon makes it of both files."""
-    settings = Settings(
-        Path("autoscaler.yaml"), {}, {}, (), web=WebSettings(read_only_users=dict.fromkeys(names, (3, 9)))
-    )
-    made = with_read_only_users(load_web_config(config), settings)
-    assert made is not None
-    return made
-
-
-def test_a_user_may_be_a_reader(daemon: Daemon, config: Path) -> None:
+def test_a_user_who_is_no_operator_only_reads(daemon: Daemon, config: Path) -> None:
     """A scraper's password stands in many a file, and must not pause anything."""
     config.write_text(READER)
+    daemon.web = OPERATOR
     with serving(daemon, config) as served:
-        served.server.follow(read_only(config, "scraper"))
         served.session.auth = ("scraper", PASSWORD)
         assert [served.get(path).status_code for path in ("/metrics", "/api/v1/autoscalers/web")] == [200, 200]
         for path in (PAUSE, "/-/reload", "/api/v1/pause", "/api/v1/resume"):
             answer = served.post(path, {"all": True} if path.startswith("/api/v1/pause") else None)
             assert answer.status_code == 403
-            assert "may only read, as web.readOnlyUsers says" in answer.json()["error"]
+            assert "may only read: web.operators does not name it" in answer.json()["error"]
         assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 200
-        served.server.follow(read_only(config))
+        served.server.follow(load_web_config(config), WebSettings(operators={"scraper": (3, 9)}))
         assert served.post(PAUSE).status_code == 200
+        assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 403
     assert daemon.reloads == 0
 
 
 def test_a_reader_sees_why_there_are_no_forms(daemon: Daemon, config: Path) -> None:
     """What only ends in a refusal is not offered."""
     config.write_text(READER)
+    daemon.web = OPERATOR
     with serving(daemon, config) as served:
-        served.server.follow(read_only(config, "scraper"))
         of_reader = served.get("/autoscalers/web", auth=("scraper", PASSWORD)).text
         of_ann = served.get("/autoscalers/web", auth=(ANN, PASSWORD)).text
-    assert "You can look here and change nothing: the user &#39;scraper&#39; may only read" in of_reader
+    assert "You can only look here: the user &#39;scraper&#39; may only read" in of_reader
     assert "data-action" not in of_reader
     assert "data-action" in of_ann
 
 
-def test_a_reader_who_is_no_user_is_a_mistake(config: Path) -> None:
+def test_an_operator_who_cannot_log_in_is_a_mistake(config: Path, authority: Authority) -> None:
+    """Except for the name of a certificate, which may be signed tomorrow."""
+    settings = Settings(Path("autoscaler.yaml"), {}, {}, (), web=WebSettings(operators={ANN: (3, 9), "an": (3, 14)}))
     config.write_text(READER)
     with pytest.raises(ConfigError) as raised:
-        read_only(config, "scraper", "scrapper")
+        check_operators(load_web_config(config), settings)
     assert str(raised.value) == (
-        f"autoscaler.yaml:3:9: web.readOnlyUsers: 'scrapper' is not a user: {config} has no such user; add it to "
+        f"autoscaler.yaml:3:14: web.operators: 'an' cannot log in: {config} has no such user; add it to "
         "basic_auth_users there, or remove it here"
     )
+    with pytest.raises(ConfigError, match=r"there is no --web\.config\.file"):
+        check_operators(None, settings)
+    config.write_text(tls(authority, *client_certificates(authority, "RequireAndVerifyClientCert")))
+    check_operators(load_web_config(config), settings)
+
+
+def test_no_two_pairs_of_name_and_password_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found right is kept for minutes: `a` with a password of NUL and b is not `a`, NUL with b."""
+    known = Credentials(dict.fromkeys(("a", "a\0b"), bcrypt.gensalt(4) + b"." * 31), At())
+    monkeypatch.setattr(bcrypt, "checkpw", lambda password, hashed: password == b"b\0c")
+
+    def header(given: bytes) -> str:
+        return "Basic " + base64.b64encode(given).decode()
+
+    assert known.check(header(b"a:b\0c")) == "a"
+    assert known.remembered(header(b"a:b\0c")) == "a"
+    assert known.remembered(header(b"a\0b:c")) is None
 
 
 def test_requests_are_limited_as_the_toolkit_does(daemon: Daemon, config: Path) -> None:
@@ -369,7 +412,7 @@ def test_requests_are_limited_as_the_toolkit_does(daemon: Daemon, config: Path) 
         daemon.clock.seconds += 60
         assert [served.get("/-/healthy").status_code for _ in range(2)] == [200, 429]
         config.write_text("")
-        served.server.follow(load_web_config(config))
+        served.server.follow(load_web_config(config), served.daemon.web)
         assert served.get("/-/healthy").status_code == 200
 
 
@@ -382,7 +425,7 @@ def test_a_reload_that_changes_no_user_logs_nobody_out(
         served.session.auth = (ANN, PASSWORD)
         assert served.get("/-/healthy").status_code == 200
         monkeypatch.setattr(bcrypt, "checkpw", lambda password, known: False)
-        served.server.follow(read_only(config, "scraper"))
+        served.server.follow(load_web_config(config), OPERATOR)
         assert served.get("/-/healthy").status_code == 200
 
 

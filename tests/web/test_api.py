@@ -134,7 +134,7 @@ def test_a_wrong_time_is_told_with_the_form_expected(served: Served, at: str) ->
 
 
 def test_a_method_that_is_not_possible_is_refused(served: Served) -> None:
-    answer = served.session.delete(served.server.url + WEB, timeout=10)
+    answer = served.control.delete(f"http://localhost{WEB}", timeout=10)
     assert answer.status_code == 405
     assert answer.json()["errorType"] == "method_not_allowed"
     assert "GET" in answer.headers["allow"]

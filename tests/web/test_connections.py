@@ -117,7 +117,7 @@ def test_who_does_not_take_its_answer_is_thrown_out(daemon: Daemon) -> None:
         assert slow.recv(10, socket.MSG_PEEK) == b"HTTP/1.1 2"
         seen(served)
         daemon.clock.seconds += 10.1
-        wait_until(lambda: not served.server._server._connections._open)
+        wait_until(lambda: not served.server._server._connections[0]._open)
         assert len(everything(slow)) < 2**20
 
 
@@ -165,7 +165,7 @@ def test_whoever_has_just_asked_is_not_taken_for_the_slowest(daemon: Daemon, mon
         large_metrics(daemon, 2)
         seen(served, 2)  # from before it asks, which says nothing of its answer
         hoarder.sendall(LARGE)
-        wait_until(lambda: any(each.unsent for each in [*served.server._server._connections._open]))
+        wait_until(lambda: any(each.unsent for each in [*served.server._server._connections[0]._open]))
         look(served)
         daemon.clock.seconds += 1
         newcomer.sendall(LARGE)
@@ -213,7 +213,7 @@ def test_with_tls_answers_that_are_not_taken_are_bounded_together(
             assert slow.recv(10) == b"HTTP/1.1 2"
         wait_until(lambda: bool(served.log.named("connection_flood_began")))
         assert served.log.named("connection_flood_began")[0]["cause"] == "answers that are not taken"
-        wait_until(lambda: len(served.server._server._connections._open) == 1)
+        wait_until(lambda: len(served.server._server._connections[0]._open) == 1)
 
 
 def test_the_newcomer_is_answered_and_who_does_nothing_gives_way(small: Served) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import requests
 
+from autoscaler.errors import ListenError
 from autoscaler.observe.workers import settle, spawn
-from autoscaler.web import ListenError, serve
+from autoscaler.web import serve
 from tests.web.serving import Daemon, Logged, Served, serving
 
 
@@ -72,7 +73,8 @@ def test_every_answer_has_strict_headers(served: Served) -> None:
 
 def test_a_free_port_is_found_and_logged(daemon: Daemon) -> None:
     with serving(daemon) as served:
-        assert served.log.named("listening") == [{"event": "listening", "url": served.server.url}]
+        line = {"event": "listening", "url": served.server.url, "control_socket": str(served.control_socket)}
+        assert served.log.named("listening") == [line]
         assert not served.server.url.endswith(":0")
 
 
@@ -125,14 +127,14 @@ def test_a_bug_is_told_without_its_words(served: Served, monkeypatch: pytest.Mon
 
 
 def test_an_empty_web_configuration_is_one(daemon: Daemon, tmp_path: Path) -> None:
-    """Somebody meant to protect it: nothing may be changed until they have said who may."""
+    """It names no users: nothing changes over TCP."""
     file = tmp_path / "web.yaml"
     file.write_text("")
     with serving(daemon, file) as served:
         assert served.get("/api/v1/autoscalers").status_code == 200
         answer = served.post("/api/v1/autoscalers/web/pause")
     assert answer.status_code == 403
-    assert "basic_auth_users" in answer.json()["error"]
+    assert "web.operators" in answer.json()["error"]
 
 
 def test_an_answer_that_takes_too_long_for_the_servers_end_is_given_up_without_a_word(

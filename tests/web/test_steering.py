@@ -12,6 +12,7 @@ import requests
 from autoscaler.model import Direction, Override, Pause, Steering
 from autoscaler.observe.workers import settle, spawn
 from tests.web.serving import Served, serving
+from tests.web.unix import THIS_USER
 
 WEB = "/api/v1/autoscalers/web"
 
@@ -21,12 +22,12 @@ def kept(served: Served) -> Steering:
 
 
 def test_a_pause_is_kept_with_who_and_why(served: Served) -> None:
-    body = {"direction": "in", "for": "2h", "reason": "load test", "by": "ann"}
+    body = {"direction": "in", "for": "2h", "reason": "load test"}
     answer = served.post(f"{WEB}/pause", body)
     assert answer.status_code == 200, answer.text
     now = served.daemon.clock.now()
-    assert kept(served).pause == Pause(Direction.IN, "ann", "load test", now, now + timedelta(hours=2))
-    assert answer.json()["data"]["pause"]["by"] == "ann"
+    assert kept(served).pause == Pause(Direction.IN, THIS_USER, "load test", now, now + timedelta(hours=2))
+    assert answer.json()["data"]["pause"]["by"] == THIS_USER
     assert served.data(WEB)["summary"]["state"] == "paused"
     assert served.log.named("paused")[0]["autoscaler"] == "web"
 
@@ -45,7 +46,7 @@ def test_a_pause_does_not_undo_what_another_host_is_asked_for_in_the_same_moment
     override = Override(4, None, "bob", "sale", now, None)
 
     def overridden(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
-        spawn("asking", partial(settle, asked, partial(served.post, f"{WEB}/pause", {"by": "ann"})))
+        spawn("asking", partial(settle, asked, partial(served.post, f"{WEB}/pause")))
         with pytest.raises(TimeoutError):
             asked.result(0.5)
         return {"web": Steering(None, override)}
@@ -65,18 +66,18 @@ def test_of_a_span_and_a_time_the_earlier_ends_it(served: Served) -> None:
 
 
 def test_an_override_is_kept_beside_a_pause(served: Served) -> None:
-    served.post(f"{WEB}/pause", {"by": "ann"})
-    answer = served.post(f"{WEB}/override", {"minimum": 4, "by": "bob", "reason": "sale"})
+    served.post(f"{WEB}/pause")
+    answer = served.post(f"{WEB}/override", {"minimum": 4, "reason": "sale"})
     assert answer.status_code == 200, answer.text
     now = served.daemon.clock.now()
-    assert kept(served).override == Override(4, None, "bob", "sale", now, None)
+    assert kept(served).override == Override(4, None, THIS_USER, "sale", now, None)
     assert kept(served).pause is not None
 
 
 def test_resume_takes_both_back(served: Served) -> None:
     served.post(f"{WEB}/pause")
     served.post(f"{WEB}/override", {"maximum": 8})
-    assert served.post(f"{WEB}/resume", {"by": "ann"}).json()["data"] == {"pause": None, "override": None}
+    assert served.post(f"{WEB}/resume").json()["data"] == {"pause": None, "override": None}
     assert kept(served) == Steering()
 
 
@@ -107,7 +108,7 @@ def test_what_has_expired_does_not_come_back(served: Served) -> None:
         ("pause", {"direction": "up"}, 400, "direction"),
         ("pause", {"for": "2 hours"}, 400, "for"),
         ("pause", {"for": 7200}, 400, "for"),
-        ("pause", {"foor": "2h"}, 400, "known: by, direction, for, reason, until"),
+        ("pause", {"foor": "2h"}, 400, "known: direction, for, reason, until"),
         ("pause", {"until": "2020-01-01T00:00:00Z"}, 409, "is in the past"),
         ("pause", {"reason": "a\nb"}, 400, "reason"),
         ("override", {}, 409, "neither minimum nor maximum"),
@@ -142,7 +143,7 @@ def test_an_autoscaler_that_left_the_configuration_cannot_be_steered(served: Ser
 
 
 def test_steering_is_read_again_after_a_restart(served: Served) -> None:
-    served.post(f"{WEB}/pause", {"by": "ann", "reason": "load test"})
+    served.post(f"{WEB}/pause", {"reason": "load test"})
     with serving(served.daemon) as again:
         pause = again.data(WEB)["summary"]["steering"]["pause"]
-    assert (pause["by"], pause["reason"]) == ("ann", "load test")
+    assert (pause["by"], pause["reason"]) == (THIS_USER, "load test")

@@ -25,7 +25,6 @@ from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
     DEFAULT_HISTORY,
     AllEventParameters,
-    ChangeBody,
     EventParameters,
     ExplainParameters,
     HistoryParameters,
@@ -65,8 +64,8 @@ class EndpointRequest:
     """Of the endpoint's `query`."""
     body: Any
     """Of the endpoint's `body`."""
-    user: str | None
-    """Who has logged in."""
+    user: str
+    """Who asks: an operator's name for a change, else the reader's or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,19 +257,19 @@ class Api:
         return self._sources.library().events(query.name, query.since, query.offset, query.limit, merged=query.merged)
 
     def _pause(self, request: EndpointRequest) -> Document:
-        return self._steering.pause(request.name, request.body, _who(request))
+        return self._steering.pause(request.name, request.body, request.user)
 
     def _resume(self, request: EndpointRequest) -> Document:
-        return self._steering.resume(request.name, request.body, _who(request))
+        return self._steering.resume(request.name, request.body, request.user)
 
     def _pause_many(self, request: EndpointRequest) -> Document:
-        return self._steering.pause_many(request.body, _who(request))
+        return self._steering.pause_many(request.body, request.user)
 
     def _resume_many(self, request: EndpointRequest) -> Document:
-        return self._steering.resume_many(request.body, _who(request))
+        return self._steering.resume_many(request.body, request.user)
 
     def _override(self, request: EndpointRequest) -> Document:
-        return self._steering.override(request.name, request.body, _who(request))
+        return self._steering.override(request.name, request.body, request.user)
 
     def _status(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return self._sources.status()
@@ -284,9 +283,3 @@ class Api:
             python_version=platform.python_version(),
             started=self._sources.started,
         )
-
-
-def _who(request: EndpointRequest) -> str:
-    """The user who has logged in, else whom the body names."""
-    body: ChangeBody = request.body
-    return request.user or body.by

@@ -138,11 +138,9 @@ class AllEventParameters(EventParameters):
 
 
 class ChangeBody(Parameters):
-    """Who asks, why, and for how long."""
+    """Why, and for how long. Who asks, the connection says."""
 
     reason: Plain = ""
-    by: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")] = "unknown"
-    """Who asks for it. A user who has logged in is recorded by that name instead."""
 
 
 class TemporaryChangeBody(ChangeBody):

@@ -169,8 +169,8 @@ class _Page:
             range_seconds=round(RANGES[shown].total_seconds()),
             history=None if skips_table else library.history(name, now - RANGES[shown], now, _TABLE_ROWS),
             view=_explanation_view(library, name, request.query_params.get("at", "")),
-            user=request.scope.get("user"),
-            change_refused=request.scope.get("change_refused", ""),
+            user=request.scope["user"],
+            change_refused=request.scope["change_refused"],
             cuts=self._cuts(),
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import requests
@@ -20,6 +21,7 @@ from tests.decide.build import CPU_60, QUEUE_15, scaler
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
 from tests.web.serving import Daemon, Logged
+from tests.web.unix import THIS_USER, unix_session
 
 EVIL = "<script>alert(1)</script>"
 
@@ -27,8 +29,8 @@ EVIL = "<script>alert(1)</script>"
 class Site:
     """A server with the page, on a state with one autoscaler."""
 
-    def __init__(self, state: State, url: str, log: Logged, health: Health) -> None:
-        self.state, self.url, self.log, self.health = state, url, log, health
+    def __init__(self, state: State, url: str, log: Logged, health: Health, control: Path) -> None:
+        self.state, self.url, self.log, self.health, self.control = state, url, log, health, control
 
     def get(self, path: str, **headers: str) -> requests.Response:
         with requests.Session() as session:
@@ -48,12 +50,14 @@ def serving_pages(state: State, life: Recorded) -> Iterator[Site]:
     daemon.clock.wall = life.now
     log = Logged()
     sources = daemon.sources()
-    server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log))
-    server.start()
-    try:
-        yield Site(state, server.url, log, daemon.health)
-    finally:
-        server.stop()
+    with TemporaryDirectory() as folder:
+        control = Path(folder, "control.sock")
+        server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log), control)
+        server.start()
+        try:
+            yield Site(state, server.url, log, daemon.health, control)
+        finally:
+            server.stop()
 
 
 @pytest.fixture
@@ -231,14 +235,16 @@ def test_a_size_that_falls_has_an_arrow_that_falls(tmp_path: Path) -> None:
 
 def test_who_may_change_nothing_sees_why_and_no_forms(site: Site) -> None:
     """A form that ends in a refusal is a promise that is not kept."""
-    stranger = {"X-Forwarded-For": "192.0.2.7"}
+    refused = site.get("/autoscalers/web").text
+    with unix_session(site.control) as session:
+        allowed = session.get("http://localhost/autoscalers/web", timeout=10).text
 
-    refused, allowed = site.get("/autoscalers/web", **stranger).text, site.get("/autoscalers/web").text
-
-    assert "You can look here and change nothing: changes are only accepted from this machine" in refused
+    assert "You can only look here: only users that web.operators names make changes over TCP" in refused
+    assert "use its control socket" in refused
     assert "data-action" not in refused
     assert 'data-action="pause"' in allowed
-    assert "change nothing" not in allowed
+    assert f"Recorded as {THIS_USER}" in allowed
+    assert "You can only look" not in allowed
 
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web", "/autoscalers/nosuch", "/status"])

@@ -2,7 +2,6 @@
 
 import {refresh} from "/static/live.js";
 
-const NAME = "autoscaler.by"; // whom to record, kept in this browser
 const name = document.getElementById("charts").dataset.name;
 const result = document.getElementById("answer");
 const DONE = {pause: "Paused.", override: "The bounds are overridden.", resume: "Taken back."};
@@ -41,14 +40,10 @@ function bodyOf(form) {
 }
 
 for (const form of document.querySelectorAll("form[data-action]")) {
-  if (form.elements.by) form.elements.by.value = localStorage.getItem(NAME) ?? "";
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const body = bodyOf(form);
-    if (body.by) localStorage.setItem(NAME, body.by);
-    if (!(await act(form.dataset.action, body, event.submitter))) return;
+    if (!(await act(form.dataset.action, bodyOf(form), event.submitter))) return;
     form.reset();
-    if (form.elements.by) form.elements.by.value = localStorage.getItem(NAME) ?? "";
     form.closest("details").open = false;
     form.closest("details").querySelector("summary").focus();
   });
@@ -57,7 +52,6 @@ for (const form of document.querySelectorAll("form[data-action]")) {
 document.getElementById("steering")?.addEventListener("click", async (event) => {
   const what = event.target.dataset.takesBack;
   if (!what) return;
-  const by = localStorage.getItem(NAME);
-  const body = {pause: what === "pause", override: what === "override", ...(by && {by})};
+  const body = {pause: what === "pause", override: what === "override"};
   if (await act("resume", body, event.target)) document.querySelector("#pause-override summary").focus(); // the button is gone
 });

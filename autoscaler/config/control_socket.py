@@ -1,0 +1,37 @@
+"""Where the daemon's control socket is: what the daemon and the commands both have to know."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from autoscaler.config.document import YamlDocument
+from autoscaler.config.source import read
+
+_LONGEST_PATH: Final = 107
+"""Bytes of a Unix socket's path on Linux. Source: unix(7), sun_path."""
+
+
+def default_socket(environment: Mapping[str, str], state_folder: Path) -> Path:
+    """control/control.sock in $RUNTIME_DIRECTORY (systemd's), else control.sock in the state folder."""
+    if given := environment.get("RUNTIME_DIRECTORY"):
+        return Path(given.split(":")[0]) / "control" / "control.sock"  # systemd lists several, separated by colons
+    return state_folder / "control.sock"
+
+
+def check_length(path: Path) -> None:
+    """Raises ValueError for a path that is too long for a Unix socket."""
+    if (length := len(os.fsencode(path))) > _LONGEST_PATH:
+        raise ValueError(f"the path has {length} bytes, and a Unix socket's at most {_LONGEST_PATH}; shorten it")
+
+
+def configured_socket(file: Path) -> Path | None:
+    """`web.controlSocket` of a configuration file; None where it does not say.
+
+    Nothing else in the file is looked at: an operator has to be able to pause while the file is being edited. Raises
+    ConfigError for a file that cannot be read or is not YAML.
+    """
+    value = YamlDocument(read(file), str(file)).value
+    web = value.get("web") if isinstance(value, dict) else None
+    given = web.get("controlSocket") if isinstance(web, dict) else None
+    return file.absolute().parent / given if isinstance(given, str) and given else None
