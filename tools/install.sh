@@ -42,7 +42,7 @@ install_all() {
     mkdir -p "$destination$prefix/bin"
     ln -sf "$program/bin/autoscaler" "$destination$prefix/bin/autoscaler"
     mkdir -p "${unit%/*}" "${user%/*}"
-    sed "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/autoscaler|" systemd/autoscaler.service >"$unit"
+    sed "s|/usr/local/bin/autoscaler|$prefix/bin/autoscaler|" systemd/autoscaler.service >"$unit"
     cp systemd/sysusers.d/autoscaler.conf "$user"
     if [ ! -e "$destination$configuration" ]; then
         install -D -m 644 debian/autoscaler.yaml "$destination$configuration"
