@@ -14,6 +14,7 @@ from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age, cloc
 from autoscaler.cli.tables.listing import state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
+from autoscaler.documents import notation
 from autoscaler.documents.brakes import BrakeDocument
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
@@ -116,7 +117,7 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
 
 
 def _kind(spec: MetricSpecDocument) -> str:
-    rate = "learnt" if spec.service_rate is None else f"{spec.service_rate} per second"
+    rate = "learnt" if spec.service_rate is None else f"{notation.plain(spec.service_rate)} per second"
     return f"{spec.kind}, service rate of an instance: {rate}"
 
 
