@@ -53,7 +53,7 @@ def test_it_is_ready_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
     assert machine.show("ActiveState", "Result", "ExecMainStatus") == ["inactive", "success", "0"]
 
 
-@pytest.mark.parametrize(("wrong", "problem"), [("{}", "autoscaler.yaml:1:1: "), ("adapters: {", "autoscaler.yaml:1:")])
+@pytest.mark.parametrize(("wrong", "problem"), [("{}", "autoscaler.yaml:1:1: "), ("adapters: {", "autoscaler.yaml:")])
 def test_a_reload_of_a_wrong_file_fails_and_says_why(machine: Machine, wrong: str, problem: str) -> None:
     """The daemon goes on with the configuration that it has, and takes the next one that is right."""
     machine.configure(DRY)
