@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
+from autoscaler.documents.notation import plain
+
 _WORKERS_SHOWN: Final = 8
 _QUIET_SECONDS: Final = 10.0
 """Decisions that say the same again are shown this often."""
@@ -38,7 +40,7 @@ class Moment:
             current=line["current"],
             desired=line["desired"],
             written=line["written"],
-            each=_number(value) if value else "-",
+            each=plain(value) if value else "-",
             reason=line["reason"] or "-",
             message=line["message"] or "",
         )
@@ -135,8 +137,3 @@ def clock(seconds: float) -> str:
     """Minutes and seconds: `1:05`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"
-
-
-def _number(quantity: str) -> str:
-    """A quantity for readers: `9500m` as 9.5."""
-    return f"{int(quantity[:-1]) / 1000:.1f}" if quantity.endswith("m") else quantity

@@ -29,7 +29,7 @@ prometheus-autoscaler ($version) $VERSION_CODENAME; urgency=medium
 
  -- $(sed -n 's/^Maintainer: //p' debian/control)  $(LC_ALL=C date --utc --date="@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S %z')
 END
-sed 's|^ExecStart=[^ ]*|ExecStart=/usr/bin/autoscaler|' systemd/autoscaler.service \
+sed 's|/usr/local/bin/autoscaler|/usr/bin/autoscaler|' systemd/autoscaler.service \
     >"$source/debian/prometheus-autoscaler.autoscaler.service"
 cp systemd/sysusers.d/autoscaler.conf "$source/debian/prometheus-autoscaler.sysusers"
 cp systemd/tmpfiles.d/autoscaler.conf "$source/debian/prometheus-autoscaler.autoscaler.tmpfiles"

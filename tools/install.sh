@@ -43,7 +43,7 @@ install_all() {
     mkdir -p "$destination$prefix/bin"
     ln -sf "$program/bin/autoscaler" "$destination$prefix/bin/autoscaler"
     mkdir -p "${unit%/*}" "${user%/*}" "${folders%/*}"
-    sed "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/autoscaler|" systemd/autoscaler.service >"$unit"
+    sed "s|/usr/local/bin/autoscaler|$prefix/bin/autoscaler|" systemd/autoscaler.service >"$unit"
     cp systemd/sysusers.d/autoscaler.conf "$user"
     cp systemd/tmpfiles.d/autoscaler.conf "$folders"
     if [ ! -e "$destination$configuration" ]; then

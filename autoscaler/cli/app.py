@@ -37,6 +37,8 @@ COMMANDS: Final = {
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. Its function is NAME in `autoscaler.cli.NAME`; `import` is `import_` there."""
+HIDDEN: Final = ("reload",)
+"""Commands for the service's unit. No overview lists them, and they may change."""
 
 COMPLETION_VARIABLE: Final = "_AUTOSCALER_COMPLETE"
 """Set by the scripts of `autoscaler completion` when a shell asks what may come next; click makes it of the name."""
@@ -64,7 +66,7 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is the base class's
         """The command, or None when there is none of that name."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         module = import_module(f"autoscaler.cli.{word}")

@@ -33,6 +33,10 @@ def override(
     """
     if minimum is None and maximum is None:
         raise typer.BadParameter("give one or both", param_hint="--min, --max")
+    if minimum is not None and maximum is not None and minimum > maximum:
+        raise typer.BadParameter(
+            f"--min {minimum} is above --max {maximum}; lower --min, or raise --max", param_hint="--min, --max"
+        )
     body: dict[str, Any] = {"minimum": minimum, "maximum": maximum, "reason": reason}
     if (given := seconds(span)) is not None:
         body["for"] = given

@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # pydantic and the configuration's parts: half a second that 
 _Document = TypeVar("_Document", bound="Document")
 _CONNECT_SECONDS: Final = 3.0
 _ANSWER_SECONDS: Final = 15.0
+_RELOAD_SECONDS: Final = 75.0
+"""The daemon itself answers after 60 s."""
 _LARGEST_ANSWER: Final = 256 * 2**20
 """Bytes: some 100,000 autoscalers."""
 _API: Final = "/api/v1"
@@ -123,6 +125,19 @@ class Server:
         """Ask for a change; what it answers. Raises NotFound."""
         return self._read_as(kind, self._ask("POST", _joined(path), json.dumps(body).encode()))
 
+    def reload(self) -> Sequence[str]:
+        """Have the daemon read its configuration again. Returns what is wrong: then the previous one stays in force."""
+        path = f"{self._base.removesuffix(_API)}/-/reload"
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_RELOAD_SECONDS)
+        try:
+            response = self._pool.request("POST", path, headers=self._headers, redirect=False, timeout=timeout)
+        except (HTTPError, OSError) as error:
+            raise self._failed(error) from None
+        kind = response.headers.get("Content-Type", "no content type")
+        if not kind.startswith("text/plain"):
+            self._decoded(response.status, kind, response.data)  # raises what a refusal says
+        return [] if response.status == HTTPStatus.OK else response.data.decode(errors="replace").splitlines()
+
     def _read_as(self, kind: type[_Document], data: Mapping[str, Any]) -> _Document:
         gc.disable()  # of what is read nothing is garbage: to look for it would double the time
         try:
@@ -166,7 +181,7 @@ class Server:
                     "--http.config.file, or check --server"
                 )
             case LateError():
-                return ServerError(f"{self.url} did not answer within {_ANSWER_SECONDS:.0f} s; see the daemon's log")
+                return ServerError(f"{self.url} did not answer in time; see the daemon's log")
         return ServerError(f"{self.url} closed the connection ({type(error).__name__}); check --server")
 
     def _decoded(self, status: int, kind: str, content: bytes) -> Mapping[str, Any]:

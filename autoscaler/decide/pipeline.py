@@ -21,6 +21,7 @@ from autoscaler.decide.rescale_reason import (
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.shadow import see, without_shadow
 from autoscaler.decide.stabilization import stabilize, stabilize_down
+from autoscaler.decide.steering import ended, until_words
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -343,8 +344,8 @@ class _Draft:
         pause = self.steering.pause
         if pause is None or pause.direction is (Direction.IN if out else Direction.OUT):
             return None
-        until = "until it is resumed" if pause.until is None else f"until {pause.until.isoformat(timespec='seconds')}"
-        return HoldReason(Reason.PAUSED, f"paused by {pause.by} {until}: {pause.reason or 'no reason given'}")
+        why = pause.reason or "no reason given"
+        return HoldReason(Reason.PAUSED, f"paused by {pause.by} {until_words(pause.until)}: {why}")
 
     def _warn(self, reason: str, message: str) -> None:
         self.events.append(Event(EventType.WARNING, reason, message))
@@ -357,6 +358,7 @@ class _Draft:
             self.conditions.set(_FALLBACK, *condition_of(scaler, self.failing))
             self.events += events_of(scaler, self.history.failing, self.failing)
         self.events += self.braking.events
+        self.events += ended(self.history, self.now)
         scaled_to_zero = None
         if change is not None and scaler.options.scale_to_zero:
             scaled_to_zero = (

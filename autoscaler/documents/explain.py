@@ -23,6 +23,7 @@ from autoscaler.documents.explanation import (
     Way,
 )
 from autoscaler.documents.instances import instances
+from autoscaler.documents.last_value import LastValue, MetricKey
 from autoscaler.documents.metric import decimal, metric, number, scale_of, text
 from autoscaler.documents.rules import QueryDocument, query_document
 from autoscaler.documents.sentences import sentences, way_text
@@ -54,8 +55,15 @@ if TYPE_CHECKING:  # the command line reads documents that a daemon made, and ne
     from autoscaler.config.settings import PrometheusSource
 
 
-def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> Explanation:
-    """One decision explained, as far as it is still known. `sources`: the configuration's, for links to queries."""
+def explanation(
+    record: Record,
+    sources: "Mapping[str, PrometheusSource]" = MappingProxyType({}),
+    last: Mapping[MetricKey, LastValue] = MappingProxyType({}),
+) -> Explanation:
+    """One decision explained, as far as it is still known.
+
+    `sources`: the configuration's, for links to queries. `last`: what the metrics that failed measured last.
+    """
     decision, scaler, observed, before = record.decision, record.scaler, record.observation, record.history
     case = _case(in_place_of_target(record))
     document = Explanation(
@@ -69,7 +77,7 @@ def explanation(record: Record, sources: "Mapping[str, PrometheusSource]" = Mapp
         written=decision.written,
         outcome=None if decision.outcome is None else type(decision.outcome).__name__,
         error=decision.error,
-        metrics=_metrics(record, case, sources),
+        metrics=_metrics(record, case, sources, last),
         trace=_steps(decision.trace),
         conditions=conditions(decision),
         bounds=None if observed is None else _bounds(scaler, decision, observed),
@@ -253,7 +261,10 @@ def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -
 
 
 def _metrics(
-    record: Record, case: _Case | None, sources: "Mapping[str, PrometheusSource]"
+    record: Record,
+    case: _Case | None,
+    sources: "Mapping[str, PrometheusSource]",
+    last: Mapping[MetricKey, LastValue],
 ) -> tuple[ExplainedMetric, ...]:
     outcomes, winner = record.decision.metrics, _winner(record.decision)
     readings: Sequence[Reading | MetricError | None] = [None] * len(outcomes)
@@ -263,7 +274,14 @@ def _metrics(
     specs = record.scaler.metrics if outcomes else ()
     return tuple(
         [
-            _metric(outcome, reading, limit, query_document(spec.query, sources), wins=outcome is winner)
+            _metric(
+                outcome,
+                reading,
+                limit,
+                query_document(spec.query, sources),
+                last.get((outcome.name, outcome.target.type)),
+                wins=outcome is winner,
+            )
             for outcome, reading, limit, spec in zip(outcomes, readings, limits, specs, strict=True)
         ]
     )
@@ -288,6 +306,7 @@ def _metric(
     reading: Reading | MetricError | None,
     limits: Thresholds | None,
     query: QueryDocument,
+    last: LastValue | None,
     *,
     wins: bool,
 ) -> ExplainedMetric:
@@ -299,6 +318,7 @@ def _metric(
         detail=outcome.detail,
         wins=wins,
         query=query,
+        last=last,
         samples=Samples(
             read=_read(reading),
             ready=outcome.ready,

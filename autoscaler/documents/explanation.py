@@ -5,6 +5,7 @@ from datetime import datetime
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.instances import InstanceList
+from autoscaler.documents.last_value import LastValue
 from autoscaler.documents.metric import MetricDocument
 from autoscaler.documents.rules import QueryDocument
 from autoscaler.documents.steering import SteeringDocument
@@ -52,6 +53,8 @@ class ExplainedMetric(MetricDocument):
     samples: Samples
     query: QueryDocument | None = None
     """What was asked for it."""
+    last: LastValue | None = None
+    """Where it has no value: its last one; null: it has one, or had none in the day before."""
     thresholds: ThresholdDocument | None
     """null: it failed, or the instances are not yet as many as the size, so that no threshold is right."""
 

@@ -12,6 +12,7 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import HistoryDocument, history_document
 from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import HostList, host_list
+from autoscaler.documents.last_value import last_values
 from autoscaler.documents.shadow import ShadowDocument, shadow_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
@@ -115,7 +116,7 @@ class Library:
             self.require(name)
             when = "yet" if at is None else f"at {at.isoformat()}"
             raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
-        return explanation(record, self._sources)
+        return explanation(record, self._sources, last_values(self._archive, record.decision))
 
     def history(self, name: str, since: datetime, until: datetime, most: int = MOST_POINTS) -> HistoryDocument:
         """Decisions over a time, as at most `most` points. Raises UnknownAutoscaler."""

@@ -18,7 +18,7 @@ class MetricDocument(Document):
     """As kubectl writes it: `63%`, `37500m`; null when the metric failed or was not asked for."""
     target: str
     text: str
-    """Both, as an entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37500m/30 (avg)`, `<unknown>/15`."""
+    """Both for people, as an entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
     value: float | None
     """`current` as a number: percents for Utilization, else the quantity itself."""
     target_value: float
@@ -70,7 +70,7 @@ def text(value: int, target: MetricTarget) -> str:
 
 
 def decimal(value: float, kind: TargetType) -> str:
-    """A value in its own unit, for reading: `63%`, `8.33`."""
+    """A value in its own unit, for people: `63%`, `8.33`."""
     return f"{value:.0f}%" if kind is TargetType.UTILIZATION else format_decimal(round(value * 1000))
 
 

@@ -1,13 +1,13 @@
-"""Metrics as kubectl writes them.
+"""How metrics are written: quantities for people, and as kubectl writes them for programs.
 
-Source: kubernetes/pkg/printers/internalversion, `formatHPAMetrics`.
+The layout is that of kubernetes/pkg/printers/internalversion, `formatHPAMetrics`.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
-from autoscaler.quantity import format_quantity
+from autoscaler.quantity import format_decimal, format_quantity
 
 UNKNOWN: Final = "<unknown>"
 """Stands for the value of a metric that has none."""
@@ -16,12 +16,12 @@ _SUMMED: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 
 
 def target(target: MetricTarget) -> str:
-    """The value to hold: `60%`, `30`, `500m`."""
+    """The value to hold, as kubectl writes it: `60%`, `30`, `500m`."""
     return f"{target.value}%" if target.type is TargetType.UTILIZATION else format_quantity(target.value)
 
 
 def value(metric: MetricOutcome) -> str | None:
-    """The current value, in the target's kind: `63%`, `37500m`; None when the metric failed."""
+    """The current value as kubectl writes it, in the target's kind: `63%`, `37500m`; None when the metric failed."""
     if metric.failed:
         return None
     match metric.target.type:
@@ -33,10 +33,18 @@ def value(metric: MetricOutcome) -> str | None:
             return None if metric.value is None else format_quantity(metric.value)
 
 
+def plain(text: str) -> str:
+    """What `target` or `value` returned, for people: `37500m` is 37.5, `60%` stays."""
+    return format_decimal(int(text[:-1])) if text.endswith("m") else text
+
+
 def ratio(metric: MetricOutcome) -> str:
-    """Current against target: `63%/60%`, `37500m/30 (avg)`, `<unknown>/15`."""
+    """Current against target, for people: `63%/60%`, `37.5/30 (avg)`, `<unknown>/15`."""
     averaged = metric.type in _SUMMED and metric.target.type is TargetType.AVERAGE_VALUE
-    return f"{value(metric) or UNKNOWN}/{target(metric.target)}{' (avg)' if averaged else ''}"
+    current = value(metric)
+    return (
+        f"{UNKNOWN if current is None else plain(current)}/{plain(target(metric.target))}{' (avg)' if averaged else ''}"
+    )
 
 
 def metric(outcome: MetricOutcome) -> str:

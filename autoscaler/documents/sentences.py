@@ -77,13 +77,20 @@ def _without_value(explanation: Explanation) -> str:
     return f"{failed} of its {len(explanation.metrics)} metrics have no value" if several else "its metric has no value"
 
 
+def without_value(metric: ExplainedMetric) -> str:
+    """Why a metric has no value, and what it measured last."""
+    last = metric.last
+    known = "" if last is None else f"; its last value was {last.text}, {_span(last.age_seconds)} earlier"
+    return f"{metric.name} has no value: {metric.error}{known}"
+
+
 def _metric(metric: ExplainedMetric, *, alone: bool) -> str:
     if metric.proposal is None:
-        return f"{metric.name} has no value: {metric.error}."
+        return f"{without_value(metric)}."
     wins = "; it asks for most and wins" if metric.wins and not alone else ""
     if metric.on_fallback:
         asks = f"its fallback asks for {metric.proposal} ({metric.detail})"
-        return f"{metric.name} has no value: {metric.error}; {asks}{wins}."
+        return f"{without_value(metric)}; {asks}{wins}."
     ratio = "" if metric.ratio is None else f", ratio {metric.ratio:.3f}"
     current = current_decimal(metric)
     read = "" if current is None else f"{f'{average_words(metric.target_type)} {current}'.strip()}, "

@@ -59,6 +59,7 @@ class ConditionDocument(Document):
     reason: str
     message: str
     last_transition: datetime
+    """When `status` last changed; a restart of the daemon keeps it."""
     level: Level = Level.NORMAL
 
 
@@ -96,7 +97,7 @@ class Summary(Document):
     """The bounds in force: where the configuration's, an operator's and the target's own meet."""
     maximum: int | None
     targets: str
-    """The TARGETS column of `kubectl get hpa`."""
+    """The first two metrics for people, in the layout of `kubectl get hpa`'s TARGETS column."""
     metrics: tuple[MetricDocument, ...]
     conditions: tuple[ConditionDocument, ...]
     limited_by: str | None
@@ -122,6 +123,11 @@ class Summary(Document):
     problem: str | None = None
     """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"; else
     what makes a dry run's shadow doubtful."""
+
+    @property
+    def states(self) -> tuple[AutoscalerState, ...]:
+        """What people are shown: `state`, and `paused` beside a more urgent one."""
+        return with_pause(self.state, paused=self.steering.pause is not None)
 
 
 class SteeredList(Document):
@@ -272,6 +278,11 @@ def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
     if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
         return AutoscalerState.STABILIZING
     return AutoscalerState.STEADY
+
+
+def with_pause(state: AutoscalerState, *, paused: bool) -> tuple[AutoscalerState, ...]:
+    """The state, and PAUSED beside a more urgent one: an operator who repairs a failure has to know of it."""
+    return (state, AutoscalerState.PAUSED) if paused and state is not AutoscalerState.PAUSED else (state,)
 
 
 _LEVELS: Final[Mapping[AutoscalerState, Level]] = {

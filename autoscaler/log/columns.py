@@ -8,6 +8,8 @@ from typing import Any, Final, TextIO
 
 from structlog.typing import EventDict, WrappedLogger
 
+from autoscaler.documents import notation
+
 _RESET, _BOLD, _DIM = "\033[0m", "\033[1m", "\033[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\033[31m", "\033[32m", "\033[33m", "\033[36m"
 _LEVELS: Final = {"error": _RED, "critical": _RED, "warning": _YELLOW, "debug": _DIM}
@@ -93,7 +95,8 @@ def _metric(metric: Mapping[str, Any] | str) -> str:
     """`metric`: a text where it stands for those that the line has no room for."""
     if isinstance(metric, str):
         return metric
-    return f"{metric.get('name')} {metric.get('value') or '<unknown>'}/{metric.get('target')}"
+    current, target = (notation.plain(str(metric.get(key) or notation.UNKNOWN)) for key in ("value", "target"))
+    return f"{metric.get('name')} {current}/{target}"
 
 
 def _words(value: Any) -> str:

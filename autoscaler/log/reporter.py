@@ -1,6 +1,6 @@
 """What the daemon logs about its work: decisions, each warning once, and one line of status for systemd."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from autoscaler.clock import Clock
@@ -9,12 +9,14 @@ from autoscaler.errors import Problem, bug
 from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
-from autoscaler.model import Decision, LaneName
+from autoscaler.model import Decision, LaneName, Reason
 from autoscaler.record import Cut, Takeover
 
 _NAMED_IN_STATUS: Final = 3
 _LOGGED_UNKNOWN: Final = 20
 """`check` shows them all."""
+_ENDED: Final[Mapping[str, str]] = {Reason.PAUSE_ENDED: "pause_ended", Reason.OVERRIDE_ENDED: "override_ended"}
+"""Events that have a line of their own, by their reasons: `paused`, `overridden` and `resumed` have one, too."""
 
 
 class Reporter:
@@ -52,6 +54,9 @@ class Reporter:
                     "target_warning", autoscaler=decision.name, target=str(decision.target), message=warning
                 )
         self._warned[decision.name] = decision.warnings
+        for event in decision.events:
+            if event.reason in _ENDED:
+                self._logger.info(_ENDED[event.reason], autoscaler=decision.name, message=event.message)
         if failed(decision):
             self._failed.add(decision.name)
         else:

@@ -59,6 +59,13 @@ class Reason(StrEnum):
     """Somebody else set the size."""
 
     # of events alone
+    OVERRIDDEN = "Overridden"
+    """An operator set other bounds."""
+    RESUMED = "Resumed"
+    """An operator ended a pause, an override, or both."""
+    PAUSE_ENDED = "PauseEnded"
+    OVERRIDE_ENDED = "OverrideEnded"
+    """Its time was over."""
     BRAKE_ENDED = "BrakeEnded"
     METRIC_FALLBACK_STARTED = "MetricFallbackStarted"
     METRIC_FALLBACK_ENDED = "MetricFallbackEnded"
@@ -72,7 +79,7 @@ class Reason(StrEnum):
     BOUNDS_CONFLICT = "BoundsConflict"
     """The autoscaler's bounds and the target's own have no size in common."""
     PAUSED = "Paused"
-    """An operator holds the direction."""
+    """An operator holds the direction; also of the event."""
     RESCALE = "Rescale"
     """Step: another size is to be written."""
     DRY_RUN = "DryRun"

@@ -8,6 +8,7 @@ from autoscaler.record.ledger import Ledger
 from autoscaler.record.members import Followed, Member, Sharing
 from autoscaler.record.slots import lane_of, slot_of, slots_of
 from autoscaler.record.state import State
+from autoscaler.record.steering import SteeringEvent
 from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize, Takeover
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "SizePoint",
     "State",
     "StateSize",
+    "SteeringEvent",
     "Takeover",
     "lane_of",
     "make_folder",

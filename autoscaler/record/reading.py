@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy
-from msgspec.structs import replace
 from sqlalchemy import Connection, func, select
 
 from autoscaler.decide import remember
@@ -152,7 +151,7 @@ class RecordedAutoscaler:
             if row.history is not None:
                 history = HISTORY.load(row.history)
             elif before is not None and before[1] is not None:
-                history = replace(remember(before[0], before[1], before[2]), steering=decision.steering)
+                history = remember(before[0], before[1], before[2])
             scaler = self.spec(row.spec)
             before = scaler, history, decision
             yield Record(scaler, decision, observation_from(columns, row.at), history)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, insert, update
 from autoscaler.decide import changed, remember
 from autoscaler.decide.sharing import size_of
 from autoscaler.isolation import each
-from autoscaler.model import Autoscaler, Decision, History, Observation, TargetState
+from autoscaler.model import Autoscaler, Decision, Event, History, Observation, TargetState
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, pack
 from autoscaler.record.entries import HISTORY, SPEC, Entry, in_64_bits, intent_row, remembered_body
@@ -22,6 +22,8 @@ from autoscaler.record.rows import Row, differing, marks_of
 from autoscaler.record.times import micros_of, to_micros
 
 Values: TypeAlias = dict[str, Any]
+EventRows: TypeAlias = tuple[Values, Values]
+"""A row of `event_text` and one of `event`."""
 
 COLUMNS_OF_A_DECISION: Final = Binary[tuple[bytes, ...]](tuple[bytes, ...])
 
@@ -115,8 +117,7 @@ class Placed(Struct, frozen=True):
     """None: the one recorded last is still in force."""
     change: Values | None
     """None: nothing changed."""
-    events: Sequence[tuple[Values, Values]]
-    """A row of `event_text` and one of `event` each."""
+    events: Sequence[EventRows]
 
     @property
     def name(self) -> str:
@@ -197,7 +198,7 @@ def write(
     _insert(connection, schema.spec, [one.spec for one in placed if one.spec is not None])
     schema.upsert(connection, schema.memory, [one.memory for one in placed])
     _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
-    _write_events(connection, placed)
+    write_events(connection, [event for one in placed for event in one.events])
     _write_intents(connection, placed, lead)
     return Recorded(placed, broken)
 
@@ -266,26 +267,32 @@ def change_row(owner_id: int, row: Row, recorded: int, columns: Columns) -> Valu
     }
 
 
-def _events(entry: Entry, decision: Decision, row: Row, lead: int) -> Sequence[tuple[Values, Values]]:
-    found = []
-    for position, event in enumerate(decision.events):
-        text = {"type": event.type.value, "reason": plain(event.reason), "message": plain(event.message)}
-        key = text_id(**text)
-        happened = {
-            "autoscaler_id": entry.id,
-            "number": row.number,
-            "position": position,
-            "at": row.at,
-            "recorded": row.at - lead,
-            "dry_run": decision.dry_run,
-            "text_id": key,
-        }
-        found.append(({"id": key, **text}, happened))
-    return found
+def _events(entry: Entry, decision: Decision, row: Row, lead: int) -> Sequence[EventRows]:
+    return [
+        event_rows(event, (entry.id, row.number, position), row.at, lead, dry_run=decision.dry_run)
+        for position, event in enumerate(decision.events)
+    ]
 
 
-def _write_events(connection: Connection, placed: Sequence[Placed]) -> None:
-    events = [event for one in placed for event in one.events]
+def event_rows(event: Event, key: tuple[int, int, int], at: int, lead: int, *, dry_run: bool) -> EventRows:
+    """The rows of an event. `key`: its row's primary key; `at`: microseconds, under this lead (`timeline`)."""
+    text = {"type": event.type.value, "reason": plain(event.reason), "message": plain(event.message)}
+    known = text_id(**text)
+    owner, number, position = key
+    happened = {
+        "autoscaler_id": owner,
+        "number": number,
+        "position": position,
+        "at": at,
+        "recorded": at - lead,
+        "dry_run": dry_run,
+        "text_id": known,
+    }
+    return {"id": known, **text}, happened
+
+
+def write_events(connection: Connection, events: Sequence[EventRows]) -> None:
+    """Insert events, and of their texts those that are new."""
     texts = {text["id"]: text for text, _ in events}
     if texts:
         in_order = [texts[key] for key in sorted(texts)]  # lanes that wait for each other's rows wait in one direction

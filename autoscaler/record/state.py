@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,7 @@ from autoscaler.record.member_rows import new_process, sessions_of
 from autoscaler.record.permits import Permits
 from autoscaler.record.shared import Shared
 from autoscaler.record.slots import SLOTS, next_epochs
-from autoscaler.record.steering import SteeringCache, SteeringChange, change_steering, steer
+from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering, steer
 from autoscaler.record.takeover import take_over, take_over_tables
 from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
 from autoscaler.record.times import from_micros
@@ -145,12 +146,13 @@ class State:
         """
         steer(self._database, {name: steering})
 
-    def change_steering(self, change: SteeringChange) -> Mapping[str, Steering]:
+    def change_steering(self, change: SteeringChange, event: SteeringEvent, now: datetime) -> Mapping[str, Steering]:
         """Keep what operators ask of several, from what they have asked: all of it or nothing. Returns what changed.
 
-        No process changes anything meanwhile. Raises StateError.
+        No other process changes anything meanwhile. `event`: what is recorded of each change, at `now`.
+        Raises StateError.
         """
-        return change_steering(self._database, change)
+        return change_steering(self._database, change, event, now, self.timeline.lead)
 
     def close(self) -> None:
         """Leave those that share it, and close every connection. Raises StateError where it cannot be said.

@@ -1,50 +1,86 @@
 """What operators asked for, in the state: any process may change it, and every lane follows in its next cycle."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from autoscaler.errors import StateError
-from autoscaler.model import Steering
+from autoscaler.model import Event, Steering
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.database import Database
+from autoscaler.record.recording import event_rows, write_events
+from autoscaler.record.times import to_micros
 
 STEERING: Final = Binary[Steering](Steering)
 
 
 SteeringChange: TypeAlias = Callable[[Mapping[str, Steering]], Mapping[str, Steering]]
 """From all that operators asked for so far, by the autoscaler's name, to what changes; an empty one is taken back."""
+SteeringEvent: TypeAlias = Callable[[Steering, Steering], Event | None]
+"""From what was asked of an autoscaler before and after a change to the event of it; None: there is none."""
 
 
-def change_steering(database: Database, change: SteeringChange) -> Mapping[str, Steering]:
-    """Keep what operators ask of autoscalers, all in one transaction. Returns what changed. Raises StateError.
+def change_steering(
+    database: Database, change: SteeringChange, event: SteeringEvent, now: datetime, lead: int
+) -> Mapping[str, Steering]:
+    """Keep what operators ask of autoscalers, with an event of each, in one transaction. Returns what changed.
 
-    Nobody else changes anything between what `change` is given and what it returns: a pause and an override that two
-    hosts are asked for in the same moment are both kept. It is given what is expired, too, but not what cannot be read.
+    No other process changes anything between what `change` is given and what it returns: a pause and an override that
+    two hosts are asked for in the same moment are both kept. `change` and `event` are given what is expired, too, but
+    not what cannot be read. `lead`: of `now` (`timeline`). An autoscaler without any decision yet gets no event: the
+    events are those of its target. Raises StateError.
     """
-    table = schema.steering
     with database.writing() as connection:
-        # first: who steers beside us waits here, and not for our rows with some of his own that we would wait for
-        connection.execute(
-            update(schema.counter)
-            .where(schema.counter.c.name == schema.STEERING)
-            .values(value=schema.counter.c.value + 1)
-        )
-        known = read_steering(connection)
-        asked = change({name: one for name, one in known.items() if isinstance(one, Steering)})
-        kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != Steering()]
-        taken_back = [{"gone": name} for name, one in asked.items() if one == Steering()]
-        schema.upsert(connection, table, kept)
-        if taken_back:
-            connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
+        before, asked = _change(connection, change)
+        told = {name: event(before.get(name, Steering()), one) for name, one in asked.items()}
+        _write_events(connection, {name: one for name, one in told.items() if one is not None}, to_micros(now), lead)
     return asked
 
 
 def steer(database: Database, asked: Mapping[str, Steering]) -> None:
-    """Keep this of autoscalers, whatever was asked of them before; as `change_steering`."""
-    change_steering(database, lambda _known: asked)
+    """Keep this of autoscalers, whatever was asked of them before, without events. Raises StateError."""
+    with database.writing() as connection:
+        _change(connection, lambda _known: asked)
+
+
+def _change(connection: Connection, change: SteeringChange) -> tuple[Mapping[str, Steering], Mapping[str, Steering]]:
+    """What was asked for before, and what changed."""
+    table = schema.steering
+    # first: another process that steers waits here, and not for a row of ours while we wait for one of its own
+    connection.execute(
+        update(schema.counter).where(schema.counter.c.name == schema.STEERING).values(value=schema.counter.c.value + 1)
+    )
+    known = {name: one for name, one in read_steering(connection).items() if isinstance(one, Steering)}
+    asked = change(known)
+    kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != Steering()]
+    taken_back = [{"gone": name} for name, one in asked.items() if one == Steering()]
+    schema.upsert(connection, table, kept)
+    if taken_back:
+        connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
+    return known, asked
+
+
+def _write_events(connection: Connection, events: Mapping[str, Event], at: int, lead: int) -> None:
+    """Each behind those of its autoscaler's newest cycle: a later cycle's events have another number."""
+    owner, memory, table = schema.autoscaler, schema.memory, schema.event
+    of_newest = (table.c.autoscaler_id == memory.c.autoscaler_id) & (table.c.number == memory.c.number)
+    query = (
+        select(owner.c.name, owner.c.id, memory.c.number, func.max(table.c.position).label("last"))
+        .join(memory, memory.c.autoscaler_id == owner.c.id)
+        .outerjoin(table, of_newest)
+        .group_by(owner.c.name, owner.c.id, memory.c.number, memory.c.at, memory.c.lead)
+        .order_by(memory.c.at - memory.c.lead)  # of an autoscaler that had several targets, the last one stays
+    )
+    names = schema.few(events)
+    if names is not None:
+        query = query.where(owner.c.name.in_(names))
+    found = {row.name: row for row in connection.execute(query)}
+    keys = {name: (row.id, row.number, 0 if row.last is None else row.last + 1) for name, row in found.items()}
+    rows = [event_rows(event, keys[name], at, lead, dry_run=False) for name, event in events.items() if name in keys]
+    write_events(connection, rows)
 
 
 def read_steering(connection: Connection) -> Mapping[str, Steering | StateError]:

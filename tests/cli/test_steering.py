@@ -55,7 +55,14 @@ def test_bounds_that_leave_no_size_are_refused_in_the_daemons_words(online: Serv
     """Only it knows what is configured."""
     said = online.run("override", "web", "--min", "20")
     assert said.code == 1
-    assert "the minimum would be 20 and the maximum 10" in said.err
+    assert "the minimum 20 is above the configured maxReplicas 10; lower the minimum, or raise the maximum" in said.err
+
+
+def test_a_minimum_above_the_maximum_is_told_by_the_command_itself(offline: Scene) -> None:
+    """Both were typed just now: no daemon is needed to say which is wrong."""
+    said = offline.run("override", "web", "--min", "5", "--max", "2")
+    assert (said.code, said.out) == (2, "")
+    assert "--min 5 is above --max 2; lower --min, or raise --max" in " ".join(said.err.replace("│", "").split())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from autoscaler.cli.tables.chart import plot
+from autoscaler.cli.tables.chart import plot, rows
 from autoscaler.cli.tables.layout import Screen
 from autoscaler.documents.history import HistoryDocument, Point, PointMetric
 from autoscaler.model import TargetType
@@ -73,6 +73,17 @@ def test_each_metric_has_its_chart_and_a_dry_run_is_marked() -> None:
     lines = plot(history(2, 4, dry_run=True), Screen(width=WIDTH))
     assert "replicas: 2 -> 4, 2 to 4; bounds 1 to 10; 2 decisions (dry run)" in lines
     assert "queue: 5 to 10; target 10" in lines
+
+
+def test_a_value_is_written_as_in_explain() -> None:
+    """On the chart's scale, in its title and in the rows: 9.33, not 9.3 or 9.333."""
+    document = history(1)
+    metric = PointMetric(name="queue", target_type=TargetType.VALUE, value=9.3333, target=2.0)
+    document = document.model_copy(update={"points": (document.points[0].model_copy(update={"metrics": (metric,)}),)})
+    lines = plot(document, Screen(width=WIDTH))
+    assert "queue: 9.33 to 9.33; target 2" in lines
+    assert any(line.startswith("9.33 ┤") for line in lines)
+    assert rows(document)[1].endswith("queue: 9.33/2")
 
 
 def test_decisions_from_before_a_clock_was_set_back_are_drawn_too() -> None:

@@ -9,9 +9,10 @@ import pytest
 from autoscaler.decide import conclude, decide
 from autoscaler.documents.history import thinned
 from autoscaler.documents.library import Library, NoDecision, UnknownAutoscaler
+from autoscaler.errors import MetricError
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record import Archive, SeriesRow, State
-from tests.decide.build import CPU_60, NOW, scaler
+from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
 
@@ -132,3 +133,45 @@ def test_a_decision_is_explained_from_those_before_it_alone(state: State) -> Non
     told = library.explanation("web", first.now)
     assert told.at == first.now
     assert told.if_unchanged is None
+
+
+def outage(state: State, cycles: int) -> Recorded:
+    """A queue of 25 on 3 instances; then so many cycles without an answer, every 15 seconds."""
+    life = Recorded(state.ledger("fleet"), scaler(QUEUE_15, CPU_60))
+    life.step(value(25_000), samples([600] * 3, life.now))
+    for _ in range(cycles):
+        life.step(MetricError("no answer"), MetricError("no answer"))
+    return life
+
+
+def test_in_an_outage_the_last_value_and_its_age_are_told(state: State) -> None:
+    """What an operator asks first: how bad was it, and how long ago."""
+    life = outage(state, 20)
+    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    queue, cpu = (metric.last for metric in told.metrics)
+    assert queue is not None
+    assert (queue.text, queue.value, queue.age_seconds) == ("8.33", 8.334, timedelta(minutes=5))
+    assert queue.at == life.now - timedelta(minutes=5)
+    assert cpu is not None
+    assert cpu.text == "60%"
+    assert "queue has no value: no answer; its last value was 8.33, 5m earlier." in told.lines
+    assert Library(state.archive, [life.autoscaler]).explanation("web", queue.at).metrics[0].last is None
+
+
+def test_the_last_value_is_known_after_weeks(state: State) -> None:
+    """The search begins where the outage did; a metric that fails beside one that decides is sought for a day."""
+    life = outage(state, 1)
+    life.step(MetricError("no answer"), MetricError("no answer"), after=86_400 * 20)
+    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    assert [metric.last and metric.last.age_seconds for metric in told.metrics] == [timedelta(days=20, seconds=15)] * 2
+    life.step(MetricError("no answer"), samples([1_200] * life.size, life.now))
+    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    assert told.metrics[0].last is None
+
+
+def test_a_metric_that_never_had_a_value_has_no_last_one(state: State) -> None:
+    life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
+    life.step(MetricError("no answer"))
+    told = Library(state.archive, [life.autoscaler]).explanation("web")
+    assert told.metrics[0].last is None
+    assert "queue has no value: no answer." in told.lines

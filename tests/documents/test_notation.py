@@ -1,4 +1,4 @@
-"""Metrics as kubectl writes them."""
+"""How metrics are written."""
 
 import pytest
 
@@ -12,9 +12,9 @@ SIXTY = MetricTarget(TargetType.UTILIZATION, 60)
 CASES = [
     (MetricOutcome("cpu", MetricType.RESOURCE, SIXTY, average_utilization=63), "cpu: 63%/60%"),
     (MetricOutcome("cpu", MetricType.CONTAINER_RESOURCE, SIXTY, average_utilization=0), "cpu: 0%/60%"),
-    (MetricOutcome("memory", MetricType.RESOURCE, THIRTY, average_value=37_500), "memory: 37500m/30"),
-    (MetricOutcome("inflight", MetricType.PODS, THIRTY, average_value=37_500), "37500m/30"),
-    (MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=37_500), "37500m/30 (avg)"),
+    (MetricOutcome("memory", MetricType.RESOURCE, THIRTY, average_value=37_500), "memory: 37.5/30"),
+    (MetricOutcome("inflight", MetricType.PODS, THIRTY, average_value=37_500), "37.5/30"),
+    (MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=37_500), "37.5/30 (avg)"),
     (MetricOutcome("queue", MetricType.OBJECT, THIRTY, average_value=2_000), "2/30 (avg)"),
     (MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, value=80_000), "80/15"),
     (MetricOutcome("queue", MetricType.EXTERNAL, FIFTEEN, error="no answer"), "<unknown>/15"),
@@ -23,8 +23,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("outcome", "text"), CASES, ids=[text for _, text in CASES])
-def test_a_metric_is_written_as_kubectl_writes_it(outcome: MetricOutcome, text: str) -> None:
-    """Who knows `kubectl get hpa` reads it without learning anything new."""
+def test_a_metric_is_written_in_kubectls_layout_with_decimals(outcome: MetricOutcome, text: str) -> None:
+    """The number is the same as in `explain` and on the page: 37.5, not 37500m."""
     assert notation.metric(outcome) == text
 
 
@@ -46,3 +46,5 @@ def test_for_reading_thousandths_are_decimals() -> None:
     queue = metric(MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=8_334))
     assert (current_decimal(queue), target_decimal(queue)) == ("8.33", "30")
     assert (queue.current, queue.target) == ("8334m", "30")
+    assert queue.text == "8.33/30 (avg)"
+    assert (notation.plain("8334m"), notation.plain("63%"), notation.plain("30")) == ("8.33", "63%", "30")

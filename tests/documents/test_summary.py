@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from autoscaler.cli.tables.listing import state_words
 from autoscaler.documents.summary import AutoscalerList, AutoscalerState, Summary, summaries, summary
 from autoscaler.model import (
     Condition,
@@ -55,6 +56,14 @@ def with_condition(kind: ConditionType, reason: str, *, status: bool) -> tuple[C
 )
 def test_the_most_urgent_state_is_shown(found: Summary, expected: AutoscalerState) -> None:
     assert found.state is expected
+
+
+def test_a_pause_is_not_hidden_by_a_failure() -> None:
+    """An operator who repairs the metric would wait for a size that the pause keeps from being written."""
+    assert of(PAUSED, error="no answer").states == (AutoscalerState.FAILING, AutoscalerState.PAUSED)
+    assert state_words(of(PAUSED, error="no answer")) == "failing, paused"
+    assert state_words(of(PAUSED)) == "paused"
+    assert state_words(of(error="no answer")) == "failing"
 
 
 def test_before_the_first_decision_the_configuration_is_shown() -> None:

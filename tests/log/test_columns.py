@@ -9,7 +9,7 @@ from autoscaler.documents.headline import failed
 from autoscaler.errors import TargetUnavailable
 from autoscaler.log import line
 from autoscaler.log.columns import Columns
-from autoscaler.model import Decision, Proposed, Written
+from autoscaler.model import Decision, MetricOutcome, MetricTarget, MetricType, Proposed, TargetType, Written
 from tests.decisions import cpu, decision, rescale
 
 
@@ -46,6 +46,13 @@ def test_a_change_shows_from_where_to_where() -> None:
     """What one looks for first."""
     text = rendered(Columns(io.StringIO()), rescale(outcome=Written(5)))
     assert "▲ 3 → 5" in text
+
+
+def test_a_value_is_written_as_everywhere_else_on_the_terminal() -> None:
+    """The JSON line keeps kubectl's `9333m`; an operator compares the columns with `explain`."""
+    queue = MetricOutcome("queue", MetricType.PODS, MetricTarget(TargetType.AVERAGE_VALUE, 500), average_value=9_333)
+    text = rendered(Columns(io.StringIO()), decision("web", metrics=(queue,)))
+    assert "queue 9.33/0.5" in text
 
 
 def test_a_proposal_is_told_from_a_write() -> None:

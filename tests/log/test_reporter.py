@@ -6,6 +6,7 @@ import pytest
 
 from autoscaler.clock import SystemClock
 from autoscaler.log.reporter import Reporter
+from autoscaler.model import Event, EventType, Reason
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import decision
 
@@ -22,3 +23,13 @@ def test_a_decision_that_cannot_be_said_silences_no_other(odd: dict[str, Any]) -
     assert failure["autoscaler"] == "odd"
     assert "please report it" in failure["error"]
     assert reporter.failed_names == ["odd"]
+
+
+def test_a_pause_that_ends_by_itself_has_a_line() -> None:
+    """As one that an operator ends has; other events have none of their own."""
+    log = RecordingLogger()
+    ended = Event(EventType.NORMAL, Reason.PAUSE_ENDED, "the pause by ann ended by itself")
+    rescaled = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, "New size: 8")
+    Reporter(log, SystemClock()).cycle_ended([decision("web", events=(rescaled, ended))], ())
+    (line,) = [(level, event, keys) for level, event, keys in log.lines if event != "decision"]
+    assert line == ("info", "pause_ended", {"autoscaler": "web", "message": "the pause by ann ended by itself"})

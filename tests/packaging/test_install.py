@@ -63,7 +63,8 @@ def test_an_older_version_is_replaced_and_the_configuration_kept(root: Path) -> 
 def test_the_unit_and_the_command_name_the_final_place(root: Path) -> None:
     """Whatever DESTDIR says: what is below it is moved to where it is used."""
     unit = (root / "etc/systemd/system/autoscaler.service").read_text()
-    assert re.findall(r"^ExecStart=(\S+)", unit, re.MULTILINE) == ["/usr/local/bin/autoscaler"]
+    programs = re.findall(r"^Exec\w+=(\S+)", unit, re.MULTILINE)
+    assert programs == ["/usr/local/bin/autoscaler", "+/usr/local/bin/autoscaler"]
     program = "/usr/local/lib/prometheus-autoscaler/bin"
     assert str((root / "usr/local/bin/autoscaler").readlink()) == f"{program}/autoscaler"
     assert (root / f"{program[1:]}/autoscaler").read_text().startswith(f"#!{program}/python3\n")

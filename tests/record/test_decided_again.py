@@ -51,6 +51,9 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Archive, Ledger, Record
+from tests.decide.build import QUEUE_15
+from tests.decide.build import scaler as queue_scaler
+from tests.documents.lives import Recorded, named
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, scaler
 from tests.replaced import replace
@@ -374,3 +377,14 @@ def test_a_span_holds_no_more_and_no_less_than_was_asked_for(opener: Opener) -> 
         fleet.cycle(15 * cycle, {"web": SHORT})
     for first in range(12):
         check(opener.archive(), "web", fleet.made["web"][first:], since=at(15 * first))
+
+
+def test_a_pause_that_ended_by_itself_ends_again(sqlite_opener: Opener) -> None:
+    """What was asked for is part of what was remembered, also in the cycle after its end."""
+    state = sqlite_opener.state()
+    life = Recorded(state.ledger(FLEET), named(queue_scaler(QUEUE_15), "web"), size=50)  # rows that are not whole
+    made = [life.queue(750)]
+    state.steer("web", Steering(Pause(Direction.BOTH, "ann", "", life.now, life.now + timedelta(seconds=40))))
+    made += [life.queue(750) for _ in range(5)]
+    assert [each.reason for one in made for each in one.events] == ["PauseEnded"]
+    check(state.archive, "web", made)

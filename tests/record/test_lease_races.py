@@ -135,7 +135,7 @@ def test_daemons_steer_the_same_autoscalers_side_by_side(hosts: Hosts) -> None:
     def run(host: Host, order: list[str]) -> None:
         for turn in range(25):
             asked = {name: pause if (number + turn) % 2 else Steering() for number, name in enumerate(order)}
-            host.state.change_steering(lambda _known, asked=asked: asked)  # type: ignore[misc]
+            host.state.change_steering(lambda _known, asked=asked: asked, lambda *_: None, at(turn))  # type: ignore[misc]
 
     with in_threads([lambda: run(found[0], names), lambda: run(found[1], names[::-1])]) as raised:
         pass

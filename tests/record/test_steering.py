@@ -4,14 +4,17 @@ import threading
 from collections.abc import Mapping
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
+from sqlalchemy import select
 
-from autoscaler.model import Direction, Override, Pause, Steering
-from autoscaler.record import database
+from autoscaler.errors import StateError
+from autoscaler.model import Direction, Event, Override, Pause, Steering
+from autoscaler.record import State, database, schema
 from autoscaler.record.database import Database
 from autoscaler.record.steering import change_steering, steer
 from tests.record.conftest import Opener, in_threads
-from tests.record.samples import FLEET, START, decision, keep, scaler
+from tests.record.samples import FLEET, START, at, decision, event, keep, scaler
 
 PAUSED = Steering(pause=Pause(Direction.IN, "ann", "load test", START, START + timedelta(hours=2)))
 WIDENED = Steering(override=Override(None, 50, "bob", "sale", START, None))
@@ -82,7 +85,7 @@ def test_a_pause_and_an_override_that_two_hosts_are_asked_for_at_once_are_both_k
 
     def widen() -> None:
         began.set()
-        change_steering(other, widened)
+        change_steering(other, widened, lambda *_: None, START, 0)
 
     def paused(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
         widening.__enter__()
@@ -91,7 +94,58 @@ def test_a_pause_and_an_override_that_two_hosts_are_asked_for_at_once_are_both_k
         return {"web": replace(known.get("web", Steering()), pause=PAUSED.pause)}
 
     widening = in_threads([widen])
-    state.change_steering(paused)
+    state.change_steering(paused, lambda *_: None, START)
     widening.__exit__(None, None, None)
     assert state.archive.steering() == {"web": Steering(PAUSED.pause, WIDENED.override)}
     other.close()
+
+
+def asked(opener_state: State, seconds: float, message: str, *names: str) -> None:
+    """Pause these, with an event."""
+    told = event("Paused", message)
+    opener_state.change_steering(lambda _: dict.fromkeys(names, PAUSED), lambda *_: told, at(seconds))
+
+
+def test_an_event_of_a_change_stands_between_those_of_the_cycles(opener: Opener) -> None:
+    """It has a place of its own, whatever else happened in the cycle before and happens in the next one."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    keep(ledger, decision(0, events=[event(message="New size: 8"), event(message="New size: 9")]))
+    asked(state, 5, "ann paused", "web")
+    asked(state, 6, "bob paused", "web")
+    keep(ledger, decision(15, events=[event(message="New size: 10")]))
+    shown = ["New size: 8", "New size: 9", "ann paused", "bob paused", "New size: 10"]
+    assert [row.message for row in state.archive.events("web")] == shown
+    opener.restart()
+    found = opener.archive().events("web")
+    assert [(row.message, row.last) for row in found[2:4]] == [("ann paused", at(5)), ("bob paused", at(6))]
+
+
+def test_an_event_of_a_change_is_of_the_present_target(opener: Opener) -> None:
+    """An autoscaler that was pointed at another target keeps the events of both; one without a decision has none."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    keep(ledger, decision(0, target="old-asg"))
+    keep(ledger, decision(15, target="new-asg"))
+    asked(state, 20, "ann paused", "web", "never-decided")
+    assert [(row.name, row.message) for row in state.archive.events()] == [("web", "ann paused")]
+    with state._database.writing() as connection:
+        rows = connection.execute(select(schema.event.c.autoscaler_id)).scalars().all()
+        owner = connection.execute(
+            select(schema.autoscaler.c.id).where(schema.autoscaler.c.target.contains("new-asg"))
+        ).scalar_one()
+    assert rows == [owner]
+
+
+def test_a_change_that_fails_leaves_no_event(opener: Opener) -> None:
+    """Both are one transaction."""
+    state = opener.state()
+    keep(state.ledger(FLEET), decision(0))
+
+    def odd(_before: Steering, _after: Steering) -> Event:
+        raise StateError("the database is gone")
+
+    with pytest.raises(StateError):
+        state.change_steering(lambda _: {"web": PAUSED}, odd, at(5))
+    assert state.archive.steering() == {}
+    assert list(state.archive.events()) == []

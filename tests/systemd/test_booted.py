@@ -29,14 +29,28 @@ def test_it_is_ready_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
     active, status = machine.show("ActiveState", "StatusText")
     assert active == "active"
     assert status == "1 autoscalers on 1 connections; failing: web"
-    assert machine.run("systemctl", "reload", "autoscaler").returncode == 0
-    machine.until(lambda: '"event": "reloaded"' in machine.journal(), "the reload")
-    machine.configure("{}")
-    machine.run("systemctl", "reload", "autoscaler")
-    machine.until(lambda: '"event": "reload_failed"' in machine.journal(), "the failed reload")
-    assert machine.show("ActiveState") == ["active"]
+    machine.checked("systemctl", "reload", "autoscaler")
+    assert '"event": "reloaded"' in machine.journal()
     machine.run("systemctl", "stop", "autoscaler")
     assert machine.show("ActiveState", "Result", "ExecMainStatus") == ["inactive", "success", "0"]
+
+
+@pytest.mark.parametrize(("wrong", "problem"), [("{}", "autoscaler.yaml:1:1: "), ("adapters: {", "autoscaler.yaml:")])
+def test_a_reload_of_a_wrong_file_fails_and_says_why(machine: Machine, wrong: str, problem: str) -> None:
+    """The daemon goes on with the configuration that it has, and takes the next one that is right."""
+    machine.configure(DRY)
+    machine.checked("systemctl", "start", "autoscaler")
+    machine.configure(wrong)
+    reloaded = machine.run("systemctl", "reload", "autoscaler")
+    assert reloaded.returncode != 0
+    status = machine.run("systemctl", "status", "--lines=20", "autoscaler").stdout
+    assert "the reload was refused, and the previous configuration stays in force:" in status
+    assert problem in status
+    assert "ExecReload=/usr/bin/autoscaler reload (code=exited, status=1/FAILURE)" in status
+    assert machine.show("ActiveState", "NRestarts") == ["active", "0"]
+    assert "1 autoscalers on 1 connections" in machine.show("StatusText")[0]
+    machine.configure(DRY)
+    machine.checked("systemctl", "reload", "autoscaler")
 
 
 def test_a_configuration_that_does_not_load_is_not_tried_again(machine: Machine) -> None:

@@ -59,7 +59,7 @@ def test_it_runs_what_the_command_line_offers() -> None:
     """The program, the reload and the status of a configuration that does not load."""
     unit = settings(SYSTEMD / UNIT)
     assert unit["ExecStart"].split()[1:] == ["run", "--config.file=/etc/autoscaler/autoscaler.yaml"]
-    assert "kill -HUP $MAINPID" in unit["ExecReload"]
+    assert unit["ExecReload"] == "+/usr/local/bin/autoscaler reload"
     assert unit["RestartPreventExitStatus"] == "2"
     assert unit["Type"] == "notify"
     assert unit["Environment"] == "AUTOSCALER_BOOT_ID=%b"

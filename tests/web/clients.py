@@ -65,9 +65,12 @@ def is_open(opened: socket.socket) -> bool:
         opened.settimeout(PATIENCE_SECONDS)
 
 
-def seen(served: Served, number: int = 1) -> None:
-    """Wait until the server has looked at so many connections: from then on their time runs."""
-    table = served.server._server._connections[0]
+def seen(served: Served, number: int = 1, *, control: bool = False) -> None:
+    """Wait until the server has looked at so many connections: from then on their time runs.
+
+    `control`: of the control socket.
+    """
+    table = served.server._server._connections[control]
     pause = threading.Event()
     for _ in range(int(PATIENCE_SECONDS * 50)):
         if len(table._open) >= number and all(each._seen == (each.phase, each._requests) for each in [*table._open]):

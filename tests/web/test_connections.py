@@ -93,9 +93,11 @@ def test_who_waits_for_us_is_answered_however_long_it_takes(daemon: Daemon, monk
     """A large state on a slow disk is not the client's fault."""
     go_on = threading.Event()
     monkeypatch.setattr(daemon, "_reload", lambda: (go_on.wait(PATIENCE_SECONDS), ())[1])
-    with serving(daemon) as served, client(served) as waiting:
+    with serving(daemon) as served, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting:
+        waiting.settimeout(PATIENCE_SECONDS)
+        waiting.connect(str(served.control_socket))
         waiting.sendall(b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
-        seen(served)
+        seen(served, control=True)
         daemon.clock.seconds += 3600
         assert served.get("/-/healthy").status_code == 200
         assert is_open(waiting)

@@ -51,7 +51,7 @@ def test_a_pause_does_not_undo_what_another_host_is_asked_for_in_the_same_moment
             asked.result(0.5)
         return {"web": Steering(None, override)}
 
-    served.daemon.state.change_steering(overridden)
+    served.daemon.state.change_steering(overridden, lambda *_: None, now)
     assert asked.result(30).status_code == 200
     assert kept(served).override == override
     assert kept(served).pause is not None
@@ -112,7 +112,8 @@ def test_what_has_expired_does_not_come_back(served: Served) -> None:
         ("pause", {"until": "2020-01-01T00:00:00Z"}, 409, "is in the past"),
         ("pause", {"reason": "a\nb"}, 400, "reason"),
         ("override", {}, 409, "neither minimum nor maximum"),
-        ("override", {"minimum": 11}, 409, "leaves no size"),
+        ("override", {"minimum": 11}, 409, "the minimum 11 is above the configured maxReplicas 10"),
+        ("override", {"minimum": 5, "maximum": 2}, 409, "the minimum 5 is above the maximum 2; lower the minimum"),
         ("override", {"minimum": -1}, 400, "minimum"),
         ("override", {"minimum": "3"}, 400, "minimum"),
         ("override", {"minimum": 0}, 409, "Object or External"),

@@ -6,6 +6,7 @@ from typing import Final
 
 from autoscaler.cli.tables.layout import BOLD, CYAN, DIM, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.documents.history import HistoryDocument, Point, PointMetric
+from autoscaler.documents.metric import decimal
 from autoscaler.model import TargetType
 from autoscaler.text import clean
 
@@ -37,14 +38,14 @@ def plot(history: HistoryDocument, screen: Screen) -> list[str]:
         top = max([*(value for _, value in values if value is not None), last.target or 0, 0])
         charts.append((_metric_title(last, values), values, top or 1, _METRIC_HEIGHT, YELLOW))
     since = max(history.since, min(point.at for point in history.points))  # the clock may have been set back
-    margin = max(len(_number(top)) for _, _, top, _, _ in charts)
+    margin = max(len(_label(top)) for _, _, top, _, _ in charts)
     columns = max(_NARROWEST, min(_WIDEST, (screen.width or 80) - margin - 2))
     lines = [screen.paint(BOLD, clean(history.name))]
     for title, series, top, height, colour in charts:
         lines += ["", title]
         bars = _buckets(series, since, history.until, columns)
         for place, row in enumerate(_rows(bars, top, height)):
-            label = _number(top) if place == 0 else "0" if place == height - 1 else ""
+            label = _label(top) if place == 0 else "0" if place == height - 1 else ""
             lines.append(f"{label.rjust(margin)} {screen.paint(DIM, '┤')}{screen.paint(colour, row.rstrip())}".rstrip())
     begin, end = _clock(since, history), _clock(history.until, history)
     axis = " " * (margin + 2) + begin + end.rjust(columns - len(begin))
@@ -100,20 +101,21 @@ def _shadow_title(sizes: Sequence[int]) -> str:
 
 def _metric_title(last: PointMetric, values: Sequence[tuple[datetime, float | None]]) -> str:
     known = [value for _, value in values if value is not None]
-    unit = "%" if last.target_type is TargetType.UTILIZATION else ""
+    kind = last.target_type
     failed = len(values) - len(known)
-    text = f"{_number(min(known))}{unit} to {_number(max(known))}{unit}" if known else UNKNOWN
-    target = "" if last.target is None else f"; target {_number(last.target)}{unit}"
-    average = "" if last.target_type is TargetType.VALUE else " (average)"
+    text = f"{decimal(min(known), kind)} to {decimal(max(known), kind)}" if known else UNKNOWN
+    target = "" if last.target is None else f"; target {decimal(last.target, kind)}"
+    average = "" if kind is TargetType.VALUE else " (average)"
     return f"{clean(last.name)}{average}: {text}{target}" + (f"; no value in {failed} decisions" if failed else "")
+
+
+def _label(value: float) -> str:
+    """Beside an axis."""
+    return decimal(value, TargetType.VALUE)
 
 
 def _metric(point: Point, name: str) -> PointMetric | None:
     return next((metric for metric in point.metrics if metric.name == name), None)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _clock(at: datetime, history: HistoryDocument) -> str:
@@ -143,6 +145,6 @@ def rows(history: HistoryDocument) -> list[str]:
 
 
 def _metric_text(metric: PointMetric) -> str:
-    unit = "%" if metric.target_type is TargetType.UTILIZATION else ""
-    value = UNKNOWN if metric.value is None else f"{metric.value:g}{unit}"
-    return f"{clean(metric.name)}: {value}" + ("" if metric.target is None else f"/{metric.target:g}{unit}")
+    kind = metric.target_type
+    value = UNKNOWN if metric.value is None else decimal(metric.value, kind)
+    return f"{clean(metric.name)}: {value}" + ("" if metric.target is None else f"/{decimal(metric.target, kind)}")

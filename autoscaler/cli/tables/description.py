@@ -10,10 +10,11 @@ from itertools import zip_longest
 from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
+from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age, clock
 from autoscaler.cli.tables.listing import state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
+from autoscaler.documents import notation
 from autoscaler.documents.brakes import BrakeDocument
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_decimal, target_decimal
@@ -49,7 +50,7 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
     return [
         *lines,
         *_instances(detail, now, screen),
-        *_conditions(detail.summary.conditions, screen),
+        *_conditions(detail.summary.conditions, now, screen),
         *_events(detail, now, screen),
     ]
 
@@ -116,7 +117,7 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
 
 
 def _kind(spec: MetricSpecDocument) -> str:
-    rate = "learnt" if spec.service_rate is None else f"{spec.service_rate} per second"
+    rate = "learnt" if spec.service_rate is None else f"{notation.plain(spec.service_rate)} per second"
     return f"{spec.kind}, service rate of an instance: {rate}"
 
 
@@ -200,16 +201,24 @@ def _instances(detail: Detail, now: datetime, screen: Screen) -> list[str]:
     return ["Instances:", *instances(detail.instances, now, screen)]
 
 
-def _conditions(conditions: Sequence[ConditionDocument], screen: Screen) -> list[str]:
+def _conditions(conditions: Sequence[ConditionDocument], now: datetime, screen: Screen) -> list[str]:
     if not conditions:
         return [f"Conditions:  {NONE}"]
-    table = Table(("Type", "Status", "Reason", "Message"), screen, indent=2, gap=2)
-    rows = [(each.type.value, str(each.status), clean(each.reason), clean(each.message)) for each in conditions]
+    table = Table(("Type", "Status", "Since", "Reason", "Message"), screen, indent=2, gap=2)
+    rows = [
+        (each.type.value, str(each.status), _since(each, now), clean(each.reason), clean(each.message))
+        for each in conditions
+    ]
     table.fit(rows)
     lines = ["Conditions:", table.header(), table.rule()]
     for each, row in zip(conditions, rows, strict=True):
-        lines += table.row(row, ("", OF_LEVEL[each.level], "", ""))
+        lines += table.row(row, ("", OF_LEVEL[each.level], "", "", ""))
     return lines
+
+
+def _since(condition: ConditionDocument, now: datetime) -> str:
+    """When the status last changed: `13:04:10 (5m)`."""
+    return f"{clock(condition.last_transition, now)} ({age(now - condition.last_transition)})"
 
 
 def _events(detail: Detail, now: datetime, screen: Screen) -> list[str]:

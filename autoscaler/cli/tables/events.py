@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import CYAN, GREEN, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.layout import CYAN, GREEN, YELLOW, Screen, Table, age, clock
 from autoscaler.documents.events import EventDocument
 from autoscaler.model import Direction, EventType
 from autoscaler.text import clean
@@ -46,7 +46,7 @@ class EventTable:
         return self._table.row(cells, [colour if cell in marked else "" for cell in cells])
 
     def _cells(self, event: EventDocument, now: datetime) -> Sequence[str]:
-        seen = _clock(event.last, now) if self._clock_times else _ages(event, now)
+        seen = clock(event.last, now) if self._clock_times else _ages(event, now)
         message, reason = clean(event.message), clean(event.reason)
         if self._described:
             return (event.type.value, reason, seen, "dry-run" if event.dry_run else "autoscaler", message)
@@ -59,9 +59,3 @@ def _ages(event: EventDocument, now: datetime) -> str:
     """`12s (x5 over 96s)`, as kubectl writes it."""
     seen = age(now - event.last)
     return f"{seen} (x{event.count} over {age(now - event.first)})" if event.count > 1 else seen
-
-
-def _clock(at: datetime, now: datetime) -> str:
-    """`13:04:10`, local time; of another day with its date."""
-    local = at.astimezone()
-    return f"{local:%H:%M:%S}" if local.date() == now.astimezone().date() else f"{local:%Y-%m-%d %H:%M:%S}"

@@ -7,7 +7,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 UNKNOWN: Final = "<unknown>"
@@ -72,6 +72,12 @@ def age(span: timedelta) -> str:
     if days < 2 * 365:
         return f"{days}d"
     return _two(days // 365, "y", days % 365, "d") if days < 8 * 365 else f"{days // 365}y"
+
+
+def clock(at: datetime, now: datetime) -> str:
+    """`13:04:10`, local time; of another day with its date."""
+    local = at.astimezone()
+    return f"{local:%H:%M:%S}" if local.date() == now.astimezone().date() else f"{local:%Y-%m-%d %H:%M:%S}"
 
 
 def _two(large: int, unit: str, small: int, smaller_unit: str) -> str:

@@ -84,10 +84,11 @@ class Row:
 
 
 def state_words(summary: Summary) -> str:
-    """The state in words: `limited`, `scaling in (dry run)`."""
-    scaling = summary.state is AutoscalerState.SCALING and summary.direction is not None
-    word = f"{summary.state.value} {summary.direction}" if scaling else summary.state.value
-    return f"{word} (dry run)" if summary.dry_run else word
+    """The state in words: `limited`, `scaling in (dry run)`, `failing, paused`."""
+    words = ", ".join(summary.states)
+    if summary.state is AutoscalerState.SCALING and summary.direction is not None:
+        words += f" {summary.direction}"
+    return f"{words} (dry run)" if summary.dry_run else words
 
 
 def _ready(summary: Summary) -> str:

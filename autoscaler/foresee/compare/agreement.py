@@ -24,7 +24,7 @@ from autoscaler.model import (
     TargetType,
     Written,
 )
-from autoscaler.quantity import format_quantity
+from autoscaler.quantity import format_decimal
 
 _NO_TIME: Final = timedelta(0)
 
@@ -279,7 +279,7 @@ def _value(outcome: MetricOutcome) -> str:
     if outcome.current is None:
         return "unknown"
     is_percent = outcome.target.type is TargetType.UTILIZATION
-    return f"{outcome.current}%" if is_percent else format_quantity(outcome.current)
+    return f"{outcome.current}%" if is_percent else format_decimal(outcome.current)
 
 
 def _size(size: int | None) -> str:

@@ -6,10 +6,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from autoscaler.decide.steering import overridden, paused, resumed
 from autoscaler.documents.steering import SteeringDocument, steering_document
 from autoscaler.documents.summary import SteeredList
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, MetricType, Override, Pause, Steering
+from autoscaler.model import Autoscaler, Event, MetricType, Override, Pause, Steering
+from autoscaler.record import SteeringEvent
 from autoscaler.web.api.answers import ErrorType, RequestError
 from autoscaler.web.api.parameters import (
     ManyBody,
@@ -37,7 +39,7 @@ class SteeringChanges:
         self._configured(name)
         now = self._sources.clock.now()
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
-        kept = self._change(name, lambda before: replace(before.at(now), pause=pause))
+        kept = self._change(name, lambda before: replace(before.at(now), pause=pause), _always(paused(pause)), now)
         self._logger.info("paused", autoscaler=name, **_told(pause))
         return kept
 
@@ -46,7 +48,7 @@ class SteeringChanges:
         names, which = self._chosen(body)
         now = self._sources.clock.now()
         pause = Pause(body.direction, by, body.reason, now, _end(body, now))
-        self._change_all(names, lambda before: replace(before.at(now), pause=pause))
+        self._change_all(names, lambda before: replace(before.at(now), pause=pause), _always(paused(pause)), now)
         self._logger.info("paused", autoscalers=len(names), which=which, names=names, **_told(pause))
         document = steering_document(Steering(pause)).pause
         return SteeredList(autoscalers=names, total=len(names), pause=document)
@@ -56,7 +58,8 @@ class SteeringChanges:
         now = self._sources.clock.now()
         _check_bounds(self._configured(name), body)
         override = Override(body.minimum, body.maximum, by, body.reason, now, _end(body, now))
-        kept = self._change(name, lambda before: replace(before.at(now), override=override))
+        event = _always(overridden(override))
+        kept = self._change(name, lambda before: replace(before.at(now), override=override), event, now)
         self._logger.info(
             "overridden",
             autoscaler=name,
@@ -72,7 +75,8 @@ class SteeringChanges:
         """Take back a pause, an override, or both; nothing in force is fine too."""
         self._configured(name)
         now = self._sources.clock.now()
-        kept = self._change(name, lambda before: _resumed(before.at(now), body))
+        event = _ending(by, body.reason, now)
+        kept = self._change(name, lambda before: _resumed(before.at(now), body), event, now)
         self._logger.info(
             "resumed", autoscaler=name, pause=body.pause, override=body.override, by=by, reason=body.reason
         )
@@ -86,12 +90,12 @@ class SteeringChanges:
         names, which = self._chosen(body)
         now = self._sources.clock.now()
 
-        def resumed(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+        def changes(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
             before = {name: known[name].at(now) for name in sorted(known.keys() if body.all else known.keys() & names)}
             after = {name: _resumed(steering, body) for name, steering in before.items()}
             return {name: steering for name, steering in after.items() if steering != before[name]}
 
-        changed = self._sources.state.change_steering(resumed)
+        changed = self._sources.state.change_steering(changes, _ending(by, body.reason, now), now)
         self._logger.info(
             "resumed",
             autoscalers=len(changed),
@@ -129,13 +133,25 @@ class SteeringChanges:
             ErrorType.NOT_FOUND, f"no autoscaler {name[:64]!r} is configured; `autoscaler get` lists them"
         )
 
-    def _change(self, name: str, change: Callable[[Steering], Steering]) -> SteeringDocument:
-        return steering_document(self._change_all([name], change)[name])
+    def _change(
+        self, name: str, change: Callable[[Steering], Steering], event: SteeringEvent, now: datetime
+    ) -> SteeringDocument:
+        return steering_document(self._change_all([name], change, event, now)[name])
 
-    def _change_all(self, names: Collection[str], change: Callable[[Steering], Steering]) -> Mapping[str, Steering]:
+    def _change_all(
+        self, names: Collection[str], change: Callable[[Steering], Steering], event: SteeringEvent, now: datetime
+    ) -> Mapping[str, Steering]:
         return self._sources.state.change_steering(
-            lambda known: {name: change(known.get(name, _NOTHING)) for name in names}
+            lambda known: {name: change(known.get(name, _NOTHING)) for name in names}, event, now
         )
+
+
+def _always(event: Event) -> SteeringEvent:
+    return lambda _before, _after: event
+
+
+def _ending(by: str, reason: str, now: datetime) -> SteeringEvent:
+    return lambda before, after: resumed(before.at(now), after, by, reason)
 
 
 def _resumed(steering: Steering, body: ResumeBody) -> Steering:
@@ -165,9 +181,11 @@ def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
     minimum = scaler.min_replicas if body.minimum is None else body.minimum
     maximum = scaler.max_replicas if body.maximum is None else body.maximum
     if minimum > maximum:
+        low = "the configured minReplicas" if body.minimum is None else "the minimum"
+        high = "the configured maxReplicas" if body.maximum is None else "the maximum"
         raise RequestError(
             ErrorType.CONFLICT,
-            f"the minimum would be {minimum} and the maximum {maximum}, which leaves no size; give both",
+            f"{low} {minimum} is above {high} {maximum}; lower the minimum, or raise the maximum",
         )
     waking = any(metric.type in (MetricType.OBJECT, MetricType.EXTERNAL) for metric in scaler.metrics)
     if minimum == 0 and not waking:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from autoscaler.documents.summary import AutoscalerState
+from autoscaler.documents.summary import AutoscalerState, with_pause
 from autoscaler.documents.summary import state as state_of
 from autoscaler.errors import SelectorError
 from autoscaler.labels import LONGEST_SELECTOR, Selector
@@ -99,6 +99,11 @@ class Entry:
     state: AutoscalerState
 
     @property
+    def states(self) -> tuple[AutoscalerState, ...]:
+        """Under which of the states' filters it is."""
+        return with_pause(self.state, paused=self.steering.pause is not None)
+
+    @property
     def labels(self) -> Mapping[str, str]:
         """The configuration's."""
         return {} if self.scaler is None else dict(self.scaler.labels)
@@ -141,7 +146,7 @@ class Listing:
     """Without a filter."""
     pages: int
     states: Mapping[AutoscalerState, int]
-    """How many are in each state, the most urgent state first."""
+    """How many are in each state, the most urgent state first; one that fails and is paused counts in both."""
     adapters: Sequence[str]
     labelled: bool
     """Whether any autoscaler has labels."""
@@ -175,7 +180,7 @@ def entries(
 
 def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
     """The page that is asked for, or the last one there is."""
-    counted = Counter(entry.state for entry in known)
+    counted = Counter(state for entry in known for state in entry.states)
     selector, problem = _selector(wanted.labels)
     fitting = [] if problem else [entry for entry in known if _fits(entry, wanted, selector)]
     found = sorted(fitting, key=_KEYS[wanted.order])
@@ -205,7 +210,7 @@ def _selector(text: str) -> tuple[Selector | None, str]:
 def _fits(entry: Entry, wanted: ListQuery, selector: Selector | None) -> bool:
     text = wanted.text.lower()
     return (
-        (wanted.state is None or entry.state is wanted.state)
+        (wanted.state is None or wanted.state in entry.states)
         and (not wanted.adapter or entry.adapter == wanted.adapter)
         and (not text or text in entry.name.lower() or text in entry.target.lower())
         and (selector is None or selector.matches(entry.labels))

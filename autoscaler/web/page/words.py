@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from autoscaler.documents import notation
 from autoscaler.documents.events import EventDocument
 from autoscaler.documents.instances import InstanceDocument
 from autoscaler.documents.level import Level
 from autoscaler.documents.metric import MetricDocument, average_words, current_decimal, target_decimal
+from autoscaler.documents.sentences import without_value
 from autoscaler.documents.steering import PauseDocument
 from autoscaler.documents.summary import AutoscalerState, ConditionDocument, Summary
 from autoscaler.model import ConditionType, Direction, EventType, Phase
@@ -79,8 +81,8 @@ def before(at: datetime) -> datetime:
 
 
 def number(given: float | None) -> str:
-    """A number without needless digits; empty for None."""
-    return "" if given is None else f"{given:.4g}" if abs(given) < 1000 else f"{given:,.0f}"
+    """A number as a metric's value is written: `8.33`; empty for None."""
+    return "" if given is None else format_decimal(round(given * 1000))
 
 
 def value(metric: MetricDocument) -> str:
@@ -96,11 +98,6 @@ def goal(metric: MetricDocument) -> str:
 def average(metric: MetricDocument) -> str:
     """What kind of average the value is: `average utilization`, `average`, or nothing."""
     return average_words(metric.target_type)
-
-
-def decimal(quantity: str) -> str:
-    """A quantity of kubectl's for reading: `37500m` is 37.5, `60%` stays."""
-    return format_decimal(int(quantity[:-1])) if quantity.endswith("m") else quantity
 
 
 def paused(pause: PauseDocument) -> str:
@@ -146,13 +143,15 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "value": value,
     "goal": goal,
     "average": average,
-    "decimal": decimal,
+    "decimal": notation.plain,
     "paused": paused,
     "bearing": bearing,
     "readiness": readiness,
     "event_kind": event_kind,
     "first_upper": first_upper,
     "about": about,
+    "without_value": without_value,
     "meaning": meaning,
+    "meaning_of": MEANINGS.__getitem__,
 }
 """What the templates call them."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from autoscaler.documents.summary import AutoscalerState
-from autoscaler.model import Decision, Steering
+from autoscaler.model import Decision, Direction, Pause, Steering
 from autoscaler.web.page.listing import PAGE_ROWS, Entry, ListQuery, Order, entries, listing
 from tests.decide.build import CPU_60, scaler
-from tests.decisions import cpu, decision
+from tests.decisions import NOW, cpu, decision
 from tests.replaced import replace
 
 
@@ -49,6 +49,17 @@ def test_a_state_is_counted_in_the_whole_list() -> None:
 
     assert names(found.entries) == ["b"]
     assert found.states == {AutoscalerState.FAILING: 1, AutoscalerState.STEADY: 1}
+
+
+def test_one_that_fails_and_is_paused_is_found_under_both() -> None:
+    """An operator who ends the pauses of a release looks under `paused`."""
+    paused = Steering(Pause(Direction.BOTH, "ann", "release", NOW, None))
+    made = entries({}, {"a": decision("a", error="no answer"), "b": decision("b")}, {"a": paused, "b": paused})
+
+    found = listing(made, ListQuery.of({"state": "paused"}))
+
+    assert names(found.entries) == ["a", "b"]
+    assert found.states == {AutoscalerState.FAILING: 1, AutoscalerState.PAUSED: 2}
 
 
 def test_the_highest_load_comes_first_and_unknown_load_last() -> None:

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 import pytest
 import requests
 
-from autoscaler.errors import StateError
+from autoscaler.errors import MetricError, StateError
 from autoscaler.metrics import Health
-from autoscaler.model import Autoscaler, Brakes, OutsideChangeBrake, TargetRef
+from autoscaler.model import Autoscaler, Brakes, Direction, OutsideChangeBrake, Pause, Steering, TargetRef
 from autoscaler.record import State, schema
 from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
 from autoscaler.record.times import to_micros
@@ -101,6 +101,19 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
     assert "<dt>Brake outsideChange</dt><dd>a size that somebody else set is left for 10m</dd>" in idle
     assert "The brake outsideChange is on" not in holding
     assert "Limited: somebody else set the size from 3 to 5" in holding
+
+
+@pytest.mark.parametrize("path", ["/", "/autoscalers/web"])
+def test_a_pause_is_shown_beside_a_failure(tmp_path: Path, path: str) -> None:
+    """One badge for each."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
+        life.step(MetricError("no answer"))
+        state.steer("web", Steering(Pause(Direction.BOTH, "ann", "release", life.now, None)))
+        with serving_pages(state, life) as site:
+            shown = site.get(path).text
+    assert 'class="badge failing error"' in shown
+    assert 'class="badge paused" title="An operator has paused it"' in shown
 
 
 def test_an_unknown_autoscaler_is_a_page_that_says_so(site: Site) -> None:

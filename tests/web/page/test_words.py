@@ -38,6 +38,7 @@ def test_thousandths_are_decimals() -> None:
     assert (words.value(metric(queue)), words.goal(metric(queue))) == ("15.75", "0.5")
     assert (words.value(metric(cpu())), words.goal(metric(cpu()))) == ("63%", "60%")
     assert words.value(metric(cpu(None))) == "unknown"
+    assert [words.number(each) for each in (9.3333, 1234.5, 0.0126, None)] == ["9.33", "1234.5", "0.013", ""]
 
 
 def test_the_moment_before_is_another_decision() -> None:

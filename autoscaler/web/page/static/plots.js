@@ -10,7 +10,7 @@ const DAY = 86_400;
 export const colour = (token) => getComputedStyle(document.documentElement).getPropertyValue(token).trim();
 export const utc = (time) => new Date(time * 1000).toISOString();
 export const full = (time) => utc(time).slice(0, 19).replace("T", " ");
-export const rounded = (value) => (value == null ? "–" : String(Number(value.toPrecision(4))));
+export const rounded = (value) => (value == null ? "–" : String(Number(value.toFixed(Math.abs(value) < 0.1 ? 3 : 2)))); // as quantity.format_decimal
 
 export function line(label, token, dash, width = 1.5) {
   return {label, stroke: () => colour(token), dash, width, points: {show: false}, value: (_, value) => rounded(value)};

@@ -1,0 +1,25 @@
+"""`autoscaler reload`: what the service's unit calls, so that `systemctl reload` fails where the daemon refuses."""
+
+import typer
+
+from autoscaler.cli.options import ELSEWHERE, ServerUrl
+from autoscaler.cli.output import error_lines, exit_on_error
+from autoscaler.cli.server import ServerDown
+from autoscaler.cli.source import Where
+from autoscaler.errors import ServerError
+
+
+def reload(*, server: ServerUrl = None) -> None:
+    """Have the daemon read its configuration again. Exits 1 with what is wrong when the daemon refuses it."""
+    with exit_on_error():
+        daemon = Where(server, None, None).connect()
+        try:
+            problems = daemon.reload()
+        except ServerDown as down:
+            raise ServerError(f"{down}; start it, or {ELSEWHERE}") from None
+        finally:
+            daemon.close()
+    if problems:
+        lines = ["the reload was refused, and the previous configuration stays in force:", *error_lines(problems)]
+        typer.echo("\n".join(lines), err=True)
+        raise typer.Exit(1)

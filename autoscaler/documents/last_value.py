@@ -1,0 +1,60 @@
+"""The last value that a metric had before it failed."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.metric import decimal, number
+from autoscaler.model import ConditionType, Decision, TargetType
+
+if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
+    from autoscaler.record import Archive
+
+MetricKey: TypeAlias = tuple[str, TargetType]
+"""A metric's name and the type of its target."""
+_NEAR: Final = timedelta(hours=1)
+_FARTHEST: Final = timedelta(days=1)
+
+
+class LastValue(Document):
+    """What a metric that has no value measured last."""
+
+    value: float
+    """Percents for Utilization, else the quantity itself."""
+    text: str
+    """The same for people: `63%`, `8.33`."""
+    at: datetime
+    age_seconds: Seconds
+    """How old it was when the decision was made."""
+
+
+def last_values(archive: "Archive", decision: Decision) -> Mapping[MetricKey, LastValue]:
+    """Of the metrics that failed in this decision; not of one that had no value in the day before. Raises StateError.
+
+    An outage may last for weeks. So the search begins where ScalingActive became False, and reads an hour; only for a
+    metric that had failed before, or whose failure did not change that condition, it reads a day.
+    """
+    missing = {(metric.name, metric.target.type) for metric in decision.metrics if metric.error is not None}
+    found = dict[MetricKey, LastValue]()
+    for since, until in _searched(decision):
+        if not missing - found.keys():
+            break
+        for row in reversed(archive.series(decision.name, since, until)):
+            for metric in row.metrics:
+                key, value = (metric.name, metric.target_type), number(metric.value, metric.target_type)
+                if value is not None and key in missing and key not in found:
+                    text, age = decimal(value, metric.target_type), decision.now - row.at
+                    found[key] = LastValue(value=value, text=text, at=row.at, age_seconds=age)
+    return found
+
+
+def _searched(decision: Decision) -> Iterator[tuple[datetime, datetime]]:
+    now = decision.now
+    begun = [
+        each.last_transition
+        for each in decision.conditions
+        if each.type is ConditionType.SCALING_ACTIVE and not each.status
+    ]
+    for end, back in ((min([now, *begun]), _NEAR), (now, _FARTHEST)):
+        yield end - back, end

@@ -1,0 +1,66 @@
+"""A pause, an override and a resume are events, with who, what, why and until when."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.replaced import replace
+from tests.web.serving import Daemon, Served, serving
+
+WEB = "/api/v1/autoscalers/web"
+KINDS = ("Paused", "Overridden", "Resumed")
+
+
+@pytest.fixture
+def fresh(daemon: Daemon) -> Iterator[Served]:
+    with serving(daemon) as served:
+        yield served
+
+
+def events(served: Served, name: str = "web") -> list[tuple[str, str]]:
+    """Reason and message, without who asked, in their order."""
+    found: list[dict[str, Any]] = served.data(f"/api/v1/autoscalers/{name}/events")["events"]
+    return [(each["reason"], each["message"].partition(" ")[2]) for each in found if each["reason"] in KINDS]
+
+
+def test_each_change_of_one_is_an_event(fresh: Served) -> None:
+    """At once, before any further cycle, and in the order in which they were asked for."""
+    fresh.post(f"{WEB}/pause", {"direction": "in", "until": "2026-05-05T00:00:00Z", "reason": "deploy"})
+    fresh.post(f"{WEB}/override", {"minimum": 4, "reason": "sale"})
+    fresh.post(f"{WEB}/resume", {"override": False, "reason": "deployed"})
+    fresh.post(f"{WEB}/resume")
+    fresh.post(f"{WEB}/resume")
+    assert events(fresh) == [
+        ("Paused", "paused scaling in until 2026-05-05T00:00:00+00:00: deploy"),
+        ("Overridden", "set min 4 until it is resumed: sale"),
+        ("Resumed", "ended the pause: deployed"),
+        ("Resumed", "ended the override: no reason given"),
+    ]
+    (first, *_) = [each for each in fresh.data(f"{WEB}/events")["events"] if each["reason"] == "Paused"]
+    assert (first["type"], first["direction"], first["dryRun"]) == ("Normal", None, False)
+
+
+def test_a_pause_of_all_is_an_event_of_each(fresh: Served) -> None:
+    """And so is its end, of those that had something to end."""
+    fresh.post("/api/v1/pause", {"all": True, "reason": "wrong release"})
+    fresh.post(f"{WEB}/resume")
+    fresh.post("/api/v1/resume", {"all": True, "reason": "rolled back"})
+    pause = ("Paused", "paused scaling until it is resumed: wrong release")
+    assert events(fresh, "jobs") == [pause, ("Resumed", "ended the pause: rolled back")]
+    assert events(fresh) == [pause, ("Resumed", "ended the pause: no reason given")]
+
+
+def test_a_pause_by_labels_is_an_event_of_those_that_fit(fresh: Served) -> None:
+    """The others were not paused."""
+    web, jobs = fresh.daemon.scalers
+    fresh.daemon.scalers = (replace(web, labels=(("team", "shop"),)), jobs)
+    fresh.post("/api/v1/pause", {"labelSelector": "team=shop"})
+    assert [reason for reason, _ in events(fresh)] == ["Paused"]
+    assert events(fresh, "jobs") == []
+
+
+def test_a_refused_change_is_no_event(fresh: Served) -> None:
+    """Nothing happened."""
+    assert fresh.post(f"{WEB}/override", {"minimum": 11}).status_code == 409
+    assert events(fresh) == []
