@@ -93,8 +93,6 @@ class Daemon:
         self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
-        if self._state.taken_over is not None:
-            self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)
         shared = self._state.leases
         self._membership = None if shared is None else Membership(shared, clock, logger, self._moved)

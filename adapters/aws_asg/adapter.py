@@ -60,9 +60,7 @@ class AwsAsg:
         self._clock = context.clock
         self._logger = context.logger
         self._api: Final = AwsApi(context.name, settings, context.clock, context.members)
-        self._writes = Writes(
-            context.name, context.memory, context.state_dir / "writes.json", context.clock, context.logger
-        )
+        self._writes = Writes(context.name, context.memory, context.clock, context.logger)
         self._machines = Machines(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
         self._breaker = Breaker(self._api, settings.circuit_breaker, context.clock)

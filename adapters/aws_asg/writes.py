@@ -4,12 +4,10 @@ A group that still reports a size that our write left behind has not been change
 third size has. Kept in the adapter's memory, so that a restart does not forget a write that no read shows yet.
 """
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.target import AdapterMemory, Clock, Logger, Moment, StateError, TargetRef
@@ -46,11 +44,10 @@ class Write:
 class Writes:
     """By the group's name; for several threads, each group's for one at a time."""
 
-    def __init__(self, connection: str, memory: AdapterMemory, old_file: Path, clock: Clock, logger: Logger) -> None:
-        """`connection`: the adapter's name in the configuration. `old_file`: where 0.1.0 kept them."""
+    def __init__(self, connection: str, memory: AdapterMemory, clock: Clock, logger: Logger) -> None:
+        """`connection`: the adapter's name in the configuration."""
         self._connection = connection
         self._memory = memory
-        self._old_file = old_file
         self._clock = clock
         self._logger = logger
         self._lock = threading.RLock()  # held while something is saved: what is saved last is what is remembered
@@ -71,18 +68,7 @@ class Writes:
                 return
             for target, values in self._memory.load().items():
                 self._recall(target.name, values)
-            if self._old_file.exists():
-                self._take_over(self._old_file)
             self._loaded = True
-
-    def _take_over(self, file: Path) -> None:
-        try:
-            for name, values in json.loads(file.read_text()).items():
-                self._recall(name, values)
-                self._try_to_save(name)
-            file.unlink()
-        except (OSError, ValueError, AttributeError) as error:
-            self._logger.warning("aws_writes_forgotten", file=str(file), error=type(error).__name__)
 
     def _recall(self, name: str, values: Any) -> None:
         try:

@@ -155,7 +155,6 @@ class Keeper:
         if launched != planned:
             self._pools = {**self._open(), name: launched}  # it runs: known here even if it cannot be written now
             self._save(self._pools)
-        logs.bound(self._logs, [worker.name for worker in launched.workers])
         if launched != pools[name]:
             logs.forget(self._logs, {worker.name for pool in self._open().values() for worker in pool.workers})
 

@@ -129,27 +129,6 @@ def _ended(child: int) -> bool:
         return True
 
 
-def bound(folder: Path, names: Collection[str]) -> None:
-    """Cut the logs of workers that an older version gave a file of their own to write, and that still run.
-
-    They write in append mode, so a cut file goes on at its beginning.
-    """
-    for name in names:
-        log = folder / f"{name}.log"
-        if log.exists() and log.stat().st_size > drain.LOG_BYTES:
-            _keep_the_end(log)
-            os.truncate(log, 0)
-
-
-def _keep_the_end(log: Path) -> None:
-    older = log.with_name(f"{log.name}.1")
-    older.unlink(missing_ok=True)
-    with log.open("rb") as source, older.open("xb") as kept:
-        source.seek(-drain.LOG_BYTES, os.SEEK_END)
-        while (piece := source.read(2**20)) and kept.tell() < drain.LOG_BYTES:
-            kept.write(piece)
-
-
 def forget(folder: Path, names: Collection[str]) -> None:
     """Remove the logs of workers that are gone, but for the newest few; `names` are those that are not."""
     gone = [log for log in folder.glob("*.log") if log.stem not in names]

@@ -8,7 +8,7 @@ from autoscaler.record.ledger import Ledger
 from autoscaler.record.members import Followed, Member, Sharing
 from autoscaler.record.slots import lane_of, slot_of, slots_of
 from autoscaler.record.state import State
-from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize, Takeover
+from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize
 
 __all__ = [
     "Archive",
@@ -27,7 +27,6 @@ __all__ = [
     "SizePoint",
     "State",
     "StateSize",
-    "Takeover",
     "lane_of",
     "make_folder",
     "slot_of",

@@ -1,8 +1,6 @@
 """What is easily got wrong about Auto Scaling groups, each under the name of its trap."""
 
-import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -294,20 +292,6 @@ def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, c
     cloud.world.lag_seconds = 20
     assert connection.scale("restart", state, 3) == Written(3)
     assert connect(endpointUrl=cloud.server.url).state("restart").replicas == 3
-
-
-def test_a_write_that_0_1_0_remembered_in_a_file_is_believed(
-    cloud: Cloud, connect: Connect, connection: LiveAdapter, tmp_path: Path
-) -> None:
-    """An upgrade is a restart, too; from then on the adapter's memory has it."""
-    cloud.create("upgraded", 1)
-    at = connection.call().now.isoformat()
-    write = {"change": "one", "passed": [1], "size": 3, "at": at, "ended": []}
-    file = tmp_path / "state" / "writes.json"
-    file.write_text(json.dumps({"upgraded": write}))
-    for _ in range(2):
-        assert connect(endpointUrl=cloud.server.url).state("upgraded").replicas == 3
-        assert not file.exists()
 
 
 def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from adapters.aws_asg.writes import Writes
@@ -12,13 +11,13 @@ from autoscaler.target.contract import RecordingLogger
 from tests.schedule.clock import FakeClock
 
 
-def writes(folder: Path, memory: Any, clock: FakeClock | None = None) -> Writes:
-    return Writes("fleet", memory, folder / "writes.json", clock or FakeClock(), RecordingLogger())
+def writes(memory: Any, clock: FakeClock | None = None) -> Writes:
+    return Writes("fleet", memory, clock or FakeClock(), RecordingLogger())
 
 
-def test_a_write_that_is_taken_back_leaves_its_own_groups_last_one(tmp_path: Path) -> None:
+def test_a_write_that_is_taken_back_leaves_its_own_groups_last_one() -> None:
     """Two groups are written at a time: what one takes back was once the other's."""
-    of = writes(tmp_path, ForgetfulMemory())
+    of = writes(ForgetfulMemory())
     of.remember("a", "1", 1, 2)
     of.remember("b", "2", 5, 6)
     of.remember("a", "3", 2, 3)
@@ -45,10 +44,10 @@ class SlowMemory(ForgetfulMemory):
         return self.load()[TargetRef("fleet", name)]
 
 
-def test_what_is_saved_last_is_what_is_remembered(tmp_path: Path) -> None:
+def test_what_is_saved_last_is_what_is_remembered() -> None:
     """A thread that drops a group's old write must not undo the new one that another thread saves at this moment."""
     memory, clock = SlowMemory(), FakeClock()
-    of = writes(tmp_path, memory, clock)
+    of = writes(memory, clock)
     of.remember("a", "1", 1, 2)
     clock.advance(3600)
     dropping = threading.Thread(target=of.remember, args=("b", "2", 5, 6))
@@ -60,10 +59,10 @@ def test_what_is_saved_last_is_what_is_remembered(tmp_path: Path) -> None:
     assert memory.of("a")["size"] == 3
 
 
-def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here(tmp_path: Path) -> None:
+def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here() -> None:
     """AWS's reads lag its writes, whoever sent them: the old size must not be taken for somebody's change."""
     memory = ForgetfulMemory()
-    here, there = writes(tmp_path, memory), writes(tmp_path, memory)
+    here, there = writes(memory), writes(memory)
     here.load()
     here.remember("a", "1", 1, 2)
     assert here.size("a", 2) == 2  # seen: from then on AWS is believed

@@ -181,25 +181,6 @@ def test_a_second_drain_ends_at_once(tmp_path: Path) -> None:
     os.close(number)
 
 
-def test_a_log_that_a_worker_writes_itself_keeps_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An older version gave workers a file; their handle goes on at the beginning, for it appends."""
-    monkeypatch.setattr(drain, "LOG_BYTES", 10)
-    log = tmp_path / "web-1.log"
-    with log.open("ab", buffering=0) as worker:
-        worker.write(b"twenty characters...")
-        logs.bound(tmp_path, ["web-1", "web-2"])
-        worker.write(b"more")
-    assert (tmp_path / "web-1.log.1").read_text() == "racters..."
-    assert log.read_text() == "more"
-
-
-def test_a_log_within_bounds_stays(tmp_path: Path) -> None:
-    """The usual case costs one look."""
-    (tmp_path / "web-1.log").write_text("short")
-    logs.bound(tmp_path, ["web-1"])
-    assert [file.name for file in tmp_path.iterdir()] == ["web-1.log"]
-
-
 def test_logs_of_the_last_workers_that_are_gone_are_kept(tmp_path: Path) -> None:
     """Why did it die? Older ones go, those of living workers never do."""
     for number in range(1, 15):
