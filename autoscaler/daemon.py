@@ -112,7 +112,8 @@ class Daemon:
         self._upkeep = Upkeep(cuts, self._reporter.state_cut, answered, self._runtime.lanes, clock, logger)
         try:
             self._state.follow(retention_of(settings), settings.autoscalers)
-            self._runtime.follow(settings)
+            if failure := self._runtime.follow(settings):
+                raise failure
         except BaseException:
             self._runtime.close()
             self._service.close()
@@ -274,7 +275,8 @@ class Daemon:
     def _follow_files(self, web: "WebServer") -> Sequence[str]:
         """Follow both files: each names users of the other. Returns what is wrong with them; then nothing has changed.
 
-        What an adapter refuses is the exception: then the web configuration is followed already. Raises Stopping.
+        What an adapter refuses is the exception: then the web configuration is followed already. A lane that the state
+        refuses begins later (`lane_not_begun`), and both files are followed all the same. Raises Stopping.
         """
         try:
             settings = self._stop.unless(partial(read, self._options))
