@@ -111,9 +111,7 @@ class Daemon:
         cuts, answered = self._state.archive.cuts, self._metrics.state_answered
         self._upkeep = Upkeep(cuts, self._reporter.state_cut, answered, self._runtime.lanes, clock, logger)
         try:
-            self._state.follow(retention_of(settings), settings.autoscalers)
-            if failure := self._runtime.follow(settings):
-                raise failure
+            self._begin_with(settings)
         except BaseException:
             self._runtime.close()
             self._service.close()
@@ -126,6 +124,12 @@ class Daemon:
             watch_membership(self.registry, self._membership, self._unheld, clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
+
+    def _begin_with(self, settings: Settings) -> None:
+        """Raises AdapterError, Stopping, and StateError: at the start no lane may be late."""
+        self._state.follow(retention_of(settings), settings.autoscalers)
+        if failure := self._runtime.follow(settings):
+            raise failure
 
     def run(self) -> bool:
         """Cycles until SIGTERM or SIGINT. Returns whether everything ended; False: something hangs in a thread.

@@ -27,6 +27,7 @@ from autoscaler.target import (
     TargetRef,
     TargetState,
     TargetUnavailable,
+    nothing_written,
 )
 
 _NAME: Final = re.compile(r"[!-9;-~]{1,255}")
@@ -87,7 +88,8 @@ class AwsAsg:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the group's DesiredCapacity, or end named victims."""
-        self._recall_writes()
+        with nothing_written():
+            self._recall_writes()
         return self._scaling.scale(target.name, change, call)
 
     def reload_memory(self) -> None:

@@ -110,8 +110,8 @@ class Runtime:
         """Make what runs follow `settings`; what did not change goes on, in the same epoch.
 
         An adapter without autoscalers is not built. Returns why a lane could not begin: `supervise` tries again.
-        Raises AdapterError, then nothing has changed; or Stopping; or StateError where this daemon cannot join those that
-        share the state, which it does at the first call.
+        Raises AdapterError, then nothing has changed; or Stopping; or, at the first call, StateError where this daemon
+        cannot join those that share the state.
         """
         wanted = wanted_lanes(settings, self._host)
         kept = {name for name, have in self._connected.items() if name in wanted and _same(wanted[name], have)}

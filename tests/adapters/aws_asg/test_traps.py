@@ -6,6 +6,7 @@ from typing import Any
 import boto3
 import pytest
 
+from adapters.aws_asg.api import AwsApi
 from adapters.aws_asg.lifecycle import LIFECYCLE
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Conflict, Held, Hold, Phase, Unchanged, Written
@@ -292,6 +293,26 @@ def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, c
     cloud.world.lag_seconds = 20
     assert connection.scale("restart", state, 3) == Written(3)
     assert connect(endpointUrl=cloud.server.url).state("restart").replicas == 3
+
+
+def test_a_write_that_was_never_sent_is_not_believed_after_a_restart(
+    cloud: Cloud, connect: Connect, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon is killed just before the request: nothing may tell its successor that the size is 10."""
+    cloud.create("killed", 5)
+    cloud.world.advance(600)
+    state = connection.state("killed")
+    ask = AwsApi.ask
+
+    def killed(self: AwsApi, service: str, operation: str, *rest: Any, **more: Any) -> Any:
+        if operation == "set_desired_capacity":
+            raise KeyboardInterrupt
+        return ask(self, service, operation, *rest, **more)
+
+    monkeypatch.setattr(AwsApi, "ask", killed)
+    with pytest.raises(KeyboardInterrupt):
+        connection.scale("killed", state, 10)
+    assert connect(endpointUrl=cloud.server.url).state("killed").replicas == 5
 
 
 def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(
