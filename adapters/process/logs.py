@@ -88,8 +88,10 @@ class Drainer:
         """Pid of the last that was started here."""
 
     def ensure(self) -> None:
-        """Start one, unless there is one, from an earlier daemon perhaps. Raises OSError."""
+        """Start one where there is a pipe, unless there is one, from an earlier daemon perhaps. Raises OSError."""
         _held.release(self._folder)
+        if not drain.pipes(self._folder):
+            return
         if self._started is not None and not _ended(self._started):
             return
         self._started = None

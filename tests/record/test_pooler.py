@@ -48,5 +48,6 @@ def test_a_state_is_kept(pooled: str, tmp_path: Path) -> None:
 
 def test_an_option_of_the_address_that_is_dropped_is_named_with_what_to_do(pooled: str, tmp_path: Path) -> None:
     """A search path that is not followed would make the state's tables beside those of another program."""
-    with pytest.raises(StateError, match=r"search_path of the address' options did not reach PostgreSQL; .*: set them with ALTER ROLE"):
+    said = r"search_path of the address' options did not reach PostgreSQL; .*: set them with ALTER ROLE"
+    with pytest.raises(StateError, match=said):
         State.open(f"{pooled}?options=-csearch_path%3Dother", tmp_path, Retention())
