@@ -20,7 +20,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz rehearse rehearse-takeover wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -79,9 +79,6 @@ fuzz: $(VENV)/installed-dev ## a million inputs into all that reads what others 
 
 rehearse: $(VENV)/installed-dev ## faults by the hundred, under three hours; ARGS="--only kill" for some of them, ARGS=--short for a minute
 	$(BIN)/python -m tests.faults $(ARGS)
-
-rehearse-takeover: $(VENV)/installed-dev ## an older version's state of 2 GB is taken over in time; ARGS=0.2 for fewer GB
-	$(BIN)/python -m bench.takeover $(ARGS)
 
 wheel: $(VENV)/installed-dev ## dist/*.whl and the sdist that it is built from, for a virtual environment of your own
 	@rm -f $(DIST)/*.whl $(DIST)/*.tar.gz

@@ -94,8 +94,6 @@ class Daemon:
         self._report_settings(settings)
         if step := self._state.timeline.moved.total_seconds():
             logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
-        if self._state.taken_over is not None:
-            self._reporter.state_taken_over(self._state.taken_over)
         self._service = ServiceManager(clock)
         shared = self._state.leases
         self._membership = None if shared is None else Membership(shared, clock, logger, self._moved)
@@ -114,8 +112,7 @@ class Daemon:
         cuts, answered = self._state.archive.cuts, self._metrics.state_answered
         self._upkeep = Upkeep(cuts, self._reporter.state_cut, answered, self._runtime.lanes, clock, logger)
         try:
-            self._state.follow(retention_of(settings), settings.autoscalers)
-            self._runtime.follow(settings)
+            self._begin_with(settings)
         except BaseException:
             self._runtime.close()
             self._service.close()
@@ -128,6 +125,12 @@ class Daemon:
             watch_membership(self.registry, self._membership, self._unheld, clock)
         ProcessCollector(registry=self.registry)
         memory.freeze()
+
+    def _begin_with(self, settings: Settings) -> None:
+        """Raises AdapterError, Stopping, and StateError: at the start no lane may be late."""
+        self._state.follow(retention_of(settings), settings.autoscalers)
+        if failure := self._runtime.follow(settings):
+            raise failure
 
     def run(self) -> bool:
         """Cycles until SIGTERM or SIGINT. Returns whether everything ended; False: something hangs in a thread.
@@ -278,7 +281,8 @@ class Daemon:
     def _follow_files(self, web: "WebServer") -> Sequence[str]:
         """Follow both files: each names users of the other. Returns what is wrong with them; then nothing has changed.
 
-        What an adapter refuses is the exception: then the web configuration is followed already. Raises Stopping.
+        What an adapter refuses is the exception: then the web configuration is followed already. A lane that the state
+        refuses begins later (`lane_not_begun`), and both files are followed all the same. Raises Stopping.
         """
         try:
             settings = self._stop.unless(partial(read, self._options))

@@ -4,7 +4,8 @@ Every message names the thing, what was expected, what was found and the remedy;
 """
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -46,12 +47,16 @@ class TargetError(AutoscalerError):
 class TargetUnavailable(TargetError):
     """The back end did not answer, throttled, or failed: try again next cycle.
 
-    Of a write it means that nobody knows whether it arrived: the next reading of the target tells.
+    Of a write it means that it may have arrived, or may yet arrive: the next reading of the target tells.
     """
 
 
-class TargetDeferred(TargetUnavailable):
-    """There was no time left, or no budget of requests, for a write: nothing was sent, and it goes first next cycle."""
+class TargetNotWritten(TargetError):
+    """A write was certainly not done, and will not be, for a reason of the moment: try again next cycle."""
+
+
+class TargetDeferred(TargetNotWritten):
+    """There was no time left, or no budget of requests: nothing was sent, and a write goes first in the next cycle."""
 
 
 class TargetForbidden(TargetError):
@@ -117,6 +122,15 @@ class ConfigError(AutoscalerError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+@contextmanager
+def nothing_written() -> Iterator[None]:
+    """What an adapter does before it sends a write: a TargetUnavailable in this block becomes a TargetNotWritten."""
+    try:
+        yield
+    except TargetUnavailable as error:
+        raise TargetNotWritten(str(error)) from error
 
 
 def bare(error: _E) -> _E:

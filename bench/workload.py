@@ -1,7 +1,4 @@
-"""What `bench.state` has recorded: a fleet whose sizes stay as they are, with constant or moving loads.
-
-It uses what both today's code and that of schema version 1 know, so that both can be measured with the same.
-"""
+"""What `bench.state` has recorded: a fleet whose sizes stay as they are, with constant or moving loads."""
 
 import random
 from collections.abc import Mapping, Sequence

@@ -22,6 +22,7 @@ wanted=()
 have dockerd || wanted+=(docker.io)
 { have busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; } || wanted+=(busybox-static) # images hold it alone
 postgres || wanted+=(postgresql)
+have pgbouncer || wanted+=(pgbouncer)
 have systemd-analyze || wanted+=(systemd)
 have systemd-nspawn || wanted+=(systemd-container)
 have mmdebstrap || wanted+=(mmdebstrap)
@@ -68,6 +69,7 @@ line dockerd "$(found dockerd 'apt install docker.io')"
 line busybox "$(found busybox 'apt install busybox-static')"
 line nomad "$(python -m tools.nomad 2>&1 | tail -n 1)"
 line postgresql "$(compgen -G '/usr/lib/postgresql/*/bin/initdb' || echo 'absent: apt install postgresql')"
+line pgbouncer "$(found pgbouncer 'apt install pgbouncer')"
 line systemd "$(found systemd-analyze 'apt install systemd')"
 line nspawn "$(found systemd-nspawn 'apt install systemd-container')"
 line sshd "$(found sshd 'apt install openssh-server')"

@@ -27,6 +27,7 @@ from autoscaler.target import (
     TargetRef,
     TargetState,
     TargetUnavailable,
+    nothing_written,
 )
 
 _NAME: Final = re.compile(r"[!-9;-~]{1,255}")
@@ -60,9 +61,7 @@ class AwsAsg:
         self._clock = context.clock
         self._logger = context.logger
         self._api: Final = AwsApi(context.name, settings, context.clock, context.members)
-        self._writes = Writes(
-            context.name, context.memory, context.state_dir / "writes.json", context.clock, context.logger
-        )
+        self._writes = Writes(context.name, context.memory, context.clock, context.logger)
         self._machines = Machines(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
         self._breaker = Breaker(self._api, settings.circuit_breaker, context.clock)
@@ -89,7 +88,8 @@ class AwsAsg:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Set the group's DesiredCapacity, or end named victims."""
-        self._recall_writes()
+        with nothing_written():
+            self._recall_writes()
         return self._scaling.scale(target.name, change, call)
 
     def reload_memory(self) -> None:

@@ -96,6 +96,11 @@ def victims(group: Raw, ranked: Collection[str], units: int, machines: Machines)
     return chosen
 
 
+def staying(group: Raw) -> frozenset[str]:
+    """Instances that count, as far as AWS shows."""
+    return frozenset(one["InstanceId"] for one in group["Instances"] if stage_of(one["LifecycleState"]) in COUNTING)
+
+
 def _instance(group: Raw, one: Raw, machines: Machines) -> Instance:
     where, name = stage_of(one["LifecycleState"]), one["InstanceId"]
     healthy = one["HealthStatus"].lower() == "healthy"

@@ -1,4 +1,7 @@
-"""Failures that this adapter treats differently; outside it each is a TargetUnavailable."""
+"""Failures that this adapter treats differently. Outside it each is a TargetUnavailable.
+
+Of a write only OutcomeUnknown is: the others become a TargetNotWritten.
+"""
 
 from autoscaler.target import TargetUnavailable
 

@@ -24,6 +24,7 @@ from autoscaler.target import (
     ScaleOutcome,
     StateError,
     TargetError,
+    TargetNotWritten,
     TargetUnavailable,
     Unchanged,
     Written,
@@ -46,7 +47,15 @@ class Scaling:
     logger: Logger
 
     def scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
-        """What became of it. Raises TargetError."""
+        """What became of it. Raises TargetError; of a write that may have been done OutcomeUnknown."""
+        try:
+            return self._scale(name, change, call)
+        except OutcomeUnknown:
+            raise
+        except TargetUnavailable as error:
+            raise TargetNotWritten(str(error)) from error
+
+    def _scale(self, name: str, change: ScaleChange, call: Call) -> ScaleOutcome:
         group = self._look(name, call)
         with unavailable_if_malformed(f"group {name}"):
             current = self.writes.size(name, group["DesiredCapacity"])
@@ -81,7 +90,6 @@ class Scaling:
         raise groups.not_found(name, self.api.region)
 
     def _set(self, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
-        self._remember(name, change.id, current, change.size)
         try:
             self.api.ask(
                 "autoscaling",
@@ -95,11 +103,8 @@ class Scaling:
                 write=True,
             )
         except InProgress as error:
-            self.writes.forget(name)
             return _busy(error)
-        except TargetError:
-            self.writes.forget(name)  # a size is absolute: setting it again, where it was set, harms nobody
-            raise
+        self.writes.accepted(name, change.id, current, change.size)
         if change.size > current:
             self.breaker.tried(name)
         return Written(change.size)
@@ -108,6 +113,11 @@ class Scaling:
         name = group["AutoScalingGroupName"]
         if self.writes.has(name, change.id):
             return Conflict(f"group {name}: this decision's instances were ended already, or may have been")
+        with unavailable_if_malformed(f"group {name}"):
+            staying = groups.staying(group)
+        if (unsure := self.writes.unanswered(name)) in staying:
+            why = f"whether instance {unsure} was ended is unknown until AWS shows it, within a minute"
+            return Held(HoldReason("TerminationUnconfirmed", f"group {name}: {why}"))
         with unavailable_if_malformed(f"group {name}"):
             ranked = [one for one in change.victims if one not in self.writes.ended(name)]
             chosen = groups.victims(group, ranked, current - change.size, self.machines)
@@ -118,13 +128,14 @@ class Scaling:
             )
         size = current
         for victim, weight in chosen.items():
-            self._remember(name, change.id, size, size - weight, victim)
+            self._remember(name, change.id, victim, size)
             try:
                 self._end(victim, call)
             except TargetError as error:
-                if not isinstance(error, OutcomeUnknown):  # else the size that may have come about stays believed
+                if not isinstance(error, OutcomeUnknown):  # else the instance may be leaving
                     self.writes.forget(name)
                 return self._stopped(name, current, size, error)
+            self.writes.accepted(name, change.id, size, size - weight)
             size -= weight
         return Written(size)
 
@@ -146,9 +157,9 @@ class Scaling:
             return _busy(error)
         raise error
 
-    def _remember(self, name: str, change: str, before: int, size: int, ended: str | None = None) -> None:
+    def _remember(self, name: str, change: str, victim: str, size: int) -> None:
         try:
-            self.writes.remember(name, change, before, size, ended)
+            self.writes.ending(name, change, victim, size)
         except StateError as error:
             raise TargetUnavailable(
                 f"group {name}: the write cannot be recorded in the state first, so nothing was changed: {error}"

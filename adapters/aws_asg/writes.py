@@ -1,15 +1,14 @@
-"""Sizes written lately: AWS's reads lag its writes, so they are believed until AWS shows them.
+"""What was written lately: AWS's reads lag its writes, so a size that AWS has accepted is believed until AWS shows it.
 
 A group that still reports a size that our write left behind has not been changed by somebody; one that reports a
-third size has. Kept in the adapter's memory, so that a restart does not forget a write that no read shows yet.
+third size has. Kept in the adapter's memory, so that a restart forgets neither a size that no read shows yet nor an
+instance that may be leaving. A size is kept once AWS has answered: before that it may never come about.
 """
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.target import AdapterMemory, Clock, Logger, Moment, StateError, TargetRef
@@ -20,17 +19,20 @@ BELIEVED_FOR: Final = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One change of a group's size."""
+    """The last changes of a group's size."""
 
     change: str
     """The id of the decision."""
     passed: tuple[int, ...]
-    """Sizes that the group had before and on the way."""
+    """Sizes that the group had before and on the way; empty: AWS is believed."""
     size: int
+    """That AWS accepted last."""
     at: str
     """ISO 8601, UTC."""
     ended: tuple[str, ...] = ()
-    """Instances that it, and those shortly before it, ended by name."""
+    """Instances that were ended by name, or may have been."""
+    unanswered: bool = False
+    """Whether no answer came for the last of `ended`."""
     boot: str = ""
     """Which start of the machine `elapsed` counts from."""
     elapsed: float = 0.0
@@ -46,43 +48,35 @@ class Write:
 class Writes:
     """By the group's name; for several threads, each group's for one at a time."""
 
-    def __init__(self, connection: str, memory: AdapterMemory, old_file: Path, clock: Clock, logger: Logger) -> None:
-        """`connection`: the adapter's name in the configuration. `old_file`: where 0.1.0 kept them."""
+    def __init__(self, connection: str, memory: AdapterMemory, clock: Clock, logger: Logger) -> None:
+        """`connection`: the adapter's name in the configuration."""
         self._connection = connection
         self._memory = memory
-        self._old_file = old_file
         self._clock = clock
         self._logger = logger
-        self._lock = threading.RLock()  # held while something is saved: what is saved last is what is remembered
+        self._lock = threading.Lock()
+        """For the attributes below, never held while the memory is asked: `size` must not wait for a commit."""
+        self._loading = threading.Lock()
         self._writes: dict[str, Write] = {}
         self._loaded = False
         self._previous: dict[str, Write | None] = {}
-        """What the last write of each group took the place of."""
+        """What the last end of an instance of each group took the place of."""
 
     def reload(self) -> None:
         """Recall at the next `load` also what another daemon has written meanwhile."""
-        with self._lock:
+        with self._loading:
             self._loaded = False
 
     def load(self) -> None:
         """Recall what was written before a restart; once, and after each `reload`. Raises StateError."""
-        with self._lock:
+        with self._loading:
             if self._loaded:
                 return
-            for target, values in self._memory.load().items():
-                self._recall(target.name, values)
-            if self._old_file.exists():
-                self._take_over(self._old_file)
+            remembered = self._memory.load()
+            with self._lock:
+                for target, values in remembered.items():
+                    self._recall(target.name, values)
             self._loaded = True
-
-    def _take_over(self, file: Path) -> None:
-        try:
-            for name, values in json.loads(file.read_text()).items():
-                self._recall(name, values)
-                self._try_to_save(name)
-            file.unlink()
-        except (OSError, ValueError, AttributeError) as error:
-            self._logger.warning("aws_writes_forgotten", file=str(file), error=type(error).__name__)
 
     def _recall(self, name: str, values: Any) -> None:
         try:
@@ -94,75 +88,103 @@ class Writes:
 
     def size(self, name: str, reported: int) -> int:
         """The group's size, when AWS reports this one."""
+        moment = self._clock.moment()
         with self._lock:
             write = self._writes.get(name)
-            if write is None:
+            if write is None or not write.passed:
                 return reported
-            if write.lasts(self._clock.moment()) and reported in write.passed:
+            if write.lasts(moment) and reported in write.passed:
                 return write.size
             self._writes[name] = replace(write, passed=())  # seen, or overtaken: from now on AWS is believed
             return reported
 
     def has(self, name: str, change: str) -> bool:
         """Whether this decision was written, or begun to be, lately."""
-        write = self._writes.get(name)
+        write = self._lasting(name)
         return write is not None and write.change == change
 
     def ended(self, name: str) -> frozenset[str]:
-        """Instances ended by it lately: a read may still show them in service."""
-        write = self._writes.get(name)
+        """Instances ended lately, or that may have been: a read may still show them in service."""
+        write = self._lasting(name)
         return frozenset() if write is None else frozenset(write.ended)
 
-    def remember(self, name: str, change: str, before: int, size: int, ended: str | None = None) -> None:
-        """Before the write is sent. Raises StateError where it cannot be kept: then it must not be sent."""
+    def unanswered(self, name: str) -> str | None:
+        """The instance of which it is unknown whether it was ended lately; None: there is none."""
+        write = self._lasting(name)
+        return write.ended[-1] if write is not None and write.unanswered else None
+
+    def ending(self, name: str, change: str, victim: str, size: int) -> None:
+        """An instance of a group of this size is about to be ended: it is remembered before that is sent.
+
+        Raises StateError where it cannot be kept: then it must not be sent.
+        """
         moment = self._clock.moment()
-        at, seconds = moment.now.isoformat(), moment.elapsed.total_seconds()
+        before = self._lasting(name) or Write(change, (), size, "")
         with self._lock:
-            self._drop_old(moment)
-            self._previous[name] = previous = self._writes.get(name)
-            passed = (*(previous.passed if previous else ()), before)
-            gone = (*(previous.ended if previous else ()), *((ended,) if ended else ()))
-            self._writes[name] = Write(change, passed, size, at, gone, moment.boot, seconds)
-            try:
-                self._save(name)
-            except StateError:
-                self._restore(name)
-                raise
+            self._previous[name] = self._writes.get(name)
+            self._writes[name] = _timed(
+                replace(before, change=change, ended=(*before.ended, victim), unanswered=True), moment
+            )
+        try:
+            self._save(name)
+        except StateError:
+            self._restore(name)
+            raise
 
     def forget(self, name: str) -> None:
-        """What was remembered last was certainly not done: what was before it holds again."""
+        """The end that was remembered last was certainly not done: what was before it holds again."""
+        self._restore(name)
+        self._try_to_save(name)
+
+    def accepted(self, name: str, change: str, before: int, size: int) -> None:
+        """AWS has answered that the group's size, which was `before`, is now `size`."""
+        moment = self._clock.moment()
+        known = self._lasting(name) or Write(change, (), before, "")
         with self._lock:
-            self._restore(name)
-            self._try_to_save(name)
+            self._previous.pop(name, None)
+            self._writes[name] = _timed(
+                replace(known, change=change, passed=(*known.passed, before), size=size, unanswered=False), moment
+            )
+        self._try_to_save(name)
+
+    def _lasting(self, name: str) -> Write | None:
+        with self._lock:
+            write = self._writes.get(name)
+        return write if write is not None and write.lasts(self._clock.moment()) else None
 
     def _restore(self, name: str) -> None:
-        previous = self._previous.pop(name, None)
-        if previous is None:
-            self._writes.pop(name, None)
-        else:
-            self._writes[name] = previous
-
-    def _drop_old(self, moment: Moment) -> None:
-        for name in [name for name, write in self._writes.items() if not write.lasts(moment)]:
-            del self._writes[name]
-            self._previous.pop(name, None)
-            self._try_to_save(name)
+        with self._lock:
+            previous = self._previous.pop(name, None)
+            if previous is None:
+                self._writes.pop(name, None)
+            else:
+                self._writes[name] = previous
 
     def _try_to_save(self, name: str) -> None:
-        """What stays in the memory too long is only believed for a minute."""
+        """What stays in the memory too long, or is not there after a restart, is AWS's to say after a minute."""
         try:
             self._save(name)
         except StateError as error:
-            self._logger.warning("aws_write_not_forgotten", group=name, error=str(error))
+            self._logger.warning("aws_write_not_kept", group=name, error=str(error))
 
     def _save(self, name: str) -> None:
-        write = self._writes.get(name)
+        with self._lock:
+            write = self._writes.get(name)
         self._memory.save(TargetRef(self._connection, name), None if write is None else asdict(write))
 
 
+def _timed(write: Write, moment: Moment) -> Write:
+    return replace(write, at=moment.now.isoformat(), boot=moment.boot, elapsed=moment.elapsed.total_seconds())
+
+
 def _write(fields: Mapping[str, Any]) -> Write:
-    at = datetime.fromisoformat(fields["at"]).isoformat()
-    ended = tuple(map(str, fields["ended"]))
-    passed = tuple(map(int, fields["passed"]))
-    boot, elapsed = str(fields.get("boot", "")), float(fields.get("elapsed", 0))
-    return Write(str(fields["change"]), passed, int(fields["size"]), at, ended, boot, elapsed)
+    return Write(
+        str(fields["change"]),
+        tuple(map(int, fields["passed"])),
+        int(fields["size"]),
+        datetime.fromisoformat(fields["at"]).isoformat(),
+        tuple(map(str, fields["ended"])),
+        bool(fields["unanswered"]),
+        str(fields["boot"]),
+        float(fields["elapsed"]),
+    )

@@ -4,6 +4,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
@@ -25,6 +26,7 @@ from autoscaler.target import (
     TargetState,
     Unchanged,
     Written,
+    nothing_written,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +84,9 @@ class DockerSwarm:
             wait=wait_random(0, _PAUSE_SECONDS),
             retry_error_callback=lambda _: overtaken,
         )
-        with self._engine.session(call) as engine:
+        with ExitStack() as leaving:
+            with nothing_written():
+                engine = leaving.enter_context(self._engine.session(call))
             outcome: ScaleOutcome = retrying(_scale_once, engine, target, change)
         return outcome
 
@@ -99,8 +103,8 @@ def _endpoint(context: AdapterContext[SwarmSettings]) -> Endpoint:
 
 
 def _scale_once(engine: "EngineSession", target: TargetRef, change: ScaleChange) -> ScaleOutcome:
-    service = engine.service(target.name)
-    with unavailable_if_malformed(f"service {target.name}"):
+    with nothing_written(), unavailable_if_malformed(f"service {target.name}"):
+        service = engine.service(target.name)
         current, found, held = replicas(service), revision(service), rollout(service)
     if current == change.size:
         return Unchanged()

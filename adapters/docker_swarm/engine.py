@@ -18,7 +18,7 @@ from adapters.docker_swarm.dialer import Dialer
 from adapters.docker_swarm.failures import EngineRefusal, failure, refused
 from adapters.docker_swarm.raw import OutOfSequence, Raw, unavailable_if_malformed
 from adapters.docker_swarm.settings import Endpoint, Scheme
-from autoscaler.target import Call, Clock, TargetNotFound, TargetUnavailable
+from autoscaler.target import Call, Clock, TargetDeferred, TargetNotFound, TargetNotWritten, TargetUnavailable
 from autoscaler.target.http import LARGEST_ANSWER, HttpError, Malformed, Tls
 from autoscaler.target.http.answer import decoded
 from autoscaler.target.http.session import Session as BoundedSession
@@ -58,7 +58,7 @@ class Engine:
                 session = first.speaking(self._version)
             try:
                 yield session
-            except TargetUnavailable:
+            except (TargetUnavailable, TargetNotWritten):
                 self._version = None  # the engine may be another one when it answers again
                 raise
 
@@ -151,7 +151,8 @@ class EngineSession:
         left = self._left()
         where = f"{self._endpoint}: {doing}"
         if left <= 0:
-            raise TargetUnavailable(f"{where}: the cycle's deadline has passed; nothing was sent")
+            kind = TargetDeferred if write else TargetUnavailable
+            raise kind(f"{where}: the cycle's deadline has passed; nothing was sent")
         self._client.timeout = left
         try:
             return call()

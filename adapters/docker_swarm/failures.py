@@ -6,7 +6,15 @@ from typing import Any, Final
 import requests
 
 from adapters.docker_swarm.settings import Endpoint
-from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable, plain
+from autoscaler.target import (
+    TargetError,
+    TargetForbidden,
+    TargetNotFound,
+    TargetNotWritten,
+    TargetRefused,
+    TargetUnavailable,
+    plain,
+)
 from autoscaler.target.http import HttpError, Late, Malformed, TlsFailed, Unreachable
 from autoscaler.target.http.answer import beginning, decoded
 
@@ -30,7 +38,8 @@ def failure(endpoint: Endpoint, doing: str, error: HttpError, ssh_errors: str, *
     unknown, nothing = (_UNKNOWN, _NOTHING) if write else ("", "")
     match error:
         case Unreachable():
-            return TargetUnavailable(f"{endpoint} cannot be reached: {error}{nothing}")
+            kind = TargetNotWritten if write else TargetUnavailable
+            return kind(f"{endpoint} cannot be reached: {error}{nothing}")
         case Late():
             return TargetUnavailable(f"{endpoint}: {doing}: no answer within the cycle's deadline{unknown}")
         case TlsFailed():
@@ -50,7 +59,7 @@ def refused(where: str, answer: requests.Response, *, write: bool) -> TargetErro
     if status == HTTPStatus.NOT_FOUND:
         return TargetNotFound(text + nothing)
     if status in _TRY_AGAIN:
-        return TargetUnavailable(text + nothing)
+        return TargetNotWritten(text + nothing) if write else TargetUnavailable(text)
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return TargetRefused(text + nothing) if nothing else TargetUnavailable(text)
     return TargetUnavailable(text + unknown)

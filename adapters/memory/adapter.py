@@ -20,11 +20,13 @@ from autoscaler.target import (
     TargetError,
     TargetNotFound,
     TargetNotScalable,
+    TargetNotWritten,
     TargetRef,
     TargetState,
     TargetUnavailable,
     Unchanged,
     Written,
+    nothing_written,
 )
 
 
@@ -54,10 +56,11 @@ class Memory:
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         """Write the absolute size, unless somebody else was faster. Raises TargetError."""
-        self.check(call)
-        state = self.state(target, call.now)
-        if isinstance(state, TargetError):
-            raise state
+        with nothing_written():
+            self.check(call)
+            state = self.state(target, call.now)
+            if isinstance(state, TargetError):
+                raise state
         if change.decided_from != state.replicas or change.revision not in (None, state.revision):
             return Conflict(
                 f"{target} has the size {state.replicas} at revision {state.revision} by now; the decision saw "
@@ -69,7 +72,7 @@ class Memory:
         try:
             self.groups.write(target.name, group.resized(target.name, change.size, call.now, change.victims))
         except OSError as error:
-            raise TargetUnavailable(f"{target} was not written: {error.strerror}; make its folder writable") from None
+            raise TargetNotWritten(f"{target} was not written: {error.strerror}; make its folder writable") from None
         return Written(change.size)
 
     def check(self, call: Call) -> None:

@@ -29,6 +29,7 @@ from autoscaler.target import (
     TargetState,
     Unchanged,
     Written,
+    nothing_written,
 )
 
 DEPLOYMENT_ACTIVE: Final = "DeploymentActive"
@@ -98,7 +99,8 @@ class Nomad:
         """Set the group's count, guarded by the job's index as it is now and as the decision saw it."""
         place = self._place(target)
         region = self._region(place.region)
-        job = region.read_job(place.job, call)
+        with nothing_written():
+            job = region.read_job(place.job, call)
         group = _group(place, job)
         if group.count == change.size:  # Nomad would accept it and count it as a change of the job
             return Unchanged()

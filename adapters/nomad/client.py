@@ -8,9 +8,11 @@ from adapters.nomad.settings import AgentAccess
 from autoscaler.target import (
     Call,
     Clock,
+    TargetDeferred,
     TargetError,
     TargetForbidden,
     TargetNotFound,
+    TargetNotWritten,
     TargetRefused,
     TargetUnavailable,
     plain,
@@ -61,7 +63,8 @@ class NomadRefusal(Exception):
         if "No path to region" in self.text:
             return TargetNotFound(f"{self}; the cluster knows no such region: correct it, or join it")
         if self.status == 429:
-            return TargetUnavailable(f"{self}; Nomad throttles this client (limits.http_max_conns_per_client)")
+            kind = TargetNotWritten if self.request.startswith("POST") else TargetUnavailable
+            return kind(f"{self}; Nomad throttles this client (limits.http_max_conns_per_client)")
         if self.request.startswith("POST") and (400 <= self.status < 500 or "job_max_count" in self.text):
             return TargetRefused(str(self))
         return TargetUnavailable(f"{self}; asked again next cycle")
@@ -130,9 +133,8 @@ class NomadClient:
     ) -> "Response":
         remaining = call.deadline - self._clock.monotonic()
         if remaining <= 0:
-            raise TargetUnavailable(
-                f"{method} {path}: not asked, the cycle's deadline has passed; asked again next cycle"
-            )
+            kind = TargetUnavailable if body is None else TargetDeferred
+            raise kind(f"{method} {path}: not asked, the cycle's deadline has passed; asked again next cycle")
         if self._session is None:
             self._session = self._open()
         address = self._access.address
@@ -164,13 +166,14 @@ class NomadClient:
         return Session(tls, largest=LARGEST_ANSWER, compressed=not on_this_machine(at.address))
 
 
-def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetUnavailable:
+def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetError:
+    unsent = TargetNotWritten if write else TargetUnavailable
     unknown = "; whether it was carried out is unknown until the next cycle" if write else ""
     match error:
         case TlsFailed():
-            return TargetUnavailable(f"{request}: {error}; check tls: caFile, certFile, keyFile and serverName")
+            return unsent(f"{request}: {error}; check tls: caFile, certFile, keyFile and serverName")
         case Unreachable():
-            return TargetUnavailable(f"{request}: {error}; is the agent up, and the address right?")
+            return unsent(f"{request}: {error}; is the agent up, and the address right?")
         case Late():
             return TargetUnavailable(f"{request}: no whole answer by the cycle's deadline{unknown}; is the agent up?")
     return TargetUnavailable(f"{request}: {error}{unknown}; is this address an agent's?")

@@ -30,6 +30,7 @@ from autoscaler.target import (
     TargetState,
     Unchanged,
     Written,
+    nothing_written,
 )
 
 
@@ -80,7 +81,7 @@ class Process:
 
         A change that was made before is not made again, by its id, also after a restart.
         """
-        with self._keeper.pools(call) as pools:
+        with nothing_written(), self._keeper.pools(call) as pools:
             if (problem := unknown_pool(target.name, self._settings)) is not None:
                 raise TargetNotFound(f"{target}: {problem}")
             pool, settings = pools[target.name], self._settings.pools[target.name]

@@ -16,6 +16,7 @@ import select
 import stat
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,7 +27,7 @@ LOCK = "drain.lock"
 _LOOK_SECONDS = 0.25
 """How soon a new pipe is found; meanwhile it holds 64 KiB."""
 _FRESH_NS = 10**9
-_IDLE_SECONDS = 2.0
+_UNOPENED_SECONDS = 2.0
 _CHUNK = 2**16
 
 
@@ -43,15 +44,17 @@ class Drain:
         """When the folder had last changed as it was read, in ns; -1: it is to be read again."""
 
     def run(self) -> None:
-        """Until there has been no pipe for a while, or the folder is gone."""
+        """Until there is no pipe, or for a while none that can be opened; or the folder is gone."""
         busy = time.monotonic()
-        while self._names or time.monotonic() - busy < _IDLE_SECONDS:
+        while True:
             try:
                 self._find()
             except FileNotFoundError:
                 return
             if self._names:
                 busy = time.monotonic()
+            elif not pipes(self._folder) or time.monotonic() - busy >= _UNOPENED_SECONDS:
+                return
             for number, _ in self._poll.poll(_LOOK_SECONDS * 1000):
                 self._read(number)
 
@@ -62,7 +65,7 @@ class Drain:
         # such times are some ms apart, so a pipe that comes after this could leave the time of a fresh change as it is
         self._seen = changed if abs(time.time_ns() - changed) > _FRESH_NS else -1
         known = set(self._names.values())
-        for pipe in self._folder.glob(f"*{PIPE}"):
+        for pipe in pipes(self._folder):
             name = pipe.stem
             if name in known:
                 continue
@@ -71,12 +74,9 @@ class Drain:
             except OSError:
                 self._seen = -1  # too many open files, perhaps; or gone
                 continue
-            if stat.S_ISFIFO(os.fstat(number).st_mode):
-                self._names[number] = name
-                self._poll.register(number, select.POLLIN)
-                self._read(number)  # poll() tells of writers that leave, and not of those that left before
-            else:
-                os.close(number)
+            self._names[number] = name
+            self._poll.register(number, select.POLLIN)
+            self._read(number)  # poll() tells of writers that leave, and not of those that left before
 
     def _read(self, number: int) -> None:
         try:
@@ -109,16 +109,28 @@ class Drain:
                 os.close(number)
 
 
+def pipes(folder: Path) -> Sequence[Path]:
+    """The named pipes of workers in a folder."""
+    found = []
+    for path in folder.glob(f"*{PIPE}"):
+        with suppress(OSError):
+            if stat.S_ISFIFO(path.lstat().st_mode):
+                found.append(path)
+    return found
+
+
 def main(folder: Path, log_bytes: int) -> None:
-    """Drain the folder's pipes, unless another process does."""
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return
+    """Drain the folder's pipes until there are none, unless another process does."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for each worker
-    Drain(folder, log_bytes).run()
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    while pipes(folder):  # again without the lock: a daemon that found it taken starts no other for a new pipe
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        Drain(folder, log_bytes).run()
+        fcntl.flock(lock, fcntl.LOCK_UN)
 
 
 if __name__ == "__main__":

@@ -130,14 +130,14 @@ class Keeper:
             if self._closed:
                 return
             self._open()
-            with self._trouble("logs_not_written"):
-                self._drainer.ensure()
             for name, upkeep in self._kept.items():
                 not_kept, not_written = _events(name)
                 with self._trouble(not_kept):
                     self._keep(name, upkeep)
                 with self._trouble(not_written):
                     self._publish(name)
+            with self._trouble("logs_not_written"):
+                self._drainer.ensure()
             questions = self._questions()
         answers = probe(questions)  # up to a second, so nobody is kept waiting for it
         with self._lock:
@@ -155,7 +155,6 @@ class Keeper:
         if launched != planned:
             self._pools = {**self._open(), name: launched}  # it runs: known here even if it cannot be written now
             self._save(self._pools)
-        logs.bound(self._logs, [worker.name for worker in launched.workers])
         if launched != pools[name]:
             logs.forget(self._logs, {worker.name for pool in self._open().values() for worker in pool.workers})
 

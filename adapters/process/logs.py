@@ -88,8 +88,10 @@ class Drainer:
         """Pid of the last that was started here."""
 
     def ensure(self) -> None:
-        """Start one, unless there is one, from an earlier daemon perhaps. Raises OSError."""
+        """Start one where there is a pipe, unless there is one, from an earlier daemon perhaps. Raises OSError."""
         _held.release(self._folder)
+        if not drain.pipes(self._folder):
+            return
         if self._started is not None and not _ended(self._started):
             return
         self._started = None
@@ -127,27 +129,6 @@ def _ended(child: int) -> bool:
         return os.waitpid(child, os.WNOHANG) != (0, 0)
     except ChildProcessError:  # somebody ignores SIGCHLD, so that children leave no zombie
         return True
-
-
-def bound(folder: Path, names: Collection[str]) -> None:
-    """Cut the logs of workers that an older version gave a file of their own to write, and that still run.
-
-    They write in append mode, so a cut file goes on at its beginning.
-    """
-    for name in names:
-        log = folder / f"{name}.log"
-        if log.exists() and log.stat().st_size > drain.LOG_BYTES:
-            _keep_the_end(log)
-            os.truncate(log, 0)
-
-
-def _keep_the_end(log: Path) -> None:
-    older = log.with_name(f"{log.name}.1")
-    older.unlink(missing_ok=True)
-    with log.open("rb") as source, older.open("xb") as kept:
-        source.seek(-drain.LOG_BYTES, os.SEEK_END)
-        while (piece := source.read(2**20)) and kept.tell() < drain.LOG_BYTES:
-            kept.write(piece)
 
 
 def forget(folder: Path, names: Collection[str]) -> None:

@@ -72,18 +72,21 @@ class Writers:
             deadline = min(self._hanging.values(), default=None)
         return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
 
-    def run(self, jobs: Sequence[Job], deadline: float) -> Mapping[str, Outcome]:
+    def run(
+        self, jobs: Sequence[Job], deadline: float, busy: frozenset[TargetRef] = frozenset()
+    ) -> Mapping[str, Outcome]:
         """Autoscaler's name -> what its write came to, for each; begun in their order, over soon after the deadline.
 
-        Raises what a job raised; then none is begun any more.
+        `busy`: targets to which nothing is written, although an earlier write to them may have ended by now. Raises
+        what a job raised; then none is begun any more.
         """
         if self._alone:
             return {job.name: job.write() for job in jobs}
         most = max(1, self._allowed // self._members())
         with self._changed:
-            hanging = [job for job in jobs if job.target in self._hanging]
-            cycle = _Round(deque(job for job in jobs if job.target not in self._hanging))
-            cycle.outcomes.update({job.name: _still_under_way(job) for job in hanging})
+            busy |= self._hanging.keys()
+            cycle = _Round(deque(job for job in jobs if job.target not in busy))
+            cycle.outcomes.update({job.name: _still_under_way(job) for job in jobs if job.target in busy})
             wanted = min(len(cycle.waiting), most - len(self._hanging))
         for _ in range(wanted):
             self._spawn(cycle, deadline)
@@ -146,7 +149,7 @@ def _late(job: Job) -> Outcome:
 
 
 def _still_under_way(job: Job) -> Outcome:
-    return TargetUnavailable(
-        f"{job.target}: nothing was written, for an earlier write hangs past its deadline; it is tried again when that "
-        "one has ended"
+    return TargetDeferred(
+        f"{job.target}: nothing was written, for an earlier write hangs past its deadline; it is tried again in the "
+        "cycle after that one has ended"
     )

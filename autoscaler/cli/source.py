@@ -205,7 +205,7 @@ class Source:
                 *path,
                 since=_rfc3339(since),
                 limit=_MOST_EVENTS,
-                merged=None if merged else "false",  # a daemon of before knows no such parameter
+                merged=None if merged else "false",
             ),
             lambda library, _: library.events(name, since, limit=_MOST_EVENTS, merged=merged),
         )

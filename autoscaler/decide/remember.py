@@ -10,7 +10,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from autoscaler.decide.shadow import without_shadow
-from autoscaler.errors import TargetDeferred, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     LONGEST_PERIOD,
     LONGEST_WINDOW,
@@ -79,15 +79,15 @@ def intent_of(decision: Decision) -> Intent | None:
 
 def may_arrive(outcome: Outcome | None) -> bool:
     """Whether a write had no answer and was sent: the request may still arrive at the target."""
-    return isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred)
+    return isinstance(outcome, TargetUnavailable)
 
 
 def _unfinished(history: History, decision: Decision) -> Intent | None:
     """The write that may still arrive at the target, if there is one.
 
-    A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later; one that was never sent
-    (TargetDeferred) cannot. It is open until the target shows its size, a later write of ours ends with a known size,
-    or so long that no policy's period would count it.
+    A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later; one that was certainly
+    not done (TargetNotWritten) cannot. It is open until the target shows its size, a later write of ours ends with a
+    known size, or so long that no policy's period would count it.
     """
     outcome = decision.outcome
     own = intent_of(decision)

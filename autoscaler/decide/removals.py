@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from autoscaler.errors import TargetDeferred, TargetUnavailable
+from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Decision, Intent, Written
 
 
@@ -42,6 +42,6 @@ def settle(made: Decision, counted: Counted) -> Counted:
     change, outcome = made.change, made.outcome
     if isinstance(outcome, Written) and change is not None:
         return Counted(max(0, change.decided_from - outcome.size), 0)
-    if outcome is None or (isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred)):
+    if outcome is None or isinstance(outcome, TargetUnavailable):
         return Counted(counted.instances, 0)
     return Counted(0, counted.before)

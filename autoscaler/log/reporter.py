@@ -10,7 +10,7 @@ from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
 from autoscaler.model import Decision, LaneName, Reason
-from autoscaler.record import Cut, Takeover
+from autoscaler.record import Cut
 
 _NAMED_IN_STATUS: Final = 3
 _LOGGED_UNKNOWN: Final = 20
@@ -87,19 +87,6 @@ class Reporter:
             if name not in hung:
                 self._logger.info("lane_recovered", **name.labels())
         self._hung = hung
-
-    def state_taken_over(self, taken: Takeover) -> None:
-        """Log that an older version's state was taken over, and what of it could not be read."""
-        self._logger.info(
-            "state_taken_over",
-            kept=taken.kept,
-            autoscalers=taken.autoscalers,
-            decisions=taken.decisions,
-            events=taken.events,
-            seconds=round(taken.seconds, 1),
-        )
-        for problem in taken.problems:
-            self._logger.warning("state_not_taken_over", error=problem)
 
     def state_cut(self, cuts: Collection[Cut]) -> None:
         """Log, once a tier, that the state was cut short."""

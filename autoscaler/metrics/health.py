@@ -16,6 +16,7 @@ from autoscaler.errors import (
     TargetDeferred,
     TargetError,
     TargetForbidden,
+    TargetNotWritten,
     TargetUnavailable,
     bug,
 )
@@ -27,7 +28,7 @@ from autoscaler.target.answers import checked_error
 
 _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing: one query that fails is no outage."""
-_OF_THE_SERVER: Final = (TargetUnavailable, TargetForbidden)
+_OF_THE_SERVER: Final = (TargetUnavailable, TargetNotWritten, TargetForbidden)
 """Errors of targets that speak of the back end; any other speaks of its target alone."""
 _LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
 _SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)

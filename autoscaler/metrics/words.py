@@ -11,6 +11,7 @@ from autoscaler.errors import (
     TargetForbidden,
     TargetNotFound,
     TargetNotScalable,
+    TargetNotWritten,
     TargetRefused,
     TargetUnavailable,
 )
@@ -37,13 +38,14 @@ class Error(StrEnum):
 
 _WORDS: Final = {
     TargetUnavailable: "unavailable",
+    TargetNotWritten: "unavailable",
     TargetForbidden: "forbidden",
     TargetNotFound: "not_found",
     TargetNotScalable: "not_scalable",
     TargetRefused: "refused",
 }
 _BUG: Final = "bug"
-FAILURES: Final = (*_WORDS.values(), _BUG)
+FAILURES: Final = (*dict.fromkeys(_WORDS.values()), _BUG)
 """What an adapter's failure may be called."""
 _AGAINST_THE_SPEC: Final = (TargetNotFound, TargetNotScalable, TargetRefused)
 

@@ -9,7 +9,7 @@ from autoscaler.record.members import Followed, Member, Sharing
 from autoscaler.record.slots import lane_of, slot_of, slots_of
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
-from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize, Takeover
+from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize
 
 __all__ = [
     "Archive",
@@ -29,7 +29,6 @@ __all__ = [
     "State",
     "StateSize",
     "SteeringEvent",
-    "Takeover",
     "lane_of",
     "make_folder",
     "slot_of",

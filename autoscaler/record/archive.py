@@ -65,7 +65,7 @@ class Archive:
         engine = databases.connect(where, read_only=True)
         try:
             with databases.state_errors(where), engine.begin() as connection:
-                versions.require_current(connection, databases.place(where))
+                versions.require_state(connection, databases.place(where))
         except StateError:
             engine.dispose()
             raise

@@ -11,13 +11,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Table, delete, func, insert, inspect, select
+from sqlalchemy import URL, Connection, Table, delete, func, insert, select
 
 from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
-from autoscaler.record.claim import supersede_claim
 from autoscaler.record.database import Database, FileLock, driver_of, opened
 from autoscaler.record.folder import remove_database, sync
 from autoscaler.record.leases import database_time
@@ -59,12 +58,7 @@ def back_up(url: str | None, state_dir: Path, file: Path) -> Contents:
     where, target = databases.locate(url, state_dir), _file_url(file)
     partial = file.with_name(file.name + _PARTIAL)
     with opened(where, read_only=True) as connection:
-        versions.require_current(connection, databases.place(where))
-        if (
-            where.get_backend_name() != "sqlite"
-            and (found := versions.version(connection, databases.place(where))) != schema.VERSION
-        ):
-            raise versions.newer(found or 0, databases.place(where))
+        versions.require_state(connection, databases.place(where))
     with ExitStack() as leaving, _os_errors(f"{file} cannot be written"):
         if file.exists():
             raise StateError(f"{file} is there already; name another file")
@@ -94,18 +88,10 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
     if not file.is_file():
         raise StateError(f"{file} does not exist; name a file that `autoscaler backup` wrote")
     with opened(source, read_only=True) as connection:
-        found = versions.version(connection, str(file))
-    if found is None:
-        raise StateError(f"{file} does not hold a state; name a file that `autoscaler backup` wrote")
-    if found > schema.VERSION:
-        raise versions.newer(found, str(file))
+        if not versions.holds_state(connection, f"backup {file}", remedy="restore it with that version"):
+            raise StateError(f"{file} does not hold a state; name a file that `autoscaler backup` wrote")
     if where.get_backend_name() == "sqlite":
         return _restore_file(where, source, replacing=replacing)
-    if found < 2:
-        raise StateError(
-            f"{file} was written by an older version; restore it to SQLite (leave state.url out), start the daemon "
-            "once, which converts it, and back that up"
-        )
     return _restore_tables(where, source, replacing=replacing)
 
 
@@ -136,16 +122,15 @@ def _restore_file(where: URL, source: URL, *, replacing: bool) -> Contents:
 def _incarnation_of(where: URL) -> int:
     """Of the file that is replaced; 0: there is none, or it cannot be read."""
     with suppress(StateError), opened(where, read_only=True) as connection:
-        if (versions.version(connection, databases.place(where)) or 0) > 1:
+        if versions.holds_state(connection, databases.place(where)):
             return incarnation_of(connection)
     return 0
 
 
 def _begin_incarnation(file: Path, *, named: URL, after: int) -> None:
     with opened(_file_url(file), named=named) as connection, connection.begin():
-        if versions.version(connection, databases.place(named)) == schema.VERSION:
-            seconds = int(SystemClock().now().timestamp())
-            begin_incarnation(connection, max(seconds, incarnation_of(connection) + 1, after + 1))
+        seconds = int(SystemClock().now().timestamp())
+        begin_incarnation(connection, max(seconds, incarnation_of(connection) + 1, after + 1))
 
 
 def _put_aside(where: URL, path: Path) -> Path | None:
@@ -178,14 +163,8 @@ def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
             wait_for(connection, Lock.OPENING)
             wait_for(connection, Lock.SHARING)  # no daemon joins meanwhile
             now, place = database_time(connection), databases.place(where)
-            found = versions.version(connection, place)
-            if found is None:
+            if not versions.holds_state(connection, place):
                 versions.create(connection, place)
-            elif found < schema.VERSION:
-                raise StateError(f"{place} holds an older version's state; name an empty database")
-            elif found > schema.VERSION:
-                raise versions.newer(found, place)
-            supersede_claim(connection, now, place)
             _refuse_members(connection, now, place)
             if not replacing and _is_used(connection):
                 raise _occupied(where)
@@ -230,16 +209,10 @@ def _write(target: Connection, source: URL, tables: Collection[Table]) -> None:
 
 
 def _rows(url: URL, tables: Collection[Table]) -> Generator[tuple[Table, list[dict[str, Any]]]]:
-    """Every row as it is at one moment, some at a time, without tables and columns that its version has not.
-
-    Raises StateError.
-    """
+    """Every row as it is at one moment, some at a time. Raises StateError."""
     with opened(url, read_only=True) as connection:
-        names = frozenset(inspect(connection).get_table_names())
-        for table in [each for each in tables if each.name in names]:
-            there = {column["name"] for column in inspect(connection).get_columns(table.name)}
-            columns = [column for column in table.columns if column.name in there]
-            found = connection.execute(select(*columns).execution_options(stream_results=True, yield_per=_ROWS))
+        for table in tables:
+            found = connection.execute(select(table).execution_options(stream_results=True, yield_per=_ROWS))
             for part in found.mappings().partitions():
                 yield table, [dict(row) for row in part]
 
@@ -279,9 +252,7 @@ def _verified(file: Path, *, named: URL) -> Contents:
 def _contents_of(url: URL, *, named: URL | None = None) -> Contents:
     with opened(url, named=named, read_only=True) as connection:
         autoscalers = connection.execute(select(func.count()).select_from(schema.autoscaler)).scalar_one()
-        last = None
-        if versions.version(connection, databases.place(named or url)) == schema.VERSION:
-            last = connection.execute(select(func.max(schema.memory.c.at))).scalar_one()
+        last = connection.execute(select(func.max(schema.memory.c.at))).scalar_one()
     size = Path(str(url.database)).stat().st_size
     return Contents(autoscalers, None if last is None else from_micros(last), size)
 

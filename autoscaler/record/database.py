@@ -7,10 +7,12 @@ two flushes a cycle. NORMAL would survive kill -9 as well, and could forget the 
 
 import fcntl
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -30,6 +32,8 @@ _POSTGRESQL_LIMITS: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
 """Seconds to connect, and milliseconds until a silent server counts as gone."""
 _LOCK_SECONDS: Final = 5
 """How long a transaction waits for another's rows: PostgreSQL's default is for ever."""
+_OPTION: Final = re.compile(r"(?:-c *|--)([A-Za-z_][\w.-]*)=")
+"""A setting's name among the options of an address (https://www.postgresql.org/docs/current/app-postgres.html)."""
 _IDLE: Final = timedelta(seconds=30)
 """How long a transaction may leave the server waiting while it holds rows itself, by default."""
 _IDLE_CONNECTIONS: Final = 5
@@ -106,16 +110,14 @@ def connect(
     """
     try:
         if url.get_backend_name() != "sqlite":
-            milliseconds = max(1, idle // timedelta(milliseconds=1))
             limits: dict[str, Any] = {name: seen for name, seen in _POSTGRESQL_LIMITS.items() if name not in url.query}
-            # PostgreSQL follows them in their order, so the address' own have the last word
-            ours = f"-c lock_timeout={_LOCK_SECONDS}s -c idle_in_transaction_session_timeout={milliseconds}"
-            limits["options"] = " ".join([ours, *url.normalized_query.get("options", ())])
+            if options := _options(url):
+                limits["options"] = options
             if sessions is not None:
                 limits["application_name"] = sessions
             # a reader's statements see one state, as on SQLite: between two of them rows may move into a block
             level = "REPEATABLE READ" if read_only else "READ COMMITTED"
-            return create_engine(
+            engine = create_engine(
                 url,
                 pool_pre_ping=True,
                 connect_args=limits,
@@ -123,6 +125,8 @@ def connect(
                 pool_size=_IDLE_CONNECTIONS,
                 max_overflow=-1 if most is None else most - _IDLE_CONNECTIONS,
             )
+            event.listen(engine, "connect", partial(_limit_session, url, idle))
+            return engine
         if not read_only:
             make_private(Path(str(url.database)))
         engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})
@@ -146,6 +150,31 @@ def connect(
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _limit_session(url: URL, idle: timedelta, connection: Any, _record: Any) -> None:
+    """Set the limits of a new PostgreSQL session by SQL, apart from those that the address sets. Raises StateError.
+
+    A pooler may drop the options of a connection and say nothing (PgBouncer's ignore_startup_parameters): so ours are
+    not sent as such, and the address' own are looked for.
+    """
+    milliseconds = max(1, idle // timedelta(milliseconds=1))
+    ours = {"lock_timeout": f"{_LOCK_SECONDS}s", "idle_in_transaction_session_timeout": str(milliseconds)}
+    asked = {name.replace("-", "_").lower() for name in _OPTION.findall(_options(url))}
+    here = "SELECT lower(name) FROM pg_settings WHERE lower(name) = ANY(%s) AND source = 'client'"
+    if asked and (dropped := asked - {name for (name,) in connection.execute(here, ([*asked],)).fetchall()}):
+        connection.close()
+        raise StateError(
+            f"{place(url)}: {', '.join(sorted(dropped))} of the address' options did not reach PostgreSQL; a pooler in "
+            "between drops them: set them with ALTER ROLE … SET, and take them out of state.url"
+        )
+    for name in ours.keys() - asked:
+        connection.execute("SELECT set_config(%s, %s, false)", (name, ours[name]))
+    connection.commit()
+
+
+def _options(url: URL) -> str:
+    return " ".join(url.normalized_query.get("options", ()))
 
 
 def _sqlite_uri(url: URL, *, read_only: bool) -> URL:

@@ -75,7 +75,7 @@ class _Samples(msgspec.Struct, array_like=True):
 class _Readings(msgspec.Struct, array_like=True):
     samples: tuple[_Samples, ...]
     victims: tuple[str, ...]
-    fallbacks: tuple[_Samples | None, ...] = ()
+    fallbacks: tuple[_Samples | None, ...]
     """Of the fallbacks' queries; their values follow those of the metrics."""
 
 
@@ -96,12 +96,11 @@ class Circumstances(msgspec.Struct, array_like=True):
     minimum: int | None
     maximum: int | None
     dry_run: bool
-    ready: int | None = None
-    """Rows of earlier versions end before it."""
-    failing: tuple[MetricFailure, ...] = ()
-    brakes: tuple[ActiveBrake, ...] = ()
-    brake_memory: BrakeMemory | None = None
-    shadow: int | None = None
+    ready: int | None
+    failing: tuple[MetricFailure, ...]
+    brakes: tuple[ActiveBrake, ...]
+    brake_memory: BrakeMemory | None
+    shadow: int | None
 
 
 class _Course(msgspec.Struct, array_like=True):
@@ -123,7 +122,7 @@ class _Course(msgspec.Struct, array_like=True):
     error: str | None
     outcome: tuple[str, int | str | tuple[str, str] | None] | None
     """Class, then size, text, or reason and message of a hold."""
-    shadow_memory: Shadow | None = None
+    shadow_memory: Shadow | None
 
 
 INSTANCES: Final = "i"

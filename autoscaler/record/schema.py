@@ -31,11 +31,8 @@ from sqlalchemy import (
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 3
-"""Daemons of version N and of the next share a state while they are upgraded one after another. So what a later version
-adds are tables, and columns that may be NULL; then WORKS_FOR stays as it is."""
-WORKS_FOR: Final = 3
-"""The oldest version whose daemon may use this schema."""
+VERSION: Final = 4
+"""A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
 
@@ -43,7 +40,6 @@ schema_version = Table(
     "schema_version",
     metadata,
     Column("version", Integer, nullable=False),
-    Column("works_for", Integer),  # the oldest version whose daemon may use it; there since version 3
 )
 
 slot = Table(
@@ -232,15 +228,6 @@ cut = Table(
     Column("at", BigInteger, nullable=False),  # when that was done last
 )
 
-owner = Table(
-    "owner",  # PostgreSQL only: the daemon of version 2 whose state it is (`claim`)
-    metadata,
-    Column("id", SmallInteger, primary_key=True, autoincrement=False),
-    Column("holder", Text, nullable=False),
-    Column("place", Text, nullable=False),  # host and pid, for messages
-    Column("until", BigInteger, nullable=False),  # by the database's clock
-)
-
 member = Table(
     "member",  # PostgreSQL only: the daemons that share the state, each for as long as it renews its row
     metadata,
@@ -267,7 +254,7 @@ follows = Table(
     sqlite_with_rowid=False,
 )
 
-KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (owner, member, follows))
+KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows))
 """The tables of a backup: who uses the state is not part of it."""
 STEERING: Final = "steering"
 """Counter of changes of the table of that name."""

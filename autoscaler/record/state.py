@@ -13,7 +13,6 @@ from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import versions
 from autoscaler.record.archive import Archive
-from autoscaler.record.claim import supersede_claim
 from autoscaler.record.database import Database, FileLock
 from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import Key, Newest, key_of
@@ -27,10 +26,8 @@ from autoscaler.record.permits import Permits
 from autoscaler.record.shared import Shared
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering, steer
-from autoscaler.record.takeover import take_over, take_over_tables
 from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
 from autoscaler.record.times import from_micros
-from autoscaler.record.values import Takeover
 
 
 class State:
@@ -44,7 +41,6 @@ class State:
         timeline: Timeline,
         leases: Leases | None,
         closing: ExitStack,
-        taken_over: Takeover | None,
         permits: Permits | None = None,
     ) -> None:
         """As `open` makes it."""
@@ -64,8 +60,6 @@ class State:
         """What this daemon holds of a state that several share; None: it is SQLite's, and one daemon has it all."""
         self.permits: Final = permits
         """For what only so many of the daemons that share it may do at a time; None as `leases`."""
-        self.taken_over: Final = taken_over
-        """What opening it took over from an older version; None: nothing."""
 
     @classmethod
     def open(
@@ -76,7 +70,7 @@ class State:
         clock: Clock | None = None,
         leases: LeaseOptions | None = None,
     ) -> "State":
-        """The state at `url`, or as SQLite in `state_dir`; created, or taken over from an older version.
+        """The state at `url`, or as SQLite in `state_dir`; created where there is none.
 
         `clock`: the machine's; None: one that was never set since the state was used last. `leases`: how several
         daemons share it, on PostgreSQL; None: by default. This one joins them with `leases.renew`.
@@ -87,7 +81,6 @@ class State:
             if where.get_backend_name() != "sqlite":
                 return cls._open_shared(where, retention, clock or SystemClock(), leases or LeaseOptions(), closing)
             closing.callback(FileLock(where).release)
-            taken = take_over(where)
             database = Database(where)
             closing.callback(database.close)
             with database.writing() as connection:
@@ -95,7 +88,7 @@ class State:
                 timeline = Timeline(read_anchor(connection))
             if clock is not None:
                 timeline.follow(clock.moment(), database.writing)
-            return cls(database, retention, clock or SystemClock(), timeline, None, closing.pop_all(), taken)
+            return cls(database, retention, clock or SystemClock(), timeline, None, closing.pop_all())
 
     @classmethod
     def _open_shared(
@@ -110,15 +103,14 @@ class State:
             sent = clock.elapsed()
             now = database_time(connection)
             clock.set(clock.seen(from_micros(now), sent, clock.elapsed()))
-            taken = _prepare(connection, where)
-            supersede_claim(connection, now, databases.place(where))
+            _prepare(connection, where)
             timeline = SharedTimeline(read_anchor(connection), clock)
             if not has_members(connection, now):
                 timeline.begin(connection)
         leases = Leases(database, clock, timeline, options, process)
         permits = Permits(where, sessions=sessions_of(process))
         closing.callback(permits.close)
-        return cls(database, retention, clock, timeline, leases, closing.pop_all(), taken, permits)
+        return cls(database, retention, clock, timeline, leases, closing.pop_all(), permits)
 
     def ledger(self, connection: str, slots: Collection[int] = range(SLOTS)) -> Ledger:
         """What the autoscalers of these slots of an adapter connection remember, in a new epoch of them.
@@ -164,16 +156,8 @@ class State:
                 self.leases.leave()
 
 
-def _prepare(connection: Connection, where: URL) -> Takeover | None:
-    """Make the tables of this version, or convert those of an older one. Returns what was taken over of version 1."""
+def _prepare(connection: Connection, where: URL) -> None:
+    """Make the tables where there are none. Raises StateError for a state of another version."""
     place = databases.place(where)
-    found = versions.version(connection, place)
-    if found is None:
+    if not versions.holds_state(connection, place):
         versions.create(connection, place)
-    elif found == 1:  # on PostgreSQL: SQLite's was taken over into another file
-        return take_over_tables(connection, place)
-    elif found == 2:
-        versions.convert_version_2(connection)
-    else:
-        versions.refuse_newer(connection, found, place)
-    return None

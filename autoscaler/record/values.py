@@ -88,20 +88,6 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Takeover:
-    """How an older version's state became one of this version."""
-
-    kept: str
-    """Where the old one is now: a file, or a schema of the database."""
-    autoscalers: int
-    decisions: int
-    events: int
-    seconds: float
-    problems: tuple[str, ...]
-    """What could not be read and is left out, a sentence each."""
-
-
-@dataclass(frozen=True, slots=True)
 class StateSize:
     """How large the state is."""
 

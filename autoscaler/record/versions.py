@@ -1,12 +1,17 @@
-"""Which version a state is of: made, converted, and refused where this version cannot use it."""
+"""Which version a state is of: made, and refused where it is not this one's."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import Connection, insert, inspect, select, text, update
+from sqlalchemy import Connection, insert, inspect, select
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.schema import schema_version
+
+_BEGIN_ANEW: Final = (
+    "install that version again, or begin without a memory: move the file away, or name an empty database (state.url)"
+)
 
 
 def create(connection: Connection, place: str) -> None:
@@ -15,32 +20,32 @@ def create(connection: Connection, place: str) -> None:
         raise _of_another_program(taken, place)
     # Checked, a table of the same name in another schema of the search path would count.
     schema.metadata.create_all(connection, checkfirst=False)
-    connection.execute(insert(schema_version).values(version=schema.VERSION, works_for=schema.WORKS_FOR))
+    connection.execute(insert(schema_version).values(version=schema.VERSION))
     connection.execute(insert(schema.counter).values(name=schema.STEERING, value=0))
 
 
-def convert_version_2(connection: Connection) -> None:
-    """Make a state of version 2 one of version 3, in place."""
-    for column in (schema.slot.c.holder, schema_version.c.works_for, schema.memory.c.counted):
-        connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {column.type}"))
-    schema.metadata.create_all(connection, tables=[schema.member, schema.follows, schema.removal])
-    connection.execute(update(schema_version).values(version=3, works_for=3))
+def holds_state(connection: Connection, place: str, *, remedy: str = _BEGIN_ANEW) -> bool:
+    """Whether there is a state. Raises StateError where it is of another version, or the tables are another program's.
 
-
-def version(connection: Connection, place: str) -> int | None:
-    """Of the state; None: there is none yet. Raises StateError where the table is another program's.
-
-    `schema_version` is a name that tools for migrations use, too.
+    `schema_version` is a name that tools for migrations use, too. `remedy`: what to do about another version's.
     """
     inspector = inspect(connection)
     if not inspector.has_table(schema_version.name):
-        return None
+        return False
     columns = [column["name"] for column in inspector.get_columns(schema_version.name)]
     found = connection.execute(select(schema_version.c.version)).scalars().all() if "version" in columns else []
     number = found[0] if len(found) == 1 else None
     if not isinstance(number, int) or number < 1 or not inspector.has_table(schema.autoscaler.name):
         raise _of_another_program([schema_version.name], place)
-    return number
+    if number != schema.VERSION:
+        raise _of_another_version(number, place, remedy)
+    return True
+
+
+def require_state(connection: Connection, place: str) -> None:
+    """Raise StateError unless there is a state of this version: for those who only read."""
+    if not holds_state(connection, place):
+        raise StateError(f"{place} does not hold a state yet; start the daemon once with it")
 
 
 def _of_another_program(tables: Sequence[str], place: str) -> StateError:
@@ -51,26 +56,9 @@ def _of_another_program(tables: Sequence[str], place: str) -> StateError:
     )
 
 
-def require_current(connection: Connection, place: str) -> None:
-    """Raise StateError unless the state is of this version: for those who only read."""
-    found = version(connection, place)
-    if found is None:
-        raise StateError(f"{place} does not hold a state yet; start the daemon once with it")
-    refuse_newer(connection, found, place)
-    if found < schema.VERSION:
-        raise StateError(f"{place} was written by an older version; start this version's daemon once, it converts it")
-
-
-def refuse_newer(connection: Connection, found: int, place: str) -> None:
-    """Raise StateError for a state of a newer version that does not work for this one."""
-    if found <= schema.VERSION or connection.execute(select(schema_version.c.works_for)).scalar_one() <= schema.VERSION:
-        return
-    raise newer(found, place)
-
-
-def newer(found: int, place: str) -> StateError:
-    """What to say of a state that this version cannot use."""
+def _of_another_version(number: int, place: str, remedy: str) -> StateError:
+    age = "an older" if number < schema.VERSION else "a newer"
     return StateError(
-        f"{place} was written by a newer version (its schema is {found}, this version knows {schema.VERSION}); "
-        "install the newer version again, or give this one a state of its own (state.url)"
+        f"{place} was written by {age} version of the autoscaler (its schema is {number}, this version reads "
+        f"{schema.VERSION} alone); {remedy}"
     )

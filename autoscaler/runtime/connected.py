@@ -61,8 +61,9 @@ class Ports:
         return self.ledger.standing(now)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        """Into the ledger."""
-        return self.ledger.intend(decisions)
+        """Into the ledger, but for the targets to which an earlier write is under way: that one's intent stays."""
+        busy = self.actuator.begin()
+        return self.ledger.intend([made for made in decisions if made.target not in busy])
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         """Through the adapter, before the lease ends."""

@@ -106,11 +106,12 @@ class Runtime:
         usable = {name: self._membership.usable(name) for name in self._needs}
         return [each for each in settings.autoscalers if slot_of(each.target) in usable.get(each.target.adapter, ())]
 
-    def follow(self, settings: Settings) -> None:
+    def follow(self, settings: Settings) -> AutoscalerError | None:
         """Make what runs follow `settings`; what did not change goes on, in the same epoch.
 
-        An adapter without autoscalers is not built. Raises AdapterError, then nothing has changed; or StateError, then
-        `supervise` begins what the state refused to begin; or Stopping.
+        An adapter without autoscalers is not built. Returns why a lane could not begin: `supervise` tries again.
+        Raises AdapterError, then nothing has changed; or Stopping; or, at the first call, StateError where this daemon
+        cannot join those that share the state.
         """
         wanted = wanted_lanes(settings, self._host)
         kept = {name for name, have in self._connected.items() if name in wanted and _same(wanted[name], have)}
@@ -127,9 +128,7 @@ class Runtime:
         self._wanted, self._needs = wanted, needed_slots(wanted)
         self._configure(settings)
         self._assign()
-        failures = [failure for name in self._may_begin(built) if (failure := self._begin(name)) is not None]
-        if failures:
-            raise failures[0]
+        return self._begin_all(built, {})
 
     def _configure(self, settings: Settings) -> None:
         """Say to the other daemons what is wanted here; at the first time also take slots. Raises StateError."""
@@ -149,10 +148,7 @@ class Runtime:
         self._forget_ended()
         self._assign()
         stuck = {name: have for name, have in self._connected.items() if have.stuck()}
-        for name in self._may_begin([*(self._wanted.keys() - self._connected.keys()), *stuck]):
-            failure = self._supersede(stuck[name]) if name in stuck else self._begin(name)
-            if failure is not None:
-                self._logger.error("lane_not_begun", **name.labels(), error=str(failure))
+        self._begin_all([*(self._wanted.keys() - self._connected.keys()), *stuck], stuck)
         self._give_back()
 
     def close(self) -> bool:
@@ -207,6 +203,16 @@ class Runtime:
         self._crowded = crowded
         now = self._clock.monotonic()
         return [name for name in served if name not in crowded and now >= self._retry_at.get(name, now)]
+
+    def _begin_all(self, names: Collection[LaneName], stuck: Mapping[LaneName, Connected]) -> AutoscalerError | None:
+        """Begin those of these lanes that may, in place of those that are stuck. Returns the first failure."""
+        failures = list[AutoscalerError]()
+        for name in self._may_begin(names):
+            failure = self._supersede(stuck[name]) if name in stuck else self._begin(name)
+            if failure is not None:
+                self._logger.error("lane_not_begun", **name.labels(), error=str(failure))
+                failures.append(failure)
+        return failures[0] if failures else None
 
     def _is_crowded(self, name: LaneName) -> bool:
         """By slots, for a reload may have changed how many lanes there are, and which one serves what hangs."""

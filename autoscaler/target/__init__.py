@@ -9,8 +9,10 @@ from autoscaler.errors import (
     TargetForbidden,
     TargetNotFound,
     TargetNotScalable,
+    TargetNotWritten,
     TargetRefused,
     TargetUnavailable,
+    nothing_written,
 )
 from autoscaler.logger import Logger
 from autoscaler.model import (
@@ -107,6 +109,7 @@ __all__ = [
     "TargetForbidden",
     "TargetNotFound",
     "TargetNotScalable",
+    "TargetNotWritten",
     "TargetRef",
     "TargetRefused",
     "TargetState",
@@ -116,6 +119,7 @@ __all__ = [
     "concurrent_writes",
     "installed",
     "load",
+    "nothing_written",
     "one_host",
     "one_lane",
     "plain",

@@ -7,7 +7,7 @@ import pytest
 
 from autoscaler.act import Actuator
 from autoscaler.decide import conclude
-from autoscaler.errors import StaleLedger, TargetError, TargetForbidden, TargetUnavailable
+from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import (
     Call,
     Conflict,
@@ -156,7 +156,7 @@ def test_past_the_deadline_nothing_is_written() -> None:
     back = Back(slow)
     outcomes = act(back, rescale("first"), rescale("second"), clock=clock)
     assert outcomes["first"] == Written(5)
-    assert isinstance(outcomes["second"], TargetUnavailable)
+    assert isinstance(outcomes["second"], TargetDeferred)
     assert "deadline" in str(outcomes["second"])
     assert len(back.written) == 1
 

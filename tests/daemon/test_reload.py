@@ -1,6 +1,8 @@
 """SIGHUP: the file as it is now, or what runs stays."""
 
 import signal
+import sqlite3
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,31 @@ def test_a_broken_file_leaves_the_old_configuration_running(
         assert said in line["error"]
         daemon.wait_until_told("READY=1", count=2)
         daemon.wait_for("decision", count=len(daemon.events("decision")) + 2)
+        assert daemon.stop() == 0
+
+
+def test_a_reload_while_the_state_is_locked_is_followed_everywhere(folder: Path, prometheus: str) -> None:
+    """Page, metrics and API show the file that cycles work with, and what the state refused begins with its release."""
+    fleet = {"type": "memory", "groups": {"queue": {}}}
+    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")], {"fleet": fleet})
+    with running_daemon(config) as daemon, ExitStack() as leaving:
+        url = daemon.wait_for("listening")["url"]
+        daemon.wait_for("decision", autoscaler="web", written=2)
+        other = leaving.enter_context(closing(sqlite3.connect(folder / "state" / "state.db", isolation_level=None)))
+        other.execute("BEGIN IMMEDIATE")
+        new = [autoscaler("web", "vector(3)"), autoscaler("queue", "vector(2)", adapter="fleet")]
+        write_config(folder, prometheus, new, {"fleet": fleet})
+        daemon.send(signal.SIGHUP)
+        assert "locked" in daemon.wait_for("lane_not_begun", adapter="fleet")["error"]
+        daemon.wait_for("reloaded", autoscalers=2)
+        listed = requests.get(f"{url}/api/v1/autoscalers", timeout=30).json()["data"]
+        assert {each["name"] for each in listed["autoscalers"]} == {"web", "queue"}
+        assert listed["refusedReload"] is None
+        assert 'autoscaler="queue"' in requests.get(f"{url}/metrics", timeout=30).text
+        other.execute("ROLLBACK")
+        daemon.wait_for("decision", autoscaler="queue", written=2)
+        daemon.wait_for("decision", autoscaler="web", written=3)
+        assert daemon.events("reload_failed") == []
         assert daemon.stop() == 0
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from autoscaler.decide import Shared, conclude, decide, remember, share
 from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.decide.sharing import size_of
-from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
+from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -133,7 +133,7 @@ class Fleet:
         if made.change is None:
             return None
         outcome = outcome or Written(made.change.size)
-        unanswered = isinstance(outcome, TargetUnavailable) and not isinstance(outcome, TargetDeferred)
+        unanswered = isinstance(outcome, TargetUnavailable)
         if isinstance(outcome, Written) or (unanswered and arrives):
             gone = self.sizes[made.name] - made.change.size
             if gone > 0:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.errors import TargetDeferred, TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetNotWritten, TargetUnavailable
 from autoscaler.model import Brake, ConditionType, Conflict, EventType, Outcome, Reason, Unchanged
 from tests.decide.braking import OUTSIDE, Braked, active, braked
 from tests.decide.outage import condition, event_reasons
@@ -134,7 +134,9 @@ def test_after_a_takeover_what_the_one_before_still_writes_is_ours() -> None:
     assert one.cycle(12).brakes == ()
 
 
-@pytest.mark.parametrize("outcome", [TargetDeferred("its turn never came"), Conflict("somebody changed it")])
+@pytest.mark.parametrize(
+    "outcome", [TargetDeferred("its turn never came"), TargetNotWritten("throttled"), Conflict("somebody changed it")]
+)
 def test_a_write_that_was_certainly_not_made_is_nobodys_alibi(outcome: Outcome) -> None:
     one = life()
     one.cycle(12, outcome=outcome)

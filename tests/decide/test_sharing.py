@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.decide import share
-from autoscaler.errors import TargetDeferred, TargetNotFound, TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetNotFound, TargetNotWritten, TargetUnavailable
 from autoscaler.model import (
     WITHOUT_LIMITS,
     Condition,
@@ -35,7 +35,16 @@ GONE = TargetUnavailable("no answer within 5s; the next cycle tries again")
 NAMES = ("a", "b", "c", "d")
 
 outcomes: st.SearchStrategy[Outcome | None] = st.sampled_from(
-    [None, None, None, GONE, TargetDeferred("no time"), Conflict("it changed"), Held(HoldReason("Rollout", "wait"))]
+    [
+        None,
+        None,
+        None,
+        GONE,
+        TargetDeferred("no time"),
+        TargetNotWritten("throttled"),
+        Conflict("it changed"),
+        Held(HoldReason("Rollout", "wait")),
+    ]
 )
 cycles = st.lists(
     st.tuples(

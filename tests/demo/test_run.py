@@ -78,7 +78,7 @@ def files(folder: Path) -> set[Path]:
 
 
 def nothing_is_left(folder: Path) -> None:
-    """Soon: what writes the workers' logs ends two seconds after the last of them."""
+    """Soon: what writes the workers' logs ends with the last of them."""
     end = time.monotonic() + 10
     while left_behind(folder) and time.monotonic() < end:
         time.sleep(0.1)

@@ -3,16 +3,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from autoscaler.clock import Clock
 from autoscaler.record import Archive, Ledger, Retention, State
 from autoscaler.record.slots import SLOTS
 from tests.record.hosts import Hosts
-from tests.record.old_state import OLD_CONNECTIONS, plant, plant_tables
 from tests.record.postgresql import empty_state, running_postgresql
 from tests.record.samples import FLEET
 
@@ -128,39 +125,3 @@ def in_threads(works: Sequence[Callable[[], None]]) -> Iterator[list[BaseExcepti
 def kept_for(detail: timedelta = timedelta(days=2), retention: timedelta = timedelta(days=30)) -> Retention:
     """These times, without a limit of bytes."""
     return Retention(detail, retention, 10**12)
-
-
-def empty_database(server: str) -> str:
-    """`state.url` of an empty database of its own, whose user may make schemas: a takeover needs one."""
-    name = f"test_{uuid4().hex}"
-    engine = create_engine(
-        f"{server}/postgres".replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT"
-    )
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return f"{server}/{name}"
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
-    """Opens a state of schema version 1."""
-    folder = tmp_path / "state"
-    if request.param == "sqlite":
-        opener = Opener(None, folder)
-        plant(folder)
-    else:
-        url = empty_database(request.getfixturevalue("postgresql"))
-        opener = Opener(url, folder)
-        plant_tables(url, folder)
-    opener.connections = OLD_CONNECTIONS
-    yield opener
-    opener.close()
-
-
-@pytest.fixture
-def own_database(postgresql: str, tmp_path: Path) -> Iterator[Opener]:
-    """Opens an empty state on PostgreSQL, in a database of its own."""
-    opener = Opener(empty_database(postgresql), tmp_path / "state")
-    yield opener
-    opener.close()

@@ -69,7 +69,7 @@ def _later(kind: Any) -> Any:
     return lambda: values(kind)
 
 
-ALTERNATIVES: Final = 12
+ALTERNATIVES: Final = 13
 """At least as many as the largest union here has members."""
 
 

@@ -15,10 +15,9 @@ from autoscaler.model import Direction, History, Pause, Steering
 from autoscaler.record import Ledger, State, backup, schema
 from autoscaler.record.database import locate, opened
 from tests.record.conftest import Opener
-from tests.record.old_state import plant
 from tests.record.postgresql import empty_state
-from tests.record.samples import FLEET, at, count_rows, decision, event, keep, rising, scaler, written
-from tests.record.test_opening import as_of_version_2
+from tests.record.samples import FLEET, at, decision, event, keep, rising, scaler, written
+from tests.record.test_opening import of_version
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -292,45 +291,56 @@ def test_what_is_not_a_backup_is_refused(content: bytes | None, words: str, tmp_
         backup.restore(None, tmp_path / "state", tmp_path / "a.db")
 
 
-def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    """As a state of one is."""
+@pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
+def test_a_state_of_another_version_is_not_backed_up(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
+    """Its backup could not be restored."""
+    of_version(number, opener.state())
+    opener.close()
+    with pytest.raises(StateError, match=rf"written by {said} .*install that version again"):
+        backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    assert not (tmp_path / "a.db").exists()
+
+
+@pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
+def test_a_backup_of_another_version_is_not_restored(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
+    """Also where it may replace what is there, which stays as it was."""
+    live(opener)
+    opener.close()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE schema_version SET version = ?", (number,))
+    before = content_of(opener.url, opener.folder)
+    with pytest.raises(StateError, match=rf"^backup .*a\.db was written by {said} .*; restore it with that version$"):
+        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+    assert content_of(opener.url, opener.folder) == before
+
+
+def test_a_backup_replaces_a_file_of_another_version_which_is_kept(tmp_path: Path) -> None:
+    """After an upgrade: the old file stays for the old version."""
     opener = Opener(None, tmp_path / "state")
     live(opener)
     opener.close()
     backup.back_up(None, opener.folder, tmp_path / "a.db")
-    with sqlite3.connect(tmp_path / "a.db") as connection:
-        connection.execute("UPDATE schema_version SET version = 99")
-    with pytest.raises(StateError, match="was written by a newer version"):
-        backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
-
-
-def test_a_file_of_an_older_version_is_restored_and_then_taken_over(tmp_path: Path) -> None:
-    """A copy of an older version's state.db is a backup, too."""
-    old = plant(tmp_path / "old")
-    backup.restore(None, tmp_path / "state", old)
-    opener = Opener(None, tmp_path / "state")
-    assert opener.state().taken_over is not None
+    of_version(3, opener.state())
     opener.close()
-
-
-def test_a_backup_of_version_2_is_restored(opener: Opener, tmp_path: Path) -> None:
-    """It lacks tables and columns that this version has."""
-    old = Opener(None, tmp_path / "old")
-    state = old.state()
-    keep(state.ledger(FLEET), decision(0))
-    as_of_version_2(state)
-    old.close()
-    backup.restore(opener.url, opener.folder, tmp_path / "old" / "state.db")
-    ledger = opener.state().ledger(FLEET)
-    assert ledger.recall([scaler()])["web"].at == at(0)
-    assert count_rows(ledger, "removal") == 0
+    contents = backup.restore(None, opener.folder, tmp_path / "a.db", replacing=True)
+    opener.archive()
+    opener.close()
+    assert contents.kept is not None
+    with sqlite3.connect(contents.kept) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchone() == (3,)
 
 
 @pytest.mark.slow
-def test_a_file_of_an_older_version_is_not_restored_to_postgresql(postgresql: str, tmp_path: Path) -> None:
-    """Only the daemon converts, and it says how to get there."""
-    with pytest.raises(StateError, match="start the daemon once"):
-        backup.restore(empty_state(postgresql), tmp_path, plant(tmp_path / "old"))
+def test_a_backup_does_not_replace_a_database_of_another_version(postgresql_opener: Opener, tmp_path: Path) -> None:
+    """What it holds would be deleted, and no file of it is kept."""
+    live(postgresql_opener)
+    postgresql_opener.close()
+    backup.back_up(postgresql_opener.url, postgresql_opener.folder, tmp_path / "a.db")
+    of_version(3, postgresql_opener.state())
+    postgresql_opener.close()
+    with pytest.raises(StateError, match=r"written by an older version .*name an empty database"):
+        backup.restore(postgresql_opener.url, postgresql_opener.folder, tmp_path / "a.db", replacing=True)
 
 
 def test_scalers_are_known_by_their_specification(opener: Opener, tmp_path: Path) -> None:

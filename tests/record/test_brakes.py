@@ -31,7 +31,6 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger
-from autoscaler.record.evaluation import columns_of, decision_from
 from tests.decide.braking import active, workers
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, scaler
@@ -154,21 +153,6 @@ def test_each_cycle_can_be_decided_again(opener: Opener) -> None:
         again = conclude(made, each.decision.outcome)
         assert again == each.decision
         assert remember(each.scaler, each.history, again).brakes == each.decision.brake_memory
-
-
-def test_a_state_without_a_word_of_brakes_reads_as_nothing_remembered(sqlite_opener: Opener) -> None:
-    """As an earlier version wrote it: its columns end before what brakes remember."""
-    daemon = Daemon(sqlite_opener, one(Brakes()))
-    made = daemon.cycle(10, 10)
-    seen = Observation(TargetState(10, 10, ()), (ValueReading((1000,)),))
-    *columns, circumstances, metrics, course = columns_of(seen, made)
-    older = bytes([circumstances[0] - 3]) + circumstances[1:-3]  # an array of three elements fewer
-    assert circumstances[-3:] == b"\x90\xc0\xc0"  # no brakes, no memory, no shadow
-    assert decision_from((*columns, older, metrics, course)[-3:], 0, made.name, made.target).brake_memory is None
-    daemon.autoscaler = one()
-    daemon.restart()
-    assert daemon.history().brakes is None
-    assert active(daemon.cycle(30, 2)) == []
 
 
 def test_all_that_is_remembered_moves_with_the_clock() -> None:

@@ -10,7 +10,6 @@ from autoscaler.errors import StateError
 from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.state import State
-from tests.record.old_state import plant
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_a_folder_is_for_its_user_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
-@pytest.mark.parametrize("before", [None, 0o644], ids=["new", "from an older version"])
+@pytest.mark.parametrize("before", [None, 0o644], ids=["new", "copied from elsewhere"])
 def test_every_file_of_the_state_is_for_its_user_alone(tmp_path: Path, umask: int, before: int | None) -> None:
     """It holds sizes, queries' results and who paused what; SQLite gives its other files the mode of the first."""
     if before is not None:
@@ -57,15 +56,3 @@ def test_every_file_of_the_state_is_for_its_user_alone(tmp_path: Path, umask: in
     finally:
         os.umask(mask)
     assert modes == dict.fromkeys(["state.db", "state.db-wal", "state.db-shm", "state.db.lock"], "0o600")
-
-
-def test_a_state_that_is_taken_over_is_for_its_user_alone(tmp_path: Path) -> None:
-    """The old one that is kept beside it, too."""
-    plant(tmp_path).chmod(0o644)
-    mask = os.umask(0)
-    try:
-        State.open(None, tmp_path, Retention()).close()
-    finally:
-        os.umask(mask)
-    modes = {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
-    assert modes == dict.fromkeys(["state.db", "state.db.v1", "state.db.lock"], "0o600")

@@ -16,7 +16,6 @@ from autoscaler.record import database as databases
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, keep, scaler
-from tests.record.test_epochs import epochs_of
 
 DEFAULT: Final = Retention()
 
@@ -165,75 +164,39 @@ def test_a_lock_held_by_another_program_is_explained(sqlite_opener: Opener, monk
     keep(ledger, decision())
 
 
-def test_a_newer_state_is_left_alone(opener: Opener) -> None:
-    """After a downgrade: columns of tomorrow would be lost without a word."""
-    with opener.state()._database.writing() as connection:
-        connection.execute(schema.schema_version.update().values(version=99, works_for=99))
-    opener.close()
-    for open_it in (opener.state, opener.archive):
-        with pytest.raises(StateError, match=r"written by a newer version \(its schema is 99, this version knows 3\)"):
-            open_it()
-
-
-def statements(state: State, *texts: str) -> None:
-    with state._database.writing() as connection:
-        for each in texts:
-            connection.execute(text(each))
-
-
-def as_of_version_2(state: State) -> None:
-    """What version 3 has added is gone."""
+def of_version(number: int, state: State) -> None:
+    """Say that another version wrote it."""
     if state.leases is not None:
         state.leases.leave()
-    statements(
-        state,
-        "ALTER TABLE slot DROP COLUMN holder",
-        "ALTER TABLE schema_version DROP COLUMN works_for",
-        "DROP TABLE member",
-        "DROP TABLE follows",
-        "DROP TABLE removal",
-        "ALTER TABLE memory DROP COLUMN counted",
-        "DELETE FROM owner",
-        "UPDATE schema_version SET version = 2",
-    )
+    with state._database.writing() as connection:
+        connection.execute(schema.schema_version.update().values(version=number))
 
 
-def test_a_state_of_version_2_is_converted_in_place(opener: Opener) -> None:
-    """With what autoscalers remember, and with the epochs that older lanes had."""
+@pytest.mark.parametrize(
+    ("number", "age"),
+    [(1, "an older"), (2, "an older"), (3, "an older"), (schema.VERSION + 1, "a newer"), (99, "a newer")],
+)
+def test_a_state_of_another_version_is_refused_and_left_alone(number: int, age: str, opener: Opener) -> None:
+    """The operator decides what becomes of it; nothing of it is lost without a word."""
     state = opener.state()
     keep(state.ledger(FLEET), decision(0))
-    before = epochs_of(state)
-    as_of_version_2(state)
+    of_version(number, state)
     opener.close()
-    state = opener.state()
-    ledger = state.ledger(FLEET)
-    assert ledger.recall([scaler()])["web"].at == at(0)
-    assert all(epoch > before[slot] for slot, epoch in epochs_of(state).items())
-
-
-def test_readers_leave_a_state_of_version_2_alone(opener: Opener) -> None:
-    """It still works for a daemon of that version, until one of this converts it."""
-    as_of_version_2(opener.state())
-    with pytest.raises(StateError, match="written by an older version; start this version's daemon once"):
-        opener.archive()
-
-
-def test_a_newer_state_that_works_for_this_version_is_served(opener: Opener) -> None:
-    """A rolling upgrade: the first daemon of the next version has converted it, the last of this one is still there."""
-    state = opener.state()
-    keep(state.ledger(FLEET), decision(0))
-    statements(
-        state,
-        "CREATE TABLE of_tomorrow (id INTEGER PRIMARY KEY)",
-        "ALTER TABLE memory ADD COLUMN of_tomorrow INTEGER",
-        "ALTER TABLE slot ADD COLUMN of_tomorrow INTEGER",
-        "ALTER TABLE journal ADD COLUMN of_tomorrow INTEGER",
-        "UPDATE schema_version SET version = 4, works_for = 3",
-    )
-    opener.close()
-    ledger = opener.ledger()
-    keep(ledger, decision(15))
-    assert opener.archive().latest()["web"].now == at(15)
+    for open_it in (opener.state, opener.archive):
+        with pytest.raises(StateError) as caught:
+            open_it()
+        assert str(caught.value).endswith(
+            f" was written by {age} version of the autoscaler (its schema is {number}, this version reads "
+            f"{schema.VERSION} alone); install that version again, or begin without a memory: move the file away, or "
+            "name an empty database (state.url)"
+        )
+    engine = create_engine(databases.locate(opener.url, opener.folder))
+    with engine.begin() as connection:
+        assert connection.execute(schema.schema_version.select()).scalars().all() == [number]
+        assert connection.execute(schema.memory.select()).scalars().all() != []
+        connection.execute(schema.schema_version.update().values(version=schema.VERSION))
+    engine.dispose()
+    assert opener.ledger().recall([scaler()])["web"].at == at(0)
 
 
 @pytest.mark.parametrize(

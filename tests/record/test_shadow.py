@@ -19,8 +19,6 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.record import Ledger
-from autoscaler.record.evaluation import columns_of, decision_from
-from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.samples import START, scaler
 from tests.replaced import replace
@@ -82,14 +80,3 @@ def test_charts_have_its_size(sqlite_opener: Opener) -> None:
         daemon.cycle(40)
     rows = list(sqlite_opener.archive().series("web"))
     assert [(row.current, row.shadow, row.desired) for row in rows] == [(2, 2, 4), (2, 4, 4)]
-
-
-def test_a_state_of_before_has_none(sqlite_opener: Opener) -> None:
-    """As an earlier version wrote it: its columns end before the shadow."""
-    made = DryRun(sqlite_opener).cycle(40)
-    seen = Observation(TargetState(2, 2, ()), (ValueReading((40_000,)),))
-    without = replace(made, shadow=None, shadow_memory=None)
-    *_, circumstances, metrics, course = columns_of(seen, without)
-    assert circumstances[-1:] == course[-1:] == b"\xc0"
-    older = [bytes([each[0] - 1]) + each[1:-1] for each in (circumstances, course)]  # arrays of an element fewer
-    assert decision_from((older[0], metrics, older[1]), to_micros(made.now), "web", made.target) == without

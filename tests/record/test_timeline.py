@@ -216,7 +216,7 @@ def test_sightings_keep_their_age(sqlite_opener: Opener, clock: FakeClock) -> No
 
 
 def test_a_state_that_never_saw_a_clock_begins_with_the_first(sqlite_opener: Opener, clock: FakeClock) -> None:
-    """One that was taken over from an older version."""
+    """As `--once` leaves it."""
     keep(sqlite_opener.ledger(), decision(60))
     state = sqlite_opener.restart()
     state.follow_clock(clock.moment())  # a minute before the newest decision

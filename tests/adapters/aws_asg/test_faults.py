@@ -9,7 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.aws_asg import http_client
-from autoscaler.errors import StateError, TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.errors import (
+    StateError,
+    TargetError,
+    TargetForbidden,
+    TargetNotFound,
+    TargetNotWritten,
+    TargetRefused,
+    TargetUnavailable,
+)
 from autoscaler.model import Conflict, TargetRef, TargetState, Written
 from autoscaler.target import ForgetfulMemory
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
@@ -55,6 +63,8 @@ _FAULTS = {
     ),
     "cut off": (Fault("", 200, "<DescribeAutoScalingGroupsRes"), TargetUnavailable, "XML"),
 }
+_UNKNOWN = ("broken", "bad gateway", "not XML", "cut off")
+"""After these of a write it may have been done."""
 
 
 @pytest.fixture
@@ -86,8 +96,9 @@ def test_observe_reports_a_fault_as_what_it_is(
 def test_scale_reports_a_fault_of_the_last_look_as_what_it_is(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
-    """Where the last look before the write fails, nothing is written."""
+    """Where the last look before the write fails, nothing is written, and the outcome says so."""
     fault, expected, _ = _FAULTS[name]
+    expected = TargetNotWritten if expected is TargetUnavailable else expected
     cloud.server.faults.faults.append(_copy(fault, "DescribeAutoScalingGroups"))
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, expected), outcome
@@ -98,8 +109,10 @@ def test_scale_reports_a_fault_of_the_last_look_as_what_it_is(
 def test_a_write_that_fails_is_reported_as_what_it_is(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
-    """The look went well and the write did not. Nothing that failed is believed to be written."""
+    """The look went well and the write did not. What was certainly not done is told from what may have been."""
     fault, expected, _ = _FAULTS[name]
+    if expected is TargetUnavailable and name not in _UNKNOWN:
+        expected = TargetNotWritten
     cloud.server.faults.faults.append(_copy(fault, "SetDesiredCapacity"))
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, expected), outcome
@@ -203,7 +216,7 @@ def test_a_slow_server_is_left_at_the_deadline(
     began = time.monotonic()
     outcome = connection.scale("faulty", at_one, 3, seconds=_DEADLINE_SECONDS)
     assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
-    assert isinstance(outcome, TargetUnavailable)
+    assert isinstance(outcome, TargetNotWritten)
     assert cloud.server.count("SetDesiredCapacity") == 0
 
 
@@ -301,16 +314,36 @@ def test_an_outside_change_between_observe_and_scale_wins(cloud: Cloud, connecti
     assert connection.scale("outside", again, 2) == Written(2)
 
 
-def test_a_memory_that_cannot_be_written_stops_the_write(
-    cloud: Cloud, connection: LiveAdapter, at_one: TargetState, monkeypatch: pytest.MonkeyPatch
+def test_a_memory_that_cannot_be_written_stops_the_end_of_an_instance(
+    cloud: Cloud, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that is not remembered would be doubled where reads lag."""
+    """An end that is not remembered would be doubled where reads lag."""
+    cloud.create("kept", 2)
+    state, ids = connection.state("kept"), cloud.ids("kept")
 
     def full(*_: object) -> None:
         raise StateError("state.db: the disk is full")
 
     monkeypatch.setattr(ForgetfulMemory, "save", full)
-    outcome = connection.scale("faulty", at_one, 3)
-    assert isinstance(outcome, TargetUnavailable)
+    outcome = connection.scale("kept", state, 1, victims=tuple(ids))
+    assert isinstance(outcome, TargetNotWritten)
     assert "the disk is full" in str(outcome)
-    assert cloud.server.count("SetDesiredCapacity") == 0
+    assert cloud.server.count("Terminate") == 0
+
+
+def test_a_size_that_cannot_be_remembered_is_written_and_believed_until_a_restart(
+    cloud: Cloud, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A size is absolute: a successor that sets it again harms nothing."""
+    cloud.create("known", 1)
+    cloud.world.advance(600)
+    state = connection.state("known")
+    cloud.world.lag_seconds = 20
+
+    def full(*_: object) -> None:
+        raise StateError("state.db: the disk is full")
+
+    monkeypatch.setattr(ForgetfulMemory, "save", full)
+    assert connection.scale("known", state, 3) == Written(3)
+    assert connection.state("known").replicas == 3
+    assert [event for _, event, _ in connection.logger.lines] == ["aws_write_not_kept"]

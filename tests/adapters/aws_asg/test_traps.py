@@ -1,13 +1,12 @@
 """What is easily got wrong about Auto Scaling groups, each under the name of its trap."""
 
-import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
+from adapters.aws_asg.api import AwsApi
 from adapters.aws_asg.lifecycle import LIFECYCLE
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Conflict, Held, Hold, Phase, Unchanged, Written
@@ -296,18 +295,24 @@ def test_reads_lag_writes_also_after_a_restart(cloud: Cloud, connect: Connect, c
     assert connect(endpointUrl=cloud.server.url).state("restart").replicas == 3
 
 
-def test_a_write_that_0_1_0_remembered_in_a_file_is_believed(
-    cloud: Cloud, connect: Connect, connection: LiveAdapter, tmp_path: Path
+def test_a_write_that_was_never_sent_is_not_believed_after_a_restart(
+    cloud: Cloud, connect: Connect, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An upgrade is a restart, too; from then on the adapter's memory has it."""
-    cloud.create("upgraded", 1)
-    at = connection.call().now.isoformat()
-    write = {"change": "one", "passed": [1], "size": 3, "at": at, "ended": []}
-    file = tmp_path / "state" / "writes.json"
-    file.write_text(json.dumps({"upgraded": write}))
-    for _ in range(2):
-        assert connect(endpointUrl=cloud.server.url).state("upgraded").replicas == 3
-        assert not file.exists()
+    """The daemon is killed just before the request: nothing may tell its successor that the size is 10."""
+    cloud.create("killed", 5)
+    cloud.world.advance(600)
+    state = connection.state("killed")
+    ask = AwsApi.ask
+
+    def killed(self: AwsApi, service: str, operation: str, *rest: Any, **more: Any) -> Any:
+        if operation == "set_desired_capacity":
+            raise KeyboardInterrupt
+        return ask(self, service, operation, *rest, **more)
+
+    monkeypatch.setattr(AwsApi, "ask", killed)
+    with pytest.raises(KeyboardInterrupt):
+        connection.scale("killed", state, 10)
+    assert connect(endpointUrl=cloud.server.url).state("killed").replicas == 5
 
 
 def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(

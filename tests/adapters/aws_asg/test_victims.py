@@ -1,9 +1,11 @@
 """A scale-in that names who goes."""
 
 import copy
+from typing import Any
 
 import pytest
 
+from adapters.aws_asg.api import AwsApi
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Conflict, Held, Unchanged, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter, mixed
@@ -94,6 +96,36 @@ def test_an_answer_that_is_lost_is_not_asked_for_again(cloud: Cloud, connection:
     again = connection.scale("lost", state, 2, change="one", victims=tuple(ids))
     assert isinstance(again, Unchanged | Conflict)
     assert cloud.server.count(_END) == 1
+
+
+def test_a_successor_ends_no_second_instance_while_the_first_may_be_leaving(
+    cloud: Cloud, connect: Connect, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon is killed before AWS's answer, and reads still show the instance: nothing more is ended."""
+    cloud.create("twice", 4)
+    cloud.world.advance(600)
+    state, ids = connection.state("twice"), cloud.ids("twice")
+    ask = AwsApi.ask
+
+    def killed(self: AwsApi, service: str, operation: str, *rest: Any, **more: Any) -> Any:
+        if operation.startswith("terminate"):
+            raise KeyboardInterrupt
+        return ask(self, service, operation, *rest, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AwsApi, "ask", killed)
+        with pytest.raises(KeyboardInterrupt):
+            connection.scale("twice", state, 3, change="one", victims=tuple(ids))
+    successor = connect(endpointUrl=cloud.server.url)
+    seen = successor.state("twice")
+    assert seen.replicas == 4
+    held = successor.scale("twice", seen, 3, change="two", victims=tuple(ids))
+    assert isinstance(held, Held)
+    assert held.hold.reason == "TerminationUnconfirmed"
+    assert cloud.server.count(_END) == 0
+    cloud.world.advance(61)
+    assert successor.scale("twice", seen, 3, change="three", victims=tuple(ids)) == Written(3)
+    assert cloud.ids("twice") == ids[1:]
 
 
 def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: LiveAdapter) -> None:

@@ -1,73 +1,134 @@
-"""What is remembered of sizes written, by threads side by side."""
+"""What is remembered of sizes written and instances ended, by threads side by side."""
 
 import threading
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from adapters.aws_asg.writes import Writes
+import pytest
+
+from adapters.aws_asg.writes import BELIEVED_FOR, Writes
+from autoscaler.errors import StateError
 from autoscaler.model import TargetRef
 from autoscaler.target import AdapterValues, ForgetfulMemory
 from autoscaler.target.contract import RecordingLogger
 from tests.schedule.clock import FakeClock
 
 
-def writes(folder: Path, memory: Any, clock: FakeClock | None = None) -> Writes:
-    return Writes("fleet", memory, folder / "writes.json", clock or FakeClock(), RecordingLogger())
+def writes(memory: Any, clock: FakeClock | None = None) -> Writes:
+    return Writes("fleet", memory, clock or FakeClock(), RecordingLogger())
 
 
-def test_a_write_that_is_taken_back_leaves_its_own_groups_last_one(tmp_path: Path) -> None:
-    """Two groups are written at a time: what one takes back was once the other's."""
-    of = writes(tmp_path, ForgetfulMemory())
-    of.remember("a", "1", 1, 2)
-    of.remember("b", "2", 5, 6)
-    of.remember("a", "3", 2, 3)
-    of.remember("b", "4", 6, 7)
-    of.forget("a")
-    assert (of.size("a", 1), of.size("b", 5)) == (2, 7)
-
-
-class SlowMemory(ForgetfulMemory):
-    """Saves one at a time, as a database with one connection, and notes who came while another was at it."""
+class Counting(ForgetfulMemory):
+    """Counts what is saved."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first = threading.Event()
-        self.go_on = threading.Event()
+        self.saved = 0
 
     def save(self, target: TargetRef, values: AdapterValues | None) -> None:
-        if values is None:  # an old write is dropped; meanwhile its group is written anew
-            self.first.set()
-            self.go_on.wait(0.2)
+        self.saved += 1
         super().save(target, values)
 
-    def of(self, name: str) -> Mapping[str, Any]:
-        return self.load()[TargetRef("fleet", name)]
+
+def test_an_end_that_is_taken_back_leaves_its_own_groups_last_one() -> None:
+    """Two groups are written at a time: what one takes back was once the other's."""
+    of = writes(ForgetfulMemory())
+    of.accepted("a", "1", 3, 2)
+    of.accepted("b", "2", 6, 5)
+    of.ending("a", "3", "i-1", 2)
+    of.ending("b", "4", "i-2", 5)
+    of.forget("a")
+    assert (of.size("a", 3), of.size("b", 6)) == (2, 5)
+    assert of.ended("a") == frozenset()
+    assert of.unanswered("a") is None
+    assert of.ended("b") == frozenset({"i-2"})
+    assert of.unanswered("b") == "i-2"
 
 
-def test_what_is_saved_last_is_what_is_remembered(tmp_path: Path) -> None:
-    """A thread that drops a group's old write must not undo the new one that another thread saves at this moment."""
-    memory, clock = SlowMemory(), FakeClock()
-    of = writes(tmp_path, memory, clock)
-    of.remember("a", "1", 1, 2)
+def test_an_end_without_an_answer_leaves_the_size_as_aws_reports_it() -> None:
+    """Also after a restart; the instance that may be leaving stays known."""
+    memory = ForgetfulMemory()
+    writes(memory).ending("a", "1", "i-1", 3)
+    successor = writes(memory)
+    successor.load()
+    assert (successor.size("a", 3), successor.size("a", 2)) == (3, 2)
+    assert successor.unanswered("a") == "i-1"
+
+
+def test_an_end_that_was_answered_is_a_size_that_is_believed() -> None:
+    memory = ForgetfulMemory()
+    before = writes(memory)
+    before.ending("a", "1", "i-1", 3)
+    before.accepted("a", "1", 3, 2)
+    successor = writes(memory)
+    successor.load()
+    assert (successor.size("a", 3), successor.unanswered("a")) == (2, None)
+    assert successor.ended("a") == frozenset({"i-1"})
+
+
+def test_after_a_minute_nothing_of_it_counts() -> None:
+    """An instance that was not ended after all may be ended then."""
+    clock = FakeClock()
+    of = writes(ForgetfulMemory(), clock)
+    of.ending("a", "1", "i-1", 3)
+    clock.advance(BELIEVED_FOR.total_seconds())
+    assert (of.ended("a"), of.unanswered("a"), of.has("a", "1")) == (frozenset(), None, False)
+
+
+def test_what_is_too_old_costs_a_later_write_nothing() -> None:
+    """A thousand groups are scaled at once. A minute later the first write is one commit, as every other."""
+    memory, clock = Counting(), FakeClock()
+    of = writes(memory, clock)
+    for number in range(1000):
+        of.accepted(f"group-{number}", "1", 1, 2)
     clock.advance(3600)
-    dropping = threading.Thread(target=of.remember, args=("b", "2", 5, 6))
-    dropping.start()
-    assert memory.first.wait(10)
-    of.remember("a", "3", 2, 3)
-    memory.go_on.set()
-    dropping.join()
-    assert memory.of("a")["size"] == 3
+    memory.saved = 0
+    of.accepted("group-1", "2", 2, 3)
+    assert memory.saved == 1
+    assert of.size("group-2", 1) == 1
 
 
-def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here(tmp_path: Path) -> None:
+def test_a_size_does_not_wait_for_a_commit() -> None:
+    """The group of one thread is being saved on a slow disk; the cycle reads another's."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(ForgetfulMemory):
+        def save(self, target: TargetRef, values: AdapterValues | None) -> None:
+            begun.set()
+            go_on.wait(30)
+
+    of = writes(Slow())
+    saving = threading.Thread(target=of.accepted, args=("a", "1", 1, 2))
+    reading = threading.Thread(target=of.size, args=("b", 5))
+    saving.start()
+    assert begun.wait(10)
+    reading.start()
+    reading.join(10)
+    waits = reading.is_alive()
+    go_on.set()
+    saving.join()
+    reading.join()
+    assert not waits
+
+
+def test_an_end_that_cannot_be_remembered_is_as_if_it_was_never_begun() -> None:
+    class Full(ForgetfulMemory):
+        def save(self, target: TargetRef, values: AdapterValues | None) -> None:
+            raise StateError("the disk is full")
+
+    of = writes(Full())
+    with pytest.raises(StateError):
+        of.ending("a", "1", "i-1", 3)
+    assert of.unanswered("a") is None
+
+
+def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here() -> None:
     """AWS's reads lag its writes, whoever sent them: the old size must not be taken for somebody's change."""
     memory = ForgetfulMemory()
-    here, there = writes(tmp_path, memory), writes(tmp_path, memory)
+    here, there = writes(memory), writes(memory)
     here.load()
-    here.remember("a", "1", 1, 2)
+    here.accepted("a", "1", 1, 2)
     assert here.size("a", 2) == 2  # seen: from then on AWS is believed
-    there.remember("b", "2", 5, 6)
+    there.accepted("b", "2", 5, 6)
     assert here.size("b", 5) == 5
     here.reload()
     here.load()

@@ -17,6 +17,7 @@ from autoscaler.errors import (
     TargetForbidden,
     TargetNotFound,
     TargetNotScalable,
+    TargetNotWritten,
     TargetRefused,
     TargetUnavailable,
 )
@@ -104,7 +105,7 @@ def test_a_list_that_is_refused_concerns_all_and_says_why(
         (401, TargetForbidden, "nothing was changed"),
         (403, TargetForbidden, "nothing was changed"),
         (404, TargetNotFound, "nothing was changed"),
-        (429, TargetUnavailable, "nothing was changed"),
+        (429, TargetNotWritten, "nothing was changed"),
         (500, TargetUnavailable, "unknown until the next cycle"),
         (502, TargetUnavailable, "unknown until the next cycle"),
     ],

@@ -11,7 +11,16 @@ from pydantic import ValidationError
 
 from adapters.memory import Memory
 from adapters.memory.settings import MemorySettings
-from autoscaler.target import Call, ScaleChange, TargetRef, TargetState, TargetUnavailable, Written, load
+from autoscaler.target import (
+    Call,
+    ScaleChange,
+    TargetNotWritten,
+    TargetRef,
+    TargetState,
+    TargetUnavailable,
+    Written,
+    load,
+)
 from autoscaler.target.contract import make_context
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -88,7 +97,7 @@ def test_a_write_that_fails_says_that_nothing_was_written(tmp_path: Path, monkey
 
     adapter = build(tmp_path)
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(TargetUnavailable, match="trial/web was not written"):
+    with pytest.raises(TargetNotWritten, match="trial/web was not written"):
         scale(adapter, 2)
     assert seen(adapter).replicas == 1
 

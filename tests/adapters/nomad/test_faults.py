@@ -11,7 +11,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
+from autoscaler.errors import (
+    TargetError,
+    TargetForbidden,
+    TargetNotFound,
+    TargetNotWritten,
+    TargetRefused,
+    TargetUnavailable,
+)
 from autoscaler.model import Conflict, TargetState, Written
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, Faults
@@ -64,8 +71,9 @@ def test_observe_reports_a_fault_as_what_it_is(
 def test_scale_reports_a_fault_as_what_it_is(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
-    """Where the last look before the write fails, nothing is written."""
+    """Where the last look before the write fails, nothing is written, and the outcome says so."""
     fault, expected, said = _FAULTS[name]
+    expected = TargetNotWritten if expected is TargetUnavailable else expected
     proxy.faults.append(fault)
     outcome = proxied.scale("faulty/work", at_one, 3)
     assert isinstance(outcome, expected), outcome
@@ -77,8 +85,9 @@ def test_scale_reports_a_fault_as_what_it_is(
 def test_a_write_that_fails_is_reported_as_what_it_is(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, name: str
 ) -> None:
-    """The look went well and the write did not."""
+    """The look went well and the write did not: a throttled one was certainly not done."""
     fault, expected, said = _FAULTS[name]
+    expected = TargetNotWritten if name == "throttled" else expected
     proxy.faults.append(Fault("POST", fault.status, fault.body, fault.content_type))
     outcome = proxied.scale("faulty/work", at_one, 3)
     assert isinstance(outcome, expected), outcome
@@ -138,7 +147,7 @@ def test_a_slow_server_is_left_at_the_deadline(
     began = time.monotonic()
     outcome = proxied.scale("faulty/work", at_one, 3, seconds=_DEADLINE_SECONDS)
     assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
-    assert isinstance(outcome, TargetUnavailable)
+    assert isinstance(outcome, TargetNotWritten)
 
 
 def test_headers_that_trickle_are_left_at_the_deadline(connect: Connect) -> None:

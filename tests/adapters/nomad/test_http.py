@@ -5,7 +5,7 @@ import pytest
 from adapters.nomad import client
 from adapters.nomad.settings import NomadSettings, resolve
 from autoscaler.clock import SystemClock
-from autoscaler.errors import TargetUnavailable
+from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call
 from tests.servers.ports import free_port
 from tests.servers.scripted import Script, Wire, scripted
@@ -73,5 +73,5 @@ def test_a_write_that_was_never_sent_is_not_of_unknown_outcome() -> None:
     """Nobody need look whether it was carried out."""
     clock = SystemClock()
     agent = client.NomadClient(resolve(NomadSettings(address=f"http://127.0.0.1:{free_port()}"), {}), clock)
-    with pytest.raises(TargetUnavailable, match=r"Connection refused; is the agent up, and the address right\?$"):
+    with pytest.raises(TargetNotWritten, match=r"Connection refused; is the agent up, and the address right\?$"):
         agent.post("/v1/jobs", {}, {"Count": 1}, Call(clock.now(), clock.monotonic() + 5))

@@ -177,27 +177,55 @@ def test_a_second_drain_ends_at_once(tmp_path: Path) -> None:
     """Two would each write half of the output."""
     number = os.open(tmp_path / drain.LOCK, os.O_RDWR | os.O_CREAT)
     fcntl.flock(number, fcntl.LOCK_EX)
+    os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
     subprocess.run([sys.executable, drain.__file__, str(tmp_path), "10"], check=True, timeout=20)
+    logs.Drainer(tmp_path).close()
     os.close(number)
+    assert not (tmp_path / "web-1.log").exists()
 
 
-def test_a_log_that_a_worker_writes_itself_keeps_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An older version gave workers a file; their handle goes on at the beginning, for it appends."""
-    monkeypatch.setattr(drain, "LOG_BYTES", 10)
-    log = tmp_path / "web-1.log"
-    with log.open("ab", buffering=0) as worker:
-        worker.write(b"twenty characters...")
-        logs.bound(tmp_path, ["web-1", "web-2"])
-        worker.write(b"more")
-    assert (tmp_path / "web-1.log.1").read_text() == "racters..."
-    assert log.read_text() == "more"
+def workers_end_once_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their pipes, which the test holds open, are closed when the drain has written what was in one."""
+    write = drain.Drain._write
+
+    def written(self: drain.Drain, name: str, output: bytes) -> None:
+        write(self, name, output)
+        logs.Drainer(self._folder).close()
+
+    monkeypatch.setattr(drain.Drain, "_write", written)
 
 
-def test_a_log_within_bounds_stays(tmp_path: Path) -> None:
-    """The usual case costs one look."""
-    (tmp_path / "web-1.log").write_text("short")
-    logs.bound(tmp_path, ["web-1"])
-    assert [file.name for file in tmp_path.iterdir()] == ["web-1.log"]
+def test_the_drain_ends_as_soon_as_no_pipe_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waited for two seconds, and so outlived `make run`."""
+    monkeypatch.setattr(drain, "_UNOPENED_SECONDS", 3600.0)
+    workers_end_once_read(monkeypatch)
+    os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
+    drain.main(tmp_path, 100)
+    assert (tmp_path / "web-1.log").read_text() == "output"
+    assert not (tmp_path / "web-1.pipe").exists()
+
+
+def test_a_pipe_that_comes_as_the_drain_ends_is_drained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The daemon found the lock taken a moment before, and started no other."""
+    lock, late = fcntl.flock, ["web-2"]
+
+    def flock(number: int, how: int) -> None:
+        if how == fcntl.LOCK_UN and late:
+            os.write(logs.pipe(tmp_path / f"{late.pop()}.log"), b"late")
+        lock(number, how)
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    workers_end_once_read(monkeypatch)
+    os.write(logs.pipe(tmp_path / "web-1.log"), b"output")
+    drain.main(tmp_path, 100)
+    assert (tmp_path / "web-2.log").read_text() == "late"
+
+
+def test_where_nothing_is_to_be_written_no_drain_is_started(tmp_path: Path) -> None:
+    """Of a pool without workers; what is no pipe is none, whatever its name."""
+    (tmp_path / "notes.pipe").write_text("not a pipe")
+    logs.Drainer(tmp_path).ensure()
+    assert not (tmp_path / drain.LOCK).exists()
 
 
 def test_logs_of_the_last_workers_that_are_gone_are_kept(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from adapters.process.procfs import TOKEN_VARIABLE, Identity, identify, runs
 from adapters.process.records import Pool, StateFile, Worker
-from autoscaler.errors import TargetUnavailable
+from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from tests.adapters.process.conftest import Build
 from tests.adapters.process.harness import poll
 
@@ -168,7 +168,7 @@ def test_a_state_folder_that_cannot_be_written_changes_no_size(build: Build) -> 
     records, aside = harness.state_dir / "workers.json", harness.state_dir / "aside"
     records.rename(aside)
     records.mkdir()
-    with pytest.raises(TargetUnavailable, match=r"workers\.json: Is a directory"):
+    with pytest.raises(TargetNotWritten, match=r"workers\.json: Is a directory"):
         harness.adapter.scale(harness.target, harness.change(state, 2), harness.call())
     records.rmdir()
     aside.rename(records)

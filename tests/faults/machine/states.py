@@ -1,4 +1,4 @@
-"""The state's file is damaged, locked, of another user or of a newer version."""
+"""The state's file is damaged, locked, of another user or of another version."""
 
 import os
 import shutil
@@ -20,6 +20,7 @@ _MODES_HOLD: Final = (
 _DAMAGED: Final = "restore a backup"
 _MODE: Final = "correct the owner or the mode"
 _NEWER: Final = 99
+_OLDER: Final = 3
 
 
 @contextmanager
@@ -121,15 +122,16 @@ def one_record_is_damaged(scene: Scene, _: int) -> None:
             scene.follows_again(daemon)
 
 
-def it_is_of_a_newer_version(scene: Scene, _: int) -> None:
-    """After a downgrade: not a row of it is touched, and the newer version goes on with it."""
+def it_is_of_another_version(scene: Scene, run: int) -> None:
+    """After an upgrade or a downgrade: not a row of it is touched, and that version goes on with it."""
     with scene.settled():
         pass
     file = scene.state / "state.db"
-    version = _set_version(file, (_NEWER, _NEWER))
+    other, said = ((_NEWER, "written by a newer version"), (_OLDER, "written by an older version"))[run % 2]
+    version = _set_version(file, other)
     content = _rows(file)
     scene.ask_for_more()
-    scene.does_not_start("written by a newer version")
+    scene.does_not_start(said)
     assert _rows(file) == content
     _set_version(file, version)
     with scene.daemon() as daemon:
@@ -168,12 +170,12 @@ def it_is_locked(scene: Scene, _: int) -> None:
     scene.remembered()
 
 
-def _set_version(file: Path, version: tuple[int, int]) -> tuple[int, int]:
-    """The version of the schema, and the oldest that it works for. Returns those before."""
+def _set_version(file: Path, version: int) -> int:
+    """The version of the schema. Returns the one before."""
     with closing(sqlite3.connect(file)) as connection, connection:
-        before: tuple[int, int] = connection.execute("SELECT version, works_for FROM schema_version").fetchone()
-        connection.execute("UPDATE schema_version SET version = ?, works_for = ?", version)
-    return before
+        (before,) = connection.execute("SELECT version FROM schema_version").fetchone()
+        connection.execute("UPDATE schema_version SET version = ?", (version,))
+    return int(before)
 
 
 def _rows(file: Path) -> list[str]:
@@ -188,7 +190,7 @@ CASES: Final[dict[str, Callable[[Scene, int], None]]] = {
     "the state is cut short at the start": it_is_cut_short_at_the_start,
     "the state is damaged while it runs": it_is_damaged_while_it_runs,
     "one autoscaler's record is damaged": one_record_is_damaged,
-    "the state is of a newer version": it_is_of_a_newer_version,
+    "the state is of another version": it_is_of_another_version,
     "the state may not be written": it_may_not_be_written,
     "the state is locked": it_is_locked,
 }

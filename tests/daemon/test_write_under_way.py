@@ -1,0 +1,173 @@
+"""A write that hangs past its cycle's deadline in a thread of its own, and what later cycles make of it."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from autoscaler.act import Actuator
+from autoscaler.clock import SystemClock
+from autoscaler.cycle import reconcile
+from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
+from autoscaler.model import (
+    Autoscaler,
+    Behavior,
+    Call,
+    Decision,
+    MetricSpec,
+    MetricTarget,
+    MetricType,
+    Observation,
+    Observed,
+    Outcome,
+    PolicyType,
+    Query,
+    ScaleChange,
+    ScaleOutcome,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    TargetRef,
+    TargetState,
+    TargetType,
+    ValueReading,
+    Written,
+)
+from autoscaler.observe import Observer
+from autoscaler.record import Retention, State
+from autoscaler.runtime.connected import Ports
+from autoscaler.target.contract.harness import RecordingLogger
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+FOUR_A_MINUTE = ScalingRules(
+    timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 4, timedelta(minutes=1)),), None
+)
+WEB = Autoscaler(
+    "web",
+    TargetRef("fleet", "web-asg"),
+    1,
+    100,
+    (MetricSpec(MetricType.EXTERNAL, "jobs", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("jobs")),),
+    Behavior(scale_up=FOUR_A_MINUTE),
+)
+
+
+class Back:
+    """A group whose next write hangs until `lands`."""
+
+    concurrent_writes = 2
+
+    def __init__(self) -> None:
+        self.size = 5
+        self.hangs = True
+        self.lands = threading.Event()
+
+    def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
+        raise AssertionError("the test says what is observed")
+
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        if self.hangs:
+            self.hangs = False
+            self.lands.wait(30)
+        self.size = change.size
+        return Written(change.size)
+
+
+class Seen:
+    """Stands for the observer: the group's size, and how many jobs wait."""
+
+    def __init__(self, back: Back) -> None:
+        self._back = back
+        self.jobs = 0
+
+    def observe(self, scalers: Sequence[Autoscaler], call: Call, known: object) -> Observed:
+        reading = ValueReading((self.jobs * 1000,))
+        return Observed(
+            {each.name: Observation(TargetState(self._back.size, self._back.size, ()), (reading,)) for each in scalers}
+        )
+
+
+class Daemon:
+    """The ports of a lane on a state of its own; each cycle 15 s after the one before."""
+
+    def __init__(self, back: Back, folder: Path) -> None:
+        self.back, self.folder, self.now = back, folder, START
+        self.start()
+
+    def start(self) -> None:
+        self.state = State.open(None, self.folder, Retention())
+        self.actuator = Actuator({"fleet": self.back}, SystemClock(), RecordingLogger())
+        self.seen = Seen(self.back)
+        ledger = self.state.ledger("fleet")
+        self.ports = Ports(cast("Observer", self.seen), ledger, self.actuator, lambda call: call)
+
+    def cycle(self, jobs: int, *, seconds: float = 30) -> Decision:
+        self.seen.jobs, self.now = jobs, self.now + timedelta(seconds=15)
+        (made,) = reconcile([WEB], Call(self.now, time.monotonic() + seconds), self.ports).decisions
+        return made
+
+    def lands(self) -> None:
+        self.back.lands.set()
+        while self.actuator.writing():
+            time.sleep(0.001)
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    daemon = Daemon(Back(), tmp_path)
+    yield daemon
+    daemon.lands()
+    daemon.state.close()
+
+
+def test_a_write_that_lands_late_counts_under_the_policy(daemon: Daemon) -> None:
+    """Four Pods a minute: 5 to 8 hangs, 9 is wanted meanwhile, and the 8 lands. Then the policy allows 9."""
+    assert isinstance(daemon.cycle(8, seconds=0.05).outcome, TargetUnavailable)
+    waiting = daemon.cycle(20)
+    assert waiting.change is not None
+    assert waiting.change.size == 9
+    assert isinstance(waiting.outcome, TargetDeferred)
+    daemon.lands()
+    assert daemon.back.size == 8
+    assert daemon.cycle(20).written == 9
+    assert daemon.cycle(20).written is None
+
+
+def test_a_write_that_lands_after_a_crash_counts_under_the_policy(daemon: Daemon) -> None:
+    """The daemon dies in a cycle that wants 9: the state has the intent of the 8 that is under way, and no other."""
+
+    class Dying(Ports):
+        def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+            raise KeyboardInterrupt
+
+    daemon.cycle(8, seconds=0.05)
+    ports = daemon.ports
+    daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.limit)
+    with pytest.raises(KeyboardInterrupt):
+        daemon.cycle(20)
+    daemon.lands()
+    daemon.state.close()
+    daemon.start()
+    assert daemon.cycle(20).written == 9
+
+
+def test_a_write_that_ends_between_intent_and_write_makes_way_in_the_next_cycle(daemon: Daemon) -> None:
+    """What was not announced is not written."""
+    daemon.cycle(8, seconds=0.05)
+
+    class Landing(Ports):
+        def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+            broken = super().intend(decisions)
+            daemon.lands()
+            return broken
+
+    ports = daemon.ports
+    daemon.ports = Landing(ports.observer, ports.ledger, ports.actuator, ports.limit)
+    assert isinstance(daemon.cycle(20).outcome, TargetDeferred)
+    assert daemon.back.size == 8
+    daemon.ports = ports
+    assert daemon.cycle(20).written == 9
