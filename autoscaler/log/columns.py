@@ -93,7 +93,8 @@ def _metric(metric: Mapping[str, Any] | str) -> str:
     """`metric`: a text where it stands for those that the line has no room for."""
     if isinstance(metric, str):
         return metric
-    return f"{metric.get('name')} {metric.get('value') or '<unknown>'}/{metric.get('target')}"
+    missing = f" ({metric['missing']} missing)" if metric.get("missing") else ""
+    return f"{metric.get('name')} {metric.get('value') or '<unknown>'}/{metric.get('target')}{missing}"
 
 
 def _words(value: Any) -> str:

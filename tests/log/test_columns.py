@@ -11,6 +11,7 @@ from autoscaler.log import line
 from autoscaler.log.columns import Columns
 from autoscaler.model import Decision, Proposed, Written
 from tests.decisions import cpu, decision, rescale
+from tests.replaced import replace
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +47,12 @@ def test_a_change_shows_from_where_to_where() -> None:
     """What one looks for first."""
     text = rendered(Columns(io.StringIO()), rescale(outcome=Written(5)))
     assert "▲ 3 → 5" in text
+
+
+def test_instances_without_a_sample_stand_beside_the_value() -> None:
+    """Else the value of one instance looks like that of all."""
+    text = rendered(Columns(io.StringIO()), decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3")),)))
+    assert "cpu 63%/60% (2 missing)" in text
 
 
 def test_a_proposal_is_told_from_a_write() -> None:
