@@ -1,4 +1,4 @@
-"""docs/quickstart-process.md: real workers, a real Prometheus; the package's folder of examples is the source tree's."""
+"""docs/quickstart-process.md: real workers, a real Prometheus; the package's examples are those of the source tree."""
 
 from pathlib import Path
 
