@@ -34,6 +34,7 @@ class Moment:
     def of(cls, line: Mapping[str, Any], seconds: float, traffic: int) -> Self:
         """From a decision's line in the daemon's log."""
         value = next((metric["value"] for metric in line["metrics"] if metric["value"]), None)
+        missing = max((metric.get("missing", 0) for metric in line["metrics"]), default=0)
         return cls(
             seconds=seconds,
             traffic=traffic,
@@ -42,7 +43,7 @@ class Moment:
             written=line["written"],
             each=plain(value) if value else "-",
             reason=line["reason"] or "-",
-            message=line["message"] or "",
+            message="; ".join(filter(None, (line["message"], f"{missing} without a sample" if missing else ""))),
         )
 
     def __str__(self) -> str:

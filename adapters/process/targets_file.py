@@ -17,9 +17,15 @@ _OF_PEOPLE: Final = tuple(map(Path, ("/run/user", "/var/tmp")))  # noqa: S108 - 
 
 
 def render(name: str, pool: Pool) -> str:
-    """One entry for each worker that stays, ready or not: what is not scraped would be missing to the autoscaler."""
+    """One entry for each worker that stays, ready or not: what is not scraped would be missing to the autoscaler.
+
+    Samples are joined by `instance_id` before `instance`: a port may be another worker's by now, a name never is.
+    """
     entries = [
-        {"targets": [f"127.0.0.1:{worker.port}"], "labels": {"pool": name, "worker": worker.name}}
+        {
+            "targets": [f"127.0.0.1:{worker.port}"],
+            "labels": {"pool": name, "worker": worker.name, "instance_id": worker.name},
+        }
         for worker in pool.staying
         if worker.identity is not None
     ]

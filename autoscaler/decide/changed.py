@@ -31,14 +31,15 @@ def differs(before: Decision, after: Decision) -> bool:
     """Whether anything changed that an operator would want to know of, between two decisions about one autoscaler.
 
     That is: the size found or wanted, that of a dry run's shadow, a condition's status or reason (and with them the
-    reason that the log names), which metrics fail, which brakes are on, the bounds in force, what operators asked for,
-    whether it is a dry run, and the target. Values of metrics that move, messages that name them, and AbleToScale's
-    turns between its calm reasons are not.
+    reason that the log names), which metrics fail, which most instances have no sample of, which brakes are on, the
+    bounds in force, what operators asked for, whether it is a dry run, and the target. Values of metrics that move,
+    messages that name them, and AbleToScale's turns between its calm reasons are not.
     """
     return (
         _plain(before) != _plain(after)
         or (before.conditions != after.conditions and _reasons(before.conditions) != _reasons(after.conditions))
         or _failing(before.metrics) != _failing(after.metrics)
+        or _unmeasured(before.metrics) != _unmeasured(after.metrics)
         or _braking(before) != _braking(after)
     )
 
@@ -52,6 +53,11 @@ def _reasons(conditions: Sequence[Condition]) -> dict[str, tuple[bool, str]]:
 
 def _failing(metrics: Sequence[MetricOutcome]) -> list[tuple[str, str]]:
     return [(metric.type, metric.name) for metric in metrics if metric.error is not None]
+
+
+def _unmeasured(metrics: Sequence[MetricOutcome]) -> list[tuple[str, str]]:
+    """Those of which most instances have no sample; one alone has none after every scale-out."""
+    return [(metric.type, metric.name) for metric in metrics if metric.missing and metric.mostly_missing]
 
 
 def _braking(decision: Decision) -> list[Brake]:

@@ -5,11 +5,18 @@ have failed are set aside, pods that are not ready yet or have no sample are cou
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from autoscaler.model import ControllerOptions, Instance, Phase, Sample
+from autoscaler.quantity import format_duration
 
+SCRAPED_WITHIN: Final = timedelta(minutes=2)
+"""After its start: two scrapes, by the interval that Prometheus has by default."""
+NOT_SCRAPED_YET: Final = (
+    f"the instances were started less than {format_duration(SCRAPED_WITHIN)} ago, and Prometheus may not have scraped "
+    "them yet"
+)
 _FAILED: Final = Phase.FAILED
 _PENDING: Final = Phase.PENDING
 
@@ -71,6 +78,12 @@ def _is_cpu_sample_usable(instance: Instance, sample: Sample, options: Controlle
     if started + options.cpu_initialization_period > now:
         return instance.ready and sample.timestamp >= transition + sample.window
     return instance.ready or started + options.initial_readiness_delay <= transition
+
+
+def are_new(instances: Sequence[Instance], now: datetime) -> bool:
+    """Whether all that run were started so shortly before `now` that Prometheus may not have scraped them yet."""
+    starts = [each.started_at for each in instances if each.phase is Phase.RUNNING and not each.deleting]
+    return bool(starts) and all(start is not None and now - start < SCRAPED_WITHIN for start in starts)
 
 
 def ready_units(instances: Sequence[Instance]) -> int:

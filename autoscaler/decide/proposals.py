@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.decide import replica_calculator as calculator
-from autoscaler.decide.instances import group, ready_units
+from autoscaler.decide.instances import NOT_SCRAPED_YET, are_new, group, ready_units
 from autoscaler.decide.replica_calculator import Tolerances
 from autoscaler.errors import MetricError
 from autoscaler.model import (
@@ -124,7 +124,7 @@ def _per_instance(
     if not instances:
         raise MetricError(_NO_INSTANCES)
     if not reading.samples and reading.unmatched:
-        raise MetricError(_mismatch(reading, instances))
+        raise MetricError(_mismatch(reading, instances, now))
     groups = group(instances, reading.samples, options, now, is_cpu=is_cpu(metric))
     weights = {instance.name: instance.weight for instance in instances if instance.weight > 1}
     if target.type is TargetType.UTILIZATION:
@@ -162,14 +162,18 @@ def _per_instance(
     )
 
 
-def _mismatch(reading: InstanceReading, instances: Sequence[Instance]) -> str:
-    """Both sides of a join that found nothing, with examples of each."""
+def _mismatch(reading: InstanceReading, instances: Sequence[Instance], now: datetime) -> str:
+    """Both sides of a join that found nothing, with examples of each.
+
+    Shortly after a start the samples may be those of instances that are gone, and the label is right.
+    """
     known = next((one for one in instances if one.identities and not one.deleting), instances[0])
     found = _listed(reading.unmatched, reading.more_unmatched)
     wanted = _listed(sorted(known.identities) or [known.name])
+    remedy = "let a label of the samples have such a value, and name that label by `instanceLabel`"
     return (
-        f"no sample matches an instance: the samples have {found}, but {known.name} is known as {wanted}; let a label "
-        "of the samples have such a value, and name that label by `instanceLabel`"
+        f"no sample matches an instance: the samples have {found}, but {known.name} is known as {wanted}; "
+        f"{NOT_SCRAPED_YET if are_new(instances, now) else remedy}"
     )
 
 

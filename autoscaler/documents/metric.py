@@ -1,11 +1,15 @@
 """One metric as it is shown: numbers for charts, decimals for reading, and the texts that kubectl would write."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricTarget, MetricType, TargetType
 from autoscaler.quantity import format_decimal
+
+_NAMED: Final = 3
+"""Instances that a text names."""
 
 
 class MetricDocument(Document):
@@ -24,6 +28,8 @@ class MetricDocument(Document):
     target_value: float
     error: str | None
     """Why there is no value."""
+    missing: int = 0
+    """Running instances without a usable sample; 0 where the metric failed, or is not read by instance."""
     on_fallback: bool = False
     """Whether the metric's fallback stands in for the value that it has not."""
 
@@ -40,6 +46,7 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
         value=number(outcome.current, outcome.target.type),
         target_value=outcome.target.value / scale_of(outcome.target.type),
         error=outcome.error,
+        missing=len(outcome.missing),
         on_fallback=outcome.on_fallback,
     )
 
@@ -47,6 +54,22 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
 def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[MetricDocument, ...]:
     """Those of a decision; where it read none (target unreadable, size out of bounds), the specs' without values."""
     return tuple([metric(outcome) for outcome in outcomes or map(unread, specs)])
+
+
+def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
+    """Which instances have no usable sample, such as `4 of 5 instances have no sample of inflight: web-2, …`.
+
+    None: all that run have one of each metric.
+    """
+    texts = []
+    for outcome in outcomes:
+        count = len(outcome.missing)
+        if count:
+            of, have = outcome.ready + count, "has" if count == 1 else "have"
+            more = f" and {count - _NAMED} more" if count > _NAMED else ""
+            names = ", ".join(outcome.missing[:_NAMED])
+            texts.append(f"{count} of {of} instances {have} no sample of {outcome.name}: {names}{more}")
+    return "; ".join(texts) or None
 
 
 def unread(spec: MetricSpec) -> MetricOutcome:

@@ -13,7 +13,7 @@ from autoscaler.documents.base import Document
 from autoscaler.documents.brakes import ActiveBrakeDocument, active
 from autoscaler.documents.headline import failed, headline
 from autoscaler.documents.level import Level, level_of_condition, wants_more_than_allowed
-from autoscaler.documents.metric import MetricDocument, metrics, unread
+from autoscaler.documents.metric import MetricDocument, metrics, unmeasured, unread
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.steering import PauseDocument, SteeringDocument, steering_document
 from autoscaler.errors import bug
@@ -120,6 +120,9 @@ class Summary(Document):
     """The size that a dry run's shadow had, from which `desired` was decided; null: there is none."""
     saturated: bool = False
     """Whether a dry run's target is too small for its load, so that more may be asked for than shows."""
+    unmeasured: str | None = None
+    """Which running instances have no usable sample: "4 of 5 instances have no sample of inflight: web-2, …"; null:
+    each has one of every metric."""
     problem: str | None = None
     """What the target itself says is amiss, the first of its warnings: "worker web-3 ended with exit code 1, …"; else
     what makes a dry run's shadow doubtful."""
@@ -221,6 +224,7 @@ def _summary(
         unheld=unheld,
         shadow=None if decision is None else decision.shadow,
         saturated=decision is not None and decision.shadow_memory is not None and decision.shadow_memory.saturated,
+        unmeasured=None if decision is None else unmeasured(decision.metrics),
         problem=None if decision is None else next(iter(decision.doubts), None),
     )
 
@@ -300,13 +304,14 @@ def level(state: AutoscalerState, decision: Decision | None) -> Level:
 
     `limited` is a warning only where a metric asks for more than the maximum, or the connection has no room for it.
     What the target itself warns of, such as workers that cannot start, is one in any state, and so is what makes a dry
-    run's shadow doubtful, and a brake that is on.
+    run's shadow doubtful, a brake that is on, and a metric that most of the instances have no sample of.
     """
     found = _LEVELS.get(state, Level.NORMAL)
     if found is Level.ERROR or decision is None:
         return found
     capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
-    return Level.WARNING if capped or decision.doubts or decision.brakes else found
+    unmeasured = any(metric.mostly_missing for metric in decision.metrics)
+    return Level.WARNING if capped or decision.doubts or decision.brakes or unmeasured else found
 
 
 def _at_least_warning(level: Level) -> Level:

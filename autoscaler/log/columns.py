@@ -96,7 +96,8 @@ def _metric(metric: Mapping[str, Any] | str) -> str:
     if isinstance(metric, str):
         return metric
     current, target = (notation.plain(str(metric.get(key) or notation.UNKNOWN)) for key in ("value", "target"))
-    return f"{metric.get('name')} {current}/{target}"
+    missing = f" ({metric['missing']} missing)" if metric.get("missing") else ""
+    return f"{metric.get('name')} {current}/{target}{missing}"
 
 
 def _words(value: Any) -> str:

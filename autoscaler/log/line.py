@@ -11,7 +11,10 @@ EVENT = "decision"
 
 
 def keys(decision: Decision) -> dict[str, Any]:
-    """The line's keys after `timestamp`, `level` and `event`, in their order; `shadow` where there is one."""
+    """The line's keys after `timestamp`, `level` and `event`, in their order; `shadow` where there is one.
+
+    A metric has `missing`, how many running instances have no usable sample of it, where there are any.
+    """
     condition = headline(decision)
     return {
         "autoscaler": decision.name,
@@ -27,6 +30,7 @@ def keys(decision: Decision) -> dict[str, Any]:
                 "type": metric.type.value,
                 "value": notation.value(metric),
                 "target": notation.target(metric.target),
+                **({"missing": len(metric.missing)} if metric.missing else {}),
             }
             for metric in decision.metrics
         ],

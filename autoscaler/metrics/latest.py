@@ -138,6 +138,9 @@ class _LatestFamilies:
         self._value = _gauge("metric_value", "A metric's current value; utilization as a ratio.", *_METRIC)
         self._target = _gauge("metric_target", "The value that is to be held; utilization as a ratio.", *_METRIC)
         self._failed = _gauge("metric_failed", "Whether a metric had no value.", *_METRIC)
+        self._missing = _gauge(
+            "metric_missing_ratio", "Share of the running instances without a usable sample of it.", *_METRIC
+        )
         self._fallback = _gauge(
             "metric_fallback_active", "1 while a metric has no value and its fallback stands in for it.", *_METRIC
         )
@@ -156,7 +159,8 @@ class _LatestFamilies:
         """All of them."""
         return (
             self._current, self._desired, self._shadow, self._saturated, self._minimum, self._maximum,
-            self._condition, self._value, self._target, self._failed, self._fallback,
+            self._condition, self._value, self._target, self._failed, self._missing,
+            self._fallback,
             self._unmatched, self._paused, self._overridden,
         )  # fmt: skip
 
@@ -174,18 +178,23 @@ class _LatestFamilies:
         for condition in made.conditions:
             self._condition.add_metric((made.name, condition.type, condition.reason), condition.status)
         for metric, names in zip(made.metrics, _labels(made), strict=True):
-            if (current := _value(metric)) is not None:
-                self._value.add_metric(names, _in_units(current, metric.target))
-            self._target.add_metric(names, _in_units(metric.target.value, metric.target))
-            self._failed.add_metric(names, metric.failed)
-            if metric.on_fallback:
-                self._fallback.add_metric(names, 1)
+            self._add_metric(metric, names)
         strangers = sum(len(metric.unmatched) + metric.more_unmatched for metric in made.metrics)
         self._unmatched.add_metric(labels, strangers)
         if made.steering.pause is not None:
             self._paused.add_metric((made.name, made.steering.pause.direction), 1)
         if made.steering.override is not None:
             self._overridden.add_metric(labels, 1)
+
+    def _add_metric(self, metric: MetricOutcome, names: Sequence[str]) -> None:
+        if (current := _value(metric)) is not None:
+            self._value.add_metric(names, _in_units(current, metric.target))
+        self._target.add_metric(names, _in_units(metric.target.value, metric.target))
+        self._failed.add_metric(names, metric.failed)
+        if (missing := metric.missing_ratio) is not None:
+            self._missing.add_metric(names, missing)
+        if metric.on_fallback:
+            self._fallback.add_metric(names, 1)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

@@ -2,12 +2,16 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from autoscaler.model.spec import MetricTarget, MetricType, TargetType
 from autoscaler.quantity import Milli
+
+_MOST: Final = 0.5
+"""More than this share of the instances is most of them."""
 
 
 class MetricOutcome(Struct, frozen=True, gc=False):
@@ -49,6 +53,23 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     def on_fallback(self) -> bool:
         """Whether there was no value, and the metric's fallback made the proposal."""
         return self.error is not None and self.proposal is not None
+
+    @property
+    def missing_ratio(self) -> float | None:
+        """Share of the running instances without a usable sample; None: the metric failed, or is not read by instance.
+
+        Instances that are pending, start up or leave are not among them. Those with a sample are counted in units.
+        """
+        counted = self.ready + len(self.missing)
+        if self.error is not None or self.type in (MetricType.OBJECT, MetricType.EXTERNAL) or counted == 0:
+            return None
+        return len(self.missing) / counted
+
+    @property
+    def mostly_missing(self) -> bool:
+        """Whether most of the running instances have no usable sample, so that few stand for all."""
+        ratio = self.missing_ratio
+        return ratio is not None and ratio > _MOST
 
     @property
     def current(self) -> int | None:

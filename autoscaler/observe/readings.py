@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from autoscaler.config.kept_labels import names_no_instance
+from autoscaler.decide.instances import NOT_SCRAPED_YET, are_new
 from autoscaler.errors import MetricError, named
 from autoscaler.model import Instance, InstanceReading, MetricSpec, MetricType, Query, Reading, Sample, ValueReading
 from autoscaler.observe.answer import FARTHEST_SECONDS
@@ -92,10 +93,11 @@ def _per_instance(
 
 
 def instance_samples(
-    query: Query, instances: Iterable[Instance], answers: Answers, now: datetime, metric: MetricSpec | None = None
+    query: Query, instances: Sequence[Instance], answers: Answers, now: datetime, metric: MetricSpec | None = None
 ) -> InstanceSamples:
     """The query's samples by instance; with a ContainerResource `metric`, its container's only. Raises MetricError."""
-    points = _points(query, answers, (ResultType.VECTOR,))
+    remedy = f"{NOT_SCRAPED_YET}; if this stays, {_LOOK}" if are_new(instances, now) else _LOOK
+    points = _points(query, answers, (ResultType.VECTOR,), remedy)
     if metric is not None and metric.container is not None:
         points = of_container(points, metric.container, metric.container_label)
         if not points:
@@ -128,7 +130,7 @@ def instance_samples(
     return InstanceSamples(samples, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 
-def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy: str = _LOOK) -> Sequence[Point]:
+def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy: str) -> Sequence[Point]:
     """The answer's points that are this user's, at least one. Nothing at all is an error and never zero load."""
     answer = answers.result(question(query))
     if answer.type not in wanted:

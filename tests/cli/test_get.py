@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from autoscaler.cli.tables.listing import Row
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.summary import summary
 from autoscaler.model import Steering
 from tests.cli.scene import Scene, ServedScene
-from tests.decide.build import NOW, QUEUE_15, scaler
-from tests.decisions import decision
+from tests.decide.build import CPU_60, NOW, QUEUE_15, scaler
+from tests.decisions import cpu, decision
 from tests.documents.lives import open_state
 from tests.replaced import replace
 
@@ -242,6 +243,18 @@ def test_a_pool_that_cannot_start_says_so_below_the_table() -> None:
     shown = summary("web", scaler(QUEUE_15), made, Steering(), configured=True)
     assert notes([shown], None, NOW) == ["web: worker web-3 ended with exit code 1: cannot bind"]
     assert notes([shown], None, NOW, errors=False) == []  # where the last column says it
+
+
+def test_instances_without_a_sample_are_said_below_the_table() -> None:
+    """The table shows a value, whether it is that of one instance or of all."""
+    made = decision(metrics=(replace(cpu(), ready=1, missing=("web-2", "web-3")),))
+    shown = summary("web", scaler(CPU_60), made, Steering(), configured=True)
+    text = "2 of 3 instances have no sample of cpu: web-2, web-3"
+    assert notes([shown], None, NOW) == [f"web: {text}"]
+    assert notes([shown], None, NOW, errors=False) == []
+    assert Row.of(shown).wide[-1] == text  # where the last column says it
+    failing = shown.model_copy(update={"error": "no answer"})
+    assert notes([failing], None, NOW, errors=False) == [f"web: {text}"]
 
 
 def test_many_notes_are_counted() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import changed, conclude, decide
+from autoscaler.decide import changed, conclude, decide, differs
 from autoscaler.errors import MetricError, TargetRefused, TargetUnavailable
 from autoscaler.model import (
     ActiveBrake,
@@ -53,6 +53,15 @@ def test_a_first_decision_is_a_change() -> None:
 def test_the_same_decision_later_is_none() -> None:
     later = replace(steady(), now=NOW + timedelta(seconds=15))
     assert not changed(steady(), later)
+
+
+def test_samples_that_most_instances_lose_or_get_again_are_one() -> None:
+    """The log says so, although no size and no condition changes; one instance has none after every scale-out."""
+    requests = samples([600] * 3).requests
+    one, two = (steady(replace(samples([600] * measured), requests=requests)) for measured in (2, 1))
+    assert not differs(steady(), one)
+    assert differs(one, two)
+    assert differs(two, one)
 
 
 def test_a_brake_that_begins_or_ends_is_one() -> None:

@@ -1,5 +1,7 @@
 """What one metric asks for: the numbers that anybody can check by hand."""
 
+from datetime import timedelta
+
 from autoscaler.errors import MetricError
 from autoscaler.model import ConditionType, Instance, MetricType, Phase, TargetType
 from tests.decide.build import (
@@ -165,6 +167,22 @@ def test_a_metric_whose_samples_match_nothing_says_which_they_are() -> None:
         'no sample matches an instance: the samples have instance="a", instance="b", but i-0 is known as i-0; let a '
         "label of the samples have such a value, and name that label by `instanceLabel`"
     )
+
+
+def test_shortly_after_a_start_samples_that_match_nothing_are_those_of_others() -> None:
+    """The label is right, and Prometheus has not scraped the new instances: nobody must change the configuration."""
+    reading = replace(samples({}), unmatched=('instance_id="web-1"',))
+    started = NOW - timedelta(seconds=119)
+    new = [replace(each, started_at=started) for each in instances(2)]
+    error = first_decision(scaler(PODS_100M), state(2, new), reading).metrics[0].error
+    assert error == (
+        'no sample matches an instance: the samples have instance_id="web-1", but i-0 is known as i-0; the instances '
+        "were started less than 2m ago, and Prometheus may not have scraped them yet"
+    )
+    one_old = [new[0], replace(new[1], started_at=NOW - timedelta(seconds=120))]
+    error = first_decision(scaler(PODS_100M), state(2, one_old), reading).metrics[0].error
+    assert error is not None
+    assert error.endswith("name that label by `instanceLabel`")
 
 
 def test_a_metric_whose_samples_match_nothing_counts_those_that_it_does_not_name() -> None:

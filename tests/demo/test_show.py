@@ -24,6 +24,12 @@ def test_a_decision_is_one_line_with_the_change_in_it() -> None:
     assert str(OUT).endswith("SucceededRescale: the target's size was set to 3")
 
 
+def test_workers_without_a_sample_are_part_of_the_reason() -> None:
+    """The number of requests in flight is that of the others alone."""
+    line = {**LINE, "metrics": [{**LINE["metrics"][0], "missing": 2}]}
+    assert str(Moment.of(line, 65, 25)).endswith("the target's size was set to 3; 2 without a sample")
+
+
 def test_a_failed_metric_and_an_unread_target_are_shown_as_such() -> None:
     """An outage must not look like zero load."""
     failed = {**LINE, "current": None, "written": None, "metrics": [{**LINE["metrics"][0], "value": None}]}

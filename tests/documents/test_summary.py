@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from autoscaler.cli.tables.listing import state_words
+from autoscaler.documents.level import Level
 from autoscaler.documents.summary import AutoscalerList, AutoscalerState, Summary, summaries, summary
 from autoscaler.model import (
     Condition,
@@ -22,6 +23,7 @@ from autoscaler.model import (
 )
 from tests.decide.build import CPU_60, QUEUE_15, first_decision, instances, scaler, state, value
 from tests.decisions import NOW, condition, cpu, decision, rescale
+from tests.replaced import replace
 
 ABLE, ACTIVE, LIMITED = ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE, ConditionType.SCALING_LIMITED
 FREE = Steering()
@@ -107,6 +109,26 @@ def test_the_most_urgent_of_the_target_s_warnings_is_its_problem() -> None:
     """A pool that cannot start has the size that it should have, and no metric need fail: nothing else would tell."""
     assert of(warnings=("worker web-3 ended", "no ports")).problem == "worker web-3 ended"
     assert of().problem is None
+
+
+def test_instances_without_a_sample_are_named() -> None:
+    """One value of five instances looks like all of theirs, and the size that follows from it is steady."""
+    found = of(metrics=(replace(cpu(), ready=1, missing=("web-2", "web-3", "web-4", "web-5")),))
+    assert found.state is AutoscalerState.STEADY
+    assert found.unmeasured == "4 of 5 instances have no sample of cpu: web-2, web-3, web-4 and 1 more"
+    assert found.metrics[0].missing == 4
+    assert found.level is Level.WARNING
+
+
+def test_a_few_instances_without_a_sample_are_named_and_are_no_warning() -> None:
+    """After each scale-out the new instance has none until it is scraped."""
+    found = of(metrics=(replace(cpu(), ready=4, missing=("web-5",)),))
+    assert found.unmeasured == "1 of 5 instances has no sample of cpu: web-5"
+    assert found.level is Level.NORMAL
+
+
+def test_where_each_instance_has_a_sample_nothing_is_said_of_it() -> None:
+    assert of(metrics=(replace(cpu(), ready=5),)).unmeasured is None
 
 
 def test_who_paused_it_and_why_is_told() -> None:

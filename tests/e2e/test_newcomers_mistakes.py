@@ -175,7 +175,7 @@ def live(service: Service, tmp_path_factory: pytest.TempPathFactory) -> str:
     scaler, pools = document["autoscalers"][0], document["adapters"]["local"]["pools"]
     pools["other"] = {"command": "/opt/web/srever", "targetsFile": f"{service.state}/other.json", "ports": "1-9"}
     document["autoscalers"].append(scaler | {"name": "other", "scaleTargetRef": {"adapter": "local", "name": "other"}})
-    mismatch = 'label_replace(web_requests_in_flight, "instance", "app-$1", "worker", "(.*)")'
+    mismatch = 'sum by (instance) (label_replace(web_requests_in_flight, "instance", "app-$1", "worker", "(.*)"))'
     document["autoscalers"][0] = scaler | {
         "metrics": [
             metric("misspelt", "web_requests_inflight"),
@@ -249,7 +249,7 @@ def test_samples_that_match_no_instance_are_shown_beside_an_instance(live: str) 
     (line,) = [line for line in live.splitlines() if line.startswith("  mismatch ")]
     assert 'the samples have instance="app-web-1", instance="app-web-2", but web-1 is known as ' in line
     assert "127.0.0.1:" in line.partition("is known as")[2]  # its process id may stand before
-    assert line.endswith("and name that label by `instanceLabel`")
+    assert line.endswith("; the instances were started less than 2m ago, and Prometheus may not have scraped them yet")
 
 
 def test_a_command_that_does_not_exist_is_named(live: str) -> None:
@@ -288,7 +288,7 @@ MISTAKES: Final = {
     "name": (
         {},
         "web_requests_inflight",
-        "the query returned no sample; `autoscaler check --live` says what Prometheus has of its series",
+        "scraped them yet; if this stays, `autoscaler check --live` says what Prometheus has of its series",
     ),
 }
 """Autoscaler -> what is wrong with its pool, its query, and what `describe` says."""

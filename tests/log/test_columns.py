@@ -11,6 +11,7 @@ from autoscaler.log import line
 from autoscaler.log.columns import Columns
 from autoscaler.model import Decision, MetricOutcome, MetricTarget, MetricType, Proposed, TargetType, Written
 from tests.decisions import cpu, decision, rescale
+from tests.replaced import replace
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +54,12 @@ def test_a_value_is_written_as_everywhere_else_on_the_terminal() -> None:
     queue = MetricOutcome("queue", MetricType.PODS, MetricTarget(TargetType.AVERAGE_VALUE, 500), average_value=9_333)
     text = rendered(Columns(io.StringIO()), decision("web", metrics=(queue,)))
     assert "queue 9.33/0.5" in text
+
+
+def test_instances_without_a_sample_stand_beside_the_value() -> None:
+    """Else the value of one instance looks like that of all."""
+    text = rendered(Columns(io.StringIO()), decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3")),)))
+    assert "cpu 63%/60% (2 missing)" in text
 
 
 def test_a_proposal_is_told_from_a_write() -> None:

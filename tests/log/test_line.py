@@ -8,6 +8,7 @@ import pytest
 from autoscaler.log import Format, Level, configure, line
 from autoscaler.model import ConditionType, Conflict, Decision, Proposed, Written
 from tests.decisions import condition, cpu, decision, rescale
+from tests.replaced import replace
 
 ABLE, ACTIVE, LIMITED = ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE, ConditionType.SCALING_LIMITED
 
@@ -48,6 +49,12 @@ def test_metrics_and_conditions_are_written_as_kubectl_does() -> None:
         "ScalingActive": ["True", "ValidMetricFound"],
         "ScalingLimited": ["False", "DesiredWithinRange"],
     }
+
+
+def test_a_metric_says_how_many_instances_have_no_sample_of_it() -> None:
+    """Its value is that of the others alone; where there are none the key is left out."""
+    (metric,) = line.keys(decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3")),)))["metrics"]
+    assert metric == {"name": "cpu", "type": "Resource", "value": "63%", "target": "60%", "missing": 2}
 
 
 def test_a_failed_metric_is_null_and_the_line_a_warning() -> None:

@@ -122,11 +122,12 @@ def everything() -> Shown:
 
 def happen(shown: Shown) -> None:
     """One cycle of the three, with a bit of everything in it."""
+    measured = replace(cpu(), ready=1, missing=("i-2", "i-3"))
     limited = condition(ConditionType.SCALING_LIMITED, "TooManyReplicas")
     steering = Steering(Pause(Direction.IN, "ann", "sale", NOW, None), Override(0, 3, "ann", "sale", NOW, None))
     shown.ended(
         rescale("web", outcome=Written(5), minimum=2, maximum=5, conditions=(limited,)),
-        decision("api", error="no answer", metrics=(cpu(), replace(cpu(None), proposal=4)), minimum=1, maximum=9),
+        decision("api", error="no answer", metrics=(measured, replace(cpu(None), proposal=4)), minimum=1, maximum=9),
         decision("batch", minimum=0, maximum=3, steering=steering, shadow=4, shadow_memory=SHADOW),
         broken={"gone": KeyError("a bug")},
         removals_left=3,

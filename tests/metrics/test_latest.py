@@ -89,6 +89,17 @@ def test_a_failed_metric_has_a_target_and_no_value() -> None:
     assert shown.value("metric_failed", **failed) == 1
 
 
+def test_the_share_of_instances_without_a_sample_is_shown() -> None:
+    """An alert asks for most of them; one whose samples have no instances, or that failed, has no share."""
+    shown = Shown()
+    queue = MetricOutcome("depth", MetricType.EXTERNAL, MetricTarget(TargetType.VALUE, 500), value=0, ready=5)
+    shown.ended(decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3", "i-4", "i-5")), cpu(None), queue)))
+    (series,) = shown.series("metric_missing_ratio")
+    assert (series["metric"], shown.value("metric_missing_ratio", **series)) == ("cpu", 0.8)
+    shown.ended(decision(metrics=(replace(cpu(), ready=5),)))
+    assert shown.value("metric_missing_ratio", **series) == 0
+
+
 def test_a_metric_on_its_fallback_has_a_series_while_it_is() -> None:
     """And is shown as failed all the same: a fallback must not hide an outage."""
     shown = Shown()

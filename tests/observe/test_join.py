@@ -73,6 +73,16 @@ def test_the_first_label_present_decides(labels: dict[str, str], owner: str) -> 
     assert list(join([point(1, **labels)], [A, B], None).points) == [owner]
 
 
+def test_a_port_that_another_worker_had_before_joins_none_of_its_samples() -> None:
+    """Prometheus returns the last sample of a worker that is gone for minutes, and its port may be in use again."""
+    worker = instance("web-5", "web-5", "127.0.0.1:20000")
+    stale = point(95, instance="127.0.0.1:20000", pool="web", worker="web-1", instance_id="web-1")
+    own = point(7, instance="127.0.0.1:20000", pool="web", worker="web-5", instance_id="web-5")
+    joined = join([stale], [worker], None)
+    assert (joined.points, joined.unmatched) == ({}, ('instance_id="web-1"',))
+    assert join([stale, own], [worker], None).points == {"web-5": [own]}
+
+
 def test_a_given_label_is_the_only_one_looked_at() -> None:
     """`instanceLabel` overrules the defaults, also where they would match."""
     joined = join([point(1, node="i-2", instance_id="i-1"), point(1, instance_id="i-1")], [A, B], "node")

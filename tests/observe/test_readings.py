@@ -322,6 +322,18 @@ class TestRequests:
         assert (reading.requests, reading.samples["a"].value) == ({"a": 500}, 1000)
 
 
+def test_shortly_after_a_start_an_empty_answer_is_expected() -> None:
+    """Prometheus scrapes a new instance some time after it has started."""
+    asked, nothing = metric(MetricType.PODS, "q"), answers(vector())
+    new = instance("a", started_at=NOW - timedelta(seconds=20))
+    old = instance("b", started_at=NOW - timedelta(minutes=5))
+    assert failure(asked, nothing, new).startswith(
+        "the query returned no sample; the instances were started less than 2m ago, and Prometheus may not have "
+        "scraped them yet; if this stays, `autoscaler check --live`"
+    )
+    assert failure(asked, nothing, new, old).startswith("the query returned no sample; `autoscaler check --live`")
+
+
 def test_a_container_without_samples_is_an_error() -> None:
     """A wrong container label must not read as no load."""
     spec = metric(MetricType.CONTAINER_RESOURCE, "q", container="app")

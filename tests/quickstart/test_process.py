@@ -1,4 +1,4 @@
-"""docs/quickstart-process.md: real workers, a real Prometheus; nothing is substituted."""
+"""docs/quickstart-process.md: real workers, a real Prometheus; the package's examples are those of the source tree."""
 
 from pathlib import Path
 
@@ -13,4 +13,5 @@ pytestmark = pytest.mark.slow
 def test_the_page_of_processes_leads_from_one_worker_to_four_and_back(tmp_path: Path) -> None:
     """Whoever types what it says sees what it shows."""
     with running_machine(tmp_path) as machine:
-        follow(DOCS / "quickstart-process.md", machine)
+        examples = {"/usr/share/doc/prometheus-autoscaler/examples": str(DOCS.parent / "systemd")}
+        follow(DOCS / "quickstart-process.md", machine, examples)

@@ -70,13 +70,29 @@ def test_a_daemon_that_makes_no_progress_is_replaced(machine: Machine) -> None:
     assert "Watchdog timeout" in machine.journal()
 
 
-def test_workers_outlive_the_service_with_the_drop_in(machine: Machine) -> None:
-    """A restart finds the same processes."""
+@pytest.mark.parametrize("end", [("restart",), ("kill", "--kill-whom=main", "--signal=KILL")], ids=["restart", "kill"])
+def test_workers_outlive_the_service_with_the_drop_in(machine: Machine, end: tuple[str, ...]) -> None:
+    """The next daemon finds the same processes, and they find the files that they have in /tmp."""
     machine.drop_in("process.conf", (PROJECT / "systemd/autoscaler.service.d/process.conf").read_text())
-    machine.configure(CONFIG)
+    machine.configure(CONFIG.replace('[sleep, "3600"]', "'sh -c \"touch /tmp/worker.$$; exec sleep 3600\"'"))
+    machine.run("sh", "-c", "rm -f /tmp/worker.*")
     assert machine.run("systemctl", "start", "autoscaler").returncode == 0, machine.journal()
-    workers = machine.run("sh", "-c", "grep -l ^sleep /proc/[0-9]*/cmdline").stdout
-    assert len(workers.split()) == 2
-    machine.run("systemctl", "restart", "autoscaler")
+    assert len(_workers(machine)) == 2
+    machine.until(lambda: _files(machine) == _workers(machine), "the workers' files in /tmp")
+    before, (daemon,) = _workers(machine), machine.show("MainPID")
+    machine.checked("systemctl", *end, "autoscaler")
+    machine.until(lambda: machine.show("ActiveState") == ["active"] and machine.show("MainPID") != [daemon], "the next")
     machine.until(lambda: '"event": "workers_found_again"' in machine.journal(), "the second start")
-    assert machine.run("sh", "-c", "grep -l ^sleep /proc/[0-9]*/cmdline").stdout == workers
+    assert _workers(machine) == before
+    assert _files(machine) == before
+
+
+def _workers(machine: Machine) -> set[str]:
+    """Their process ids."""
+    found = machine.run("sh", "-c", "grep -l ^sleep /proc/[0-9]*/cmdline").stdout
+    return {path.split("/")[2] for path in found.split()}
+
+
+def _files(machine: Machine) -> set[str]:
+    """The process ids of the workers that have a file in /tmp."""
+    return {path.partition(".")[2] for path in machine.run("sh", "-c", "ls /tmp/worker.*").stdout.split()}

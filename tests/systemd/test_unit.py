@@ -68,8 +68,13 @@ def test_it_runs_what_the_command_line_offers() -> None:
 def test_workers_outlive_the_service_with_the_process_drop_in() -> None:
     """Else a restart of the daemon would be an outage of what it keeps."""
     drop_in = settings(SYSTEMD / f"{UNIT}.d" / "process.conf")
-    kept = {key: drop_in[key] for key in ("KillMode", "PrivateTmp", "RemoveIPC", "RuntimeDirectoryPreserve")}
-    assert kept == {"KillMode": "process", "PrivateTmp": "no", "RemoveIPC": "no", "RuntimeDirectoryPreserve": "yes"}
+    kept = {key: drop_in[key] for key in ("KillMode", "PrivateTmp", "ReadWritePaths", "RemoveIPC")}
+    assert kept == {
+        "KillMode": "process",
+        "PrivateTmp": "no",
+        "ReadWritePaths": "/tmp /var/tmp",
+        "RemoveIPC": "no",
+    }
 
 
 def test_its_user_is_one_that_is_made_when_it_is_installed() -> None:
@@ -84,6 +89,11 @@ def test_prometheus_may_read_the_folder_of_the_targets_files() -> None:
     unit = settings(SYSTEMD / UNIT)
     assert (unit["RuntimeDirectory"], unit["RuntimeDirectoryMode"]) == ("autoscaler", "0755")
     assert unit["StateDirectoryMode"] == "0700"
+
+
+def test_prometheus_keeps_the_folder_of_the_targets_files_over_a_restart() -> None:
+    """It watches the folder; one that is removed and made again it sees at its next refresh, by default 5 minutes."""
+    assert settings(SYSTEMD / UNIT)["RuntimeDirectoryPreserve"] == "yes"
 
 
 def test_what_it_may_take_of_the_machine_is_bounded() -> None:

@@ -71,6 +71,8 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield from _limits(summary)
     if summary.error:
         yield "Error:", summary.error
+    if summary.unmeasured:
+        yield "Unmeasured:", summary.unmeasured
     yield from _steering(summary, now)
     first, last = summary.first_seen, summary.last_decision
     if first is not None:

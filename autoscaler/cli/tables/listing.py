@@ -50,7 +50,8 @@ class Row:
         low, high = _count(summary.minimum), _count(summary.maximum)
         name, reference = clean(summary.name), clean(summary.reference) or UNKNOWN
         metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
-        why = clean(summary.error or summary.problem or summary.limited_by or summary.reason or "")
+        wrong = summary.error or summary.problem or summary.unmeasured
+        why = clean(wrong or summary.limited_by or summary.reason or "")
         return cls(
             (name, reference, clean(summary.targets), low, high, size, _ready(summary)),
             summary.level,

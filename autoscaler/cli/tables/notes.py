@@ -34,8 +34,11 @@ def _has_note(summary: Summary, *, errors: bool) -> bool:
 
 
 def _failures(summary: Summary, *, errors: bool) -> Sequence[str]:
-    """What the target warns of, and what failed; a wide table's last column has the latter, else the former."""
-    known = [each for each in (summary.problem, summary.error) if each]
+    """Instances without a sample, what the target warns of, and what failed.
+
+    A wide table's last column has the last of them.
+    """
+    known = [each for each in (summary.unmeasured, summary.problem, summary.error) if each]
     return known if errors else known[:-1]
 
 

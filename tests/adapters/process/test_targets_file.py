@@ -21,13 +21,14 @@ def _entries(file: Path) -> list[dict[str, Any]]:
 
 
 def test_it_names_the_workers_that_stay(build: Build, tmp_path: Path) -> None:
-    """Addresses as the instances' identities have them, and labels to tell the pools apart."""
+    """Addresses as the instances' identities have them, labels to tell the pools apart, and a name to join by."""
     file = tmp_path / "web.json"
     harness = build(ports=free_ports(3), initialReplicas=2, targetsFile=str(file))
     state = harness.settle(2)
     poll(lambda: len(_entries(file)) == 2, "both workers in the file")
     for entry, instance in zip(_entries(file), state.instances, strict=True):
-        assert entry["labels"] == {"pool": "web", "worker": instance.name}
+        assert entry["labels"] == {"pool": "web", "worker": instance.name, "instance_id": instance.name}
+        assert instance.name in instance.identities
         assert set(entry["targets"]) <= instance.identities
     assert file.stat().st_mode & 0o777 == 0o644, "Prometheus runs as another user"
 

@@ -11,13 +11,23 @@ import requests
 
 from autoscaler.errors import MetricError, StateError
 from autoscaler.metrics import Health
-from autoscaler.model import Autoscaler, Brakes, Direction, OutsideChangeBrake, Pause, Steering, TargetRef
+from autoscaler.model import (
+    Autoscaler,
+    Brakes,
+    Direction,
+    MetricType,
+    OutsideChangeBrake,
+    Pause,
+    Steering,
+    TargetRef,
+    TargetType,
+)
 from autoscaler.record import State, schema
 from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
 from autoscaler.record.times import to_micros
 from autoscaler.web import serve
 from autoscaler.web.page import pages
-from tests.decide.build import CPU_60, QUEUE_15, scaler
+from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
 from tests.web.serving import Daemon, Logged
@@ -114,6 +124,20 @@ def test_a_pause_is_shown_beside_a_failure(tmp_path: Path, path: str) -> None:
             shown = site.get(path).text
     assert 'class="badge failing error"' in shown
     assert 'class="badge paused" title="An operator has paused it"' in shown
+
+
+def test_instances_without_a_sample_are_shown_in_the_list_and_on_the_page(tmp_path: Path) -> None:
+    """The state is steady, and the value is that of one instance."""
+    inflight = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(inflight))
+        life.step(samples({"i-0": 10_000}, life.now))
+        with serving_pages(state, life) as site:
+            shown = [site.get(path).text for path in ("/", "/autoscalers/web")]
+            life.step(samples([10_000] * 3, life.now))
+            measured = [site.get(path).text for path in ("/", "/autoscalers/web")]
+    assert all("2 of 3 instances have no sample of inflight: i-1, i-2" in text for text in shown)
+    assert not any("no sample of" in text for text in measured)
 
 
 def test_an_unknown_autoscaler_is_a_page_that_says_so(site: Site) -> None:
