@@ -187,8 +187,10 @@ MISTAKES = {
     # queries
     "a query without expr": (NONE + "queries: {a: §{window: 1m}}\n", "queries.a.expr", "is missing; add it"),
     "broken PromQL": (NONE + "queries: {a: {expr: §'sum(x'}}\n", "queries.a.expr", "invalid PromQL: unclosed left parenthesis"),
-    "a function's name with a letter wrong": (NONE + "queries: {a: {expr: §'raet(x[5m])'}}\n", "queries.a.expr", "invalid PromQL: unknown function with name 'raet' at character 1; did you mean `rate`?"),
-    "wrong arguments": (pods("{expr: §'sum(rate(x))'}"), f"{M}.pods.query.expr", "invalid PromQL: expected type matrix in call to function 'rate', got vector, at 'rate' at character 5; correct its arguments"),
+    "a function's name with a letter wrong": (NONE + "queries: {a: {expr: §'raet(x[5m])'}}\n", "queries.a.expr", "invalid PromQL: unknown function with name 'raet', at character 1; did you mean `rate`?"),
+    "wrong arguments": (pods("{expr: §'sum(rate(x))'}"), f"{M}.pods.query.expr", "invalid PromQL: expected type matrix in call to function 'rate', got vector, at character 5; correct its arguments"),
+    "a group without parentheses": (NONE + "queries: {a: {expr: §'sum by job (x)'}}\n", "queries.a.expr", "invalid PromQL: the labels of 'by' are not in parentheses at character 5; write by (LABEL, …)"),
+    "a label's value without quotes": (NONE + "queries: {a: {expr: §'x{job=web}'}}\n", "queries.a.expr", "invalid PromQL: the label's value 'web' has no quotes at character 7; write \"web\""),
     "empty PromQL": (NONE + "queries: {a: {expr: §''}}\n", "queries.a.expr", "invalid PromQL"),
     "PromQL that is a number": (NONE + "queries: {a: {expr: §1}}\n", "queries.a.expr", "write it in quotes"),
     "a bare range": (pods("{expr: §'x[5m]'}"), f"{M}.pods.query.expr", "is a range of samples, not one value each"),
