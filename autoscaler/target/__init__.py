@@ -59,6 +59,7 @@ from autoscaler.target.protocol import (
     concurrent_writes,
     one_host,
     one_lane,
+    without_requests,
 )
 from autoscaler.target.registry import installed, load
 from autoscaler.text import plain
@@ -119,4 +120,5 @@ __all__ = [
     "one_host",
     "one_lane",
     "plain",
+    "without_requests",
 ]
