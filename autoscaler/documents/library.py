@@ -113,7 +113,7 @@ class Library:
         record = self._archive.record_at(name, at)
         if record is None:
             self.require(name)
-            when = "yet" if at is None else f"at {at.isoformat()}"
+            when = "yet" if at is None else f"at {at.isoformat(timespec='seconds')}"
             raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
         return explanation(record, self._sources)
 
