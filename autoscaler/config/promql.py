@@ -7,7 +7,6 @@ parsing costs grows with the operators of an expression times its length: hence 
 all of a file.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -41,7 +40,8 @@ ast.register_extra_functions([_RENAMED])
 
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!,]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _UNITLESS: Final = re.compile(
-    r"(?:\[\s*(?:[\w.\s]*:)?|\boffset\b)\s*-?\s*(?P<number>nan|inf|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(?![\w.])",
+    r"(?:\[\s*(?:[\w.\s]*:)?|(?<![\w:])offset\b)\s*[-+]?\s*"
+    r"(?P<number>nan|inf|0x[0-9a-f]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(?![\w.])",
     re.IGNORECASE,
 )
 """A number where Prometheus 2 reads only a duration."""
@@ -103,7 +103,7 @@ class Parser:
         self._bound(masked, bare)
         check_brackets(text, masked)
         unitless = [found["number"] for found in _UNITLESS.finditer(masked)]
-        if not all(math.isfinite(float(number)) and float(number) < LONGEST.total_seconds() for number in unitless):
+        if not all(_seconds(number) < LONGEST.total_seconds() for number in unitless):  # it would panic
             raise ValueError(_TOO_LONG)
         try:
             root = ast.parse(bare)
@@ -145,6 +145,10 @@ def _not_known(text: str, said: str) -> Expression:
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
     why = f"its syntax is not known here ({shown}), but may be to a newer Prometheus; `autoscaler check --live` asks it"
     return Expression(text, DEFAULT_WINDOW, plain=False, scalar=False, unknown=why)
+
+
+def _seconds(number: str) -> float:
+    return int(number, 16) if number[:2].lower() == "0x" else float(number)
 
 
 def _only_seconds(number: str) -> str:

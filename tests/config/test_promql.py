@@ -51,6 +51,7 @@ FINE: Final = [
     "sum by (and, on, offset) (by)",
     "sum offset 5m + count unless max",
     "up{a='=', b=\"}\"} # it's {",
+    "job:offset - 5 + my_offset + 5",
     "-up ^ -2 >= bool -1 and on () up",
     "max_over_time(rate(up[5m])[1h:])",
     "label_replace(up, 'a', '$1; &&', `b`, '(.*)')",
@@ -180,7 +181,9 @@ def test_a_duration_without_a_unit_is_a_warning(expr: str, number: str, window: 
     assert found.window == timedelta(seconds=window)
 
 
-@pytest.mark.parametrize("expr", ["rate(x[NaN])", "x offset Inf", "rate(x[1e30])", "rate(x[1h:inf])"])
+@pytest.mark.parametrize(
+    "expr", ["rate(x[NaN])", "x offset +Inf", "rate(x[1e30])", "rate(x[1h:inf])", "rate(x[0x7fffffffffffffff])"]
+)
 def test_a_number_that_is_no_duration_is_an_error(expr: str) -> None:
     """promql-parser panics, which ends the process."""
     with pytest.raises(ValueError, match="more than 100 years"):
