@@ -108,10 +108,11 @@ class Parser:
         try:
             root = ast.parse(bare)
         except ValueError as error:
-            effort = _SEARCH_EFFORT * len(packed(masked))
+            short = packed(masked)
+            effort = _SEARCH_EFFORT * len(short)
             if self._effort + effort <= MAX_EFFORT:
                 self._effort += effort
-                if wrong := error_in(text, masked, str(error)):
+                if wrong := error_in(text, masked, short, str(error)):
                     raise wrong from None
             return _not_known(text, str(error))
         _check_result(root)

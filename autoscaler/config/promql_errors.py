@@ -133,14 +133,13 @@ def packed(masked: str) -> str:
     return _TELLS_NOTHING.sub("", masked.translate(_LOWER))
 
 
-def error_in(text: str, masked: str, said: str) -> ValueError | None:
+def error_in(text: str, masked: str, short: str, said: str) -> ValueError | None:
     """What every Prometheus refuses in a text that promql-parser refuses with what it `said`; None: nothing is known.
 
-    It takes a microsecond for each character of the packed text. MetricsQL's WITH has a syntax of its own.
+    `short`: the packed text. It takes a microsecond for each of its characters. MetricsQL's WITH has its own syntax.
     """
     if not masked.strip():
         return ValueError("invalid PromQL: no expression found in input; write one")
-    short = packed(masked)
     if re.search(r"\bwith\s*\(", short):
         return None
     for pattern, message in _NEVER:
