@@ -40,6 +40,7 @@ class Process:
     Settings: ClassVar = ProcessSettings
     target_keys: ClassVar[frozenset[str]] = frozenset()
     one_host: ClassVar = True
+    without_requests: ClassVar = True
     one_lane: ClassVar = True  # it keeps every pool of its section at its size, whoever asks
 
     @staticmethod

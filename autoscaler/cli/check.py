@@ -39,6 +39,9 @@ def check(
     plan: Annotated[
         bool, typer.Option("--plan", help="Also print the queries of a cycle: what is merged, what is not, and why.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Take a warning for an error: exit 1 if there is any.")
+    ] = False,
 ) -> None:
     """Check configuration files, offline: keys, values, references, the syntax of every query.
 
@@ -52,24 +55,25 @@ def check(
 
     With --plan it also prints what each Prometheus will be sent in a cycle. Nothing is asked for that.
     """
-    fine = [_check(file, live=live, plan=plan) for file in files or [config_file]]
+    fine = [_check(file, live=live, plan=plan, strict=strict) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)
 
 
-def _check(file: Path, *, live: bool, plan: bool) -> bool:
+def _check(file: Path, *, live: bool, plan: bool, strict: bool) -> bool:
     """Print what is wrong with a file, or that it is right; returns whether it is."""
     try:
         settings = load(file)
     except ConfigError as error:
         typer.echo("\n".join(error_lines(error.problems)))
         return False
-    unknown = {each.problem for each in settings.unknown_expressions}
-    warnings = [
-        f"{each.file}:{each.line}:{each.column}: warning: {each.path}: {each.message}"
-        for each in sorted({*settings.warnings, *settings.hints, *unknown})
-    ]
-    for line in error_lines(warnings):
+    unknown = {each.problem for each in settings.unknown_expressions if not live}
+    warnings = sorted({*settings.warnings, *settings.hints, *unknown})
+    mark = "" if strict else "warning: "
+    lines = [f"{each.file}:{each.line}:{each.column}: {mark}{each.path}: {each.message}" for each in warnings]
+    for line in error_lines(lines):
         typer.echo(line)
+    if strict and warnings:
+        return False
     autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
     typer.echo(f"{file}: ok, {_count(autoscalers, 'autoscaler')}, {_count(queries, 'query', 'queries')}")
     if plan:

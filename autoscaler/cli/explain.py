@@ -28,7 +28,7 @@ def explain(
     Shows what each metric measured and asked for, which one won, how windows, policies and bounds changed that size and
     for how much longer, and what would have to change for the size to move.
     """
-    when = None if at is None else moment(at, "--at")
+    when = None if at is None else moment(at, "--at", to_its_end=True)
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
         found = source.explanation(name, when)
         if output is not Form.TEXT:

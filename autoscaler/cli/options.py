@@ -138,25 +138,39 @@ def selector(text: str | None) -> Selector | None:
         raise typer.BadParameter(str(error), param_hint="--selector") from None
 
 
-def moment(text: str, option: str) -> datetime:
-    """A time in the past as an operator writes it, aware. Raises typer.BadParameter for another form."""
+def moment(text: str, option: str, *, to_its_end: bool = False) -> datetime:
+    """A time in the past as an operator writes it, aware. Raises typer.BadParameter for another form.
+
+    `to_its_end`: of a time that is cut to seconds or to thousandths, the last moment that is written like it.
+    """
     try:
         found = _moment(text, datetime.now(UTC))
     except (ValueError, OverflowError, QuantityError):
         found = None
     if found is None or not _EARLIEST <= found <= _LATEST:
         raise typer.BadParameter(f"{text[:64]!r} is not a valid time; expected {TIME_FORMS}", param_hint=option)
-    return found
+    return found + _cut_off(text) if to_its_end else found
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    if re.fullmatch(r"\d\d?:\d\d(:\d\d)?", text, re.ASCII):
-        padded = text if text[2] == ":" else f"0{text}"
-        today = datetime.combine(now.astimezone().date(), time_of_day.fromisoformat(padded)).astimezone()
+    """Also as the page, `describe` and `explain` write it, with a space before the zone."""
+    text = re.sub(r" ?(?:UTC|GMT)$", "+00:00", text.removesuffix(" local"))
+    text = re.sub(r" (?=[-+]\d\d:?\d\d$)", "", text)
+    if re.fullmatch(r"\d\d?:\d\d(:\d\d)?(\+00:00)?", text, re.ASCII):
+        clock = time_of_day.fromisoformat(text if text[2] == ":" else f"0{text}")
+        today = datetime.combine(now.astimezone(clock.tzinfo).date(), clock).astimezone()
         return today if today <= now else today - timedelta(days=1)
+    if "," in text:
+        return datetime.strptime(text, "%a, %d %b %Y %H:%M:%S%z").astimezone(UTC)
     if "-" in text:
         return datetime.fromisoformat(text).astimezone(UTC)  # without an offset: local time
     return now - parse_duration(text)
+
+
+def _cut_off(text: str) -> timedelta:
+    """How much longer the last moment that is written like this is after the first."""
+    found = re.search(r":\d\d:\d\d(?:\.(\d{1,6}))?", text)
+    return timedelta(microseconds=10 ** (6 - len(found[1] or "")) - 1) if found else timedelta(0)
 
 
 def span(since: str, until: str) -> tuple[datetime, datetime]:

@@ -114,7 +114,8 @@ def tune(
 
     Each candidate is replayed over the autoscaler's history with its load conserved. The limit is on the time in which
     the load needed more than was ready, by the targets in force now. The last third of the history is held back: what
-    the choice comes to there is what can be expected of it. Nothing is written.
+    the choice comes to there is what can be expected of it. No YAML is printed if the choice breaks the limit there and
+    does worse than the configuration. Nothing is written.
     """
     begin, end = span(since, until)
     taken = duration(start_up, "--start-up"), duration(termination, "--termination")
@@ -146,7 +147,7 @@ def tune(
         from autoscaler.cli.tables.tuning import tuning_lines  # noqa: PLC0415 - only for this
 
         show(tuning_lines(document, screen()))
-        if document.choice:
+        if document.yaml is not None:
             show(["", *yaml])
 
 

@@ -3,20 +3,20 @@
 promql-parser knows Prometheus 3's functions, not all of its grammar (durations that are computed, `smoothed`). What it
 does not know is an error only where it is one in every Prometheus (`promql_errors.py`); else nothing is known of the
 expression, and only the server can say. The function that Prometheus 2 has under another name is taught to it. What
-parsing costs grows with the operators of an expression times its length, a regular expression may take as long as a
-thousand others, and the parser's stack is finite: hence the bounds, on one expression and on all of a file.
+parsing costs grows with the operators of an expression times its length: hence the bounds, on one expression and on
+all of a file.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
 import promql_parser as ast
 
 from autoscaler.config.kept_labels import kept_labels
-from autoscaler.config.promql_errors import MOST_TRIED, error_in, error_in_regex
+from autoscaler.config.promql_errors import check_brackets, error_in, lexed, packed
 from autoscaler.target import LONGEST
 
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
@@ -26,34 +26,28 @@ MAX_BARE_LENGTH: Final = 8192
 """Characters outside of quotes and comments."""
 MAX_OPERATORS: Final = 500
 """Operators and commas outside of quotes."""
-MAX_NESTING: Final = 100
 MAX_EFFORT: Final = 5 * 10**7
 """Of a file's expressions: operators and brackets times characters, 50 to 100 ns each. Ten thousand usual ones take a
 third of it."""
-MAX_REGEX_EFFORT: Final = 10_000
-"""Of one regular expression, in characters, about 1 us each; those that take longer are left to Prometheus."""
-MAX_REGEXES_EFFORT: Final = 2_000_000
-"""Of all of a file; the others are left to Prometheus."""
+
+_SEARCH_EFFORT: Final = 30
+"""For each character of an expression that promql-parser refuses. Where too much would be needed, nothing is found."""
 
 _RENAMED: Final = ast.Function(  # to double_exponential_smoothing, by Prometheus 3.0's changelog
     "holt_winters", [ast.ValueType.Matrix, ast.ValueType.Scalar, ast.ValueType.Scalar], ast.ValueType.Vector
 )
 ast.register_extra_functions([_RENAMED])
 
-_QUOTED_OR_COMMENT: Final = re.compile(  # what does not end ends with the text, if need be in half an escape
-    r"""((?:=~|!~)\s*)?("(?:\\.|[^"\\])*+(?:"|\\?\Z)|'(?:\\.|[^'\\])*+(?:'|\\?\Z)|`[^`]*+(?:`|\Z))|#[^\n]*""",
-    re.DOTALL,
-)
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!,]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
-_SHORT: Final = 64
-"""A text in quotes that is longer is not looked at."""
-_SIMPLE_REGEX: Final = 8
-_WIDE_CLASS: Final = re.compile(r"\\[pPwWdDsS]")
-"""Of Unicode: each becomes a machine of hundreds of states."""
-_WIDE_CLASS_EFFORT: Final = 210
+_UNITLESS: Final = re.compile(
+    r"(?:\[\s*(?:[\w.\s]*:)?|(?<![\w:])offset\b)\s*[-+]?\s*"
+    r"(?P<number>nan|inf|0x[0-9a-f]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(?![\w.])",
+    re.IGNORECASE,
+)
+"""A number where Prometheus 2 reads only a duration."""
+_TOO_LONG: Final = "the expression has a range of more than 100 years; correct it"
 _SHOWN: Final = 200
 """Characters of what the parser says: it quotes the expression."""
-_REGEX_SAID: Final = "illegal regex"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +78,9 @@ class Parser:
 
     _known: dict[str, Expression | str] = field(default_factory=dict)
     """Text -> what it comes to, or what is wrong with it."""
-    _regexes: dict[str, str | None] = field(default_factory=dict)
-    """Regular expression in its quotes -> what is wrong with it."""
     has_unknown: bool = False
     """Whether the syntax of one of them is not known here."""
     _effort: int = 0
-    _regex_effort: int = 0
 
     def parse(self, text: str) -> Expression:
         """The checked expression. Raises ValueError that says what is wrong and what to do."""
@@ -108,91 +99,46 @@ class Parser:
     def _parse(self, text: str) -> Expression:
         if len(text) > MAX_LENGTH:
             raise ValueError(_too_much(f"{len(text):,} characters", f"{MAX_LENGTH:,}"))
-        regexes: list[str] = []
-        bare = _bare(text, regexes)
-        effort = self._bound(bare)
+        masked, bare = lexed(text)
+        self._bound(masked, bare)
+        check_brackets(text, masked)
+        unitless = [found["number"] for found in _UNITLESS.finditer(masked)]
+        if not all(_seconds(number) < LONGEST.total_seconds() for number in unitless):  # it would panic
+            raise ValueError(_TOO_LONG)
         try:
             root = ast.parse(bare)
         except ValueError as error:
-            return self._unknown(text, bare, str(error), effort)
-        for regex in regexes:
-            if said := self._wrong_with(regex):
-                return _unknown_regex(text, said)
+            short = packed(masked)
+            effort = _SEARCH_EFFORT * len(short)
+            if self._effort + effort <= MAX_EFFORT:
+                self._effort += effort
+                if wrong := error_in(text, masked, short, str(error)):
+                    raise wrong from None
+            return _not_known(text, str(error))
         _check_result(root)
         ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
         window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)
         if window > LONGEST:
-            raise ValueError("the expression has a range of more than 100 years; correct it")
+            raise ValueError(_TOO_LONG)
         plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
-        return Expression(text, window, plain, _is_scalar(root), kept_labels(root, _is_scalar))
+        known = Expression(text, window, plain, _is_scalar(root), kept_labels(root, _is_scalar))
+        return replace(known, unknown=_only_seconds(unitless[0])) if unitless else known
 
-    def _unknown(self, text: str, bare: str, said: str, effort: int) -> Expression:
-        """Raises ValueError for what is surely an error. `effort`: what it took to read it."""
-        if said.startswith(_REGEX_SAID):
-            return _unknown_regex(text, said)
-        search = self._effort + MOST_TRIED * effort <= MAX_EFFORT
-        self._effort += MOST_TRIED * effort if search else 0
-        if wrong := error_in(text, bare, said, search=search):
-            raise ValueError(f"invalid PromQL: {wrong}")
-        return _not_known(text, said)
-
-    def _bound(self, bare: str) -> int:
-        """What reading it will take. Raises ValueError where that is too much."""
-        without_texts = _QUOTED_OR_COMMENT.sub("", bare)
-        if len(without_texts) > MAX_BARE_LENGTH:
-            found = f"{len(without_texts):,} characters outside of quotes"
+    def _bound(self, masked: str, bare: str) -> None:
+        """Raises ValueError where reading it would take too long."""
+        outside = re.sub(r"""(["'`])\.*\1""", "", masked)
+        if len(outside) > MAX_BARE_LENGTH:
+            found = f"{len(outside):,} characters outside of quotes"
             raise ValueError(_too_much(found, f"{MAX_BARE_LENGTH:,}"))
-        operators = len(_OPERATOR.findall(without_texts))
+        operators = len(_OPERATOR.findall(outside))
         if operators > MAX_OPERATORS:
             raise ValueError(_too_much(f"{operators:,} operators and commas", f"{MAX_OPERATORS:,}"))
-        _check_nesting(without_texts)
-        effort = (operators + without_texts.count("(") + without_texts.count("[")) * len(bare)
-        self._effort += effort
+        self._effort += (operators + outside.count("(") + outside.count("[")) * len(bare)
         if self._effort > MAX_EFFORT:
             raise ValueError(
                 "the file's expressions are together too complex to be checked from here on; record the longest by "
                 "rules in Prometheus, or split the file"
             )
-        return effort
-
-    def _wrong_with(self, regex: str) -> str | None:
-        """None also where it would take too long to find out: Prometheus will say."""
-        if regex not in self._regexes:
-            effort = len(regex) + 20 * regex.count(".") + _WIDE_CLASS_EFFORT * len(_WIDE_CLASS.findall(regex))
-            if "{" in regex or effort > MAX_REGEX_EFFORT or self._regex_effort + effort > MAX_REGEXES_EFFORT:
-                return None
-            self._regex_effort += effort
-            self._regexes[regex] = None
-            try:
-                ast.parse(f"x{{x=~{regex}}}")
-            except ValueError as error:
-                self._regexes[regex] = str(error)
-        return self._regexes[regex]
-
-
-def _bare(text: str, regexes: list[str]) -> str:
-    """The text with a letter in place of long texts and of regular expressions, which are added to `regexes`."""
-
-    def shorten(found: re.Match[str]) -> str:
-        matches, quoted = found[1], found[2]
-        if quoted is None:
-            return ""  # a comment
-        if quoted[-1:] != quoted[0] or len(quoted) == 1:  # it does not end, which the parser will say
-            return f"{matches or ''}{quoted[:_SHORT]}"
-        if matches and len(quoted) > _SIMPLE_REGEX:
-            regexes.append(quoted)
-            return f'{matches}"x"'
-        return f'{matches or ""}"x"' if len(quoted) > _SHORT else found[0]
-
-    return _QUOTED_OR_COMMENT.sub(shorten, text)
-
-
-def _unknown_regex(text: str, said: str) -> Expression:
-    """Raises ValueError for a text with a regular expression that is surely wrong."""
-    for found in _QUOTED_OR_COMMENT.finditer(text):
-        if found[1] and (wrong := error_in_regex(text, found[2], found.start(2))):
-            raise ValueError(f"invalid PromQL: {wrong}")
-    return _not_known(text, said)
 
 
 def _not_known(text: str, said: str) -> Expression:
@@ -202,18 +148,19 @@ def _not_known(text: str, said: str) -> Expression:
     return Expression(text, DEFAULT_WINDOW, plain=False, scalar=False, unknown=why)
 
 
+def _seconds(number: str) -> float:
+    return int(number, 16) if number[:2].lower() == "0x" else float(number)
+
+
+def _only_seconds(number: str) -> str:
+    return (
+        f"{number} stands for a duration without a unit, which Prometheus 2 refuses and Prometheus 3 reads as seconds; "
+        f"write {number}s"
+    )
+
+
 def _too_much(found: str, most: str) -> str:
     return f"the expression has {found}, and {most} is the most; record it by a rule in Prometheus and query that"
-
-
-def _check_nesting(bare: str) -> None:
-    if sum(map(bare.count, "([{")) <= MAX_NESTING:
-        return
-    depth = 0
-    for character in bare:
-        depth += (character in "([{") - (character in ")]}")
-        if depth > MAX_NESTING:
-            raise ValueError(f"the expression nests deeper than {MAX_NESTING} brackets; simplify it")
 
 
 def _check_result(root: Any) -> None:

@@ -4,8 +4,8 @@ Source: prometheus.io/docs/prometheus/latest/querying/functions and operators, o
 docs.victoriametrics.com, MetricsQL.
 """
 
-from collections.abc import Iterator
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from typing import Final
 
 AGGREGATIONS: Final = frozenset(
@@ -40,63 +40,24 @@ OTHERS: Final = frozenset(
     }
 )
 """What also stands before a bracket, and is no misspelt function."""
-_NAMED: Final = FUNCTIONS | AGGREGATIONS
-_KNOWN: Final = _NAMED | OTHERS
-_LONGEST: Final = max(map(len, _KNOWN)) + 1
+_NEAREST: Final = {name.replace("_", ""): name for name in sorted(FUNCTIONS | AGGREGATIONS)}
+_LONGEST: Final = max(map(len, _NEAREST)) + 1
 
 
+@lru_cache
 def near_function(word: str) -> str | None:
-    """The function or aggregation that a word is a near miss of: one letter, two neighbours, case, or underscores away.
+    """The function or aggregation that a word is a near miss of: one letter is wrong, or case or underscores are.
 
     None for a word that has a meaning here or elsewhere, and for one that is like none of them.
     """
-    if word in _KNOWN or word.lower() in OTHERS or word.lower() in AGGREGATIONS or len(word) > 2 * _LONGEST:
+    plain = word.lower().replace("_", "")
+    if word in FUNCTIONS or word.lower() in OTHERS | AGGREGATIONS or len(plain) > _LONGEST:
         return None
-    if _plain(word) in _BY_PLAIN:
-        return _BY_PLAIN[_plain(word)]
-    if len(word) > _LONGEST:
-        return None
-    lower = word.lower()
-    likely = {name for part in _shortened(lower) for name in _BY_SHORTENED.get(part, ())}
-    near = sorted(name for name in likely if _is_one_away(lower, name))
-    return max(near, key=lambda name: SequenceMatcher(None, lower, name).ratio(), default=None)
-
-
-def _plain(word: str) -> str:
-    return word.lower().replace("_", "")
-
-
-_BY_PLAIN: Final = {_plain(name): name for name in _NAMED}
-
-
-def _shortened(word: str) -> Iterator[str]:
-    """The word, and the word without each of its letters: two that are one letter apart have one of these in common."""
-    yield word
-    for at in range(len(word)):
-        yield word[:at] + word[at + 1 :]
-
-
-_BY_SHORTENED: Final[dict[str, set[str]]] = {}
-"""Looked up, as ten thousand misspelt words would each be compared with all names."""
-for _name in _NAMED:
-    for _part in _shortened(_name):
-        _BY_SHORTENED.setdefault(_part, set()).add(_name)
+    near = {name for name in _NEAREST if abs(len(name) - len(plain)) <= 1 and _is_one_away(plain, name)}
+    return next((_NEAREST[name] for name in get_close_matches(plain, sorted(near), n=1, cutoff=0)), None)
 
 
 def _is_one_away(word: str, name: str) -> bool:
-    """Whether a letter that is added, left out, or another, or two that are swapped make the one of the other."""
-    if abs(len(word) - len(name)) > 1:
-        return False
-    start = next((at for at, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), None)
-    if start is None:
-        return len(word) != len(name)
-    return any(one == other for one, other in _rests(word[start:], name[start:]))
-
-
-def _rests(word: str, name: str) -> Iterator[tuple[str, str]]:
-    """What must be equal, for each way in which the first letter may differ."""
-    yield word[1:], name
-    yield word, name[1:]
-    yield word[1:], name[1:]
-    if word[:2] == name[1::-1]:
-        yield word[2:], name[2:]
+    """Whether all letters but one are the same, in the same order."""
+    same = sum(block.size for block in SequenceMatcher(None, word, name, autojunk=False).get_matching_blocks())
+    return same >= max(len(word), len(name)) - 1

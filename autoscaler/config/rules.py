@@ -1,20 +1,21 @@
 """Rules that span several parts of the file. They read plain values, so that they hold beside other mistakes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from autoscaler.config.connections import Connections
-from autoscaler.config.document import YamlDocument
+from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.errors import named
 from autoscaler.model import TargetRef
-from autoscaler.target import Canonicalizes, ChecksSizes, one_host
+from autoscaler.target import Canonicalizes, ChecksSizes, one_host, without_requests
 
+_OF_INSTANCES: Final = ("resource", "containerResource")
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
 
 def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument, problems: Problems) -> None:
-    """Adds names and targets that stand twice, a minimum of 0 for good, and targets and sizes that cannot be."""
+    """Adds names and targets that stand twice, a minimum of 0 for good, and targets, sizes, metrics that cannot be."""
     names: dict[str, int] = {}
     targets: dict[TargetRef, int] = {}
     for index, body in enumerate(raw if isinstance(raw, list) else ()):
@@ -30,6 +31,8 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
         if body.get("minReplicas") == 0 and not _sees_demand_without_instances(body.get("metrics")):
             message = "0 needs an Object or External metric to scale up again; add one, or write 1"
             problems.add((*loc, "minReplicas"), message)
+        for key, metric in _metrics(body):
+            _check_metric(metric, body, (*loc, "metrics", *key), connections, problems)
         target = _target(body.get("scaleTargetRef"))
         if target is None:
             continue
@@ -55,6 +58,36 @@ def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections
                 "is missing; several daemons may share a PostgreSQL state, so write the name of the machine whose "
                 "daemon serves these targets, as `hostname` shows it",
             )
+
+
+def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
+    """The body of each metric, with its place in the list; one of another form is a problem of its own."""
+    metrics = body.get("metrics")
+    for index, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+        for key, of_type in metric.items() if isinstance(metric, dict) else ():
+            if isinstance(of_type, dict):
+                yield (index, key), of_type
+
+
+def _check_metric(
+    metric: Mapping[str, Any], body: Mapping[str, Any], loc: Loc, connections: Connections, problems: Problems
+) -> None:
+    """Adds a fallback beyond the bounds, and Utilization of a capacity that nothing tells."""
+    fallback, maximum, target = metric.get("fallback"), body.get("maxReplicas"), metric.get("target")
+    replicas = fallback.get("replicas") if isinstance(fallback, dict) else None
+    if type(replicas) is int and type(maximum) is int and replicas > maximum > 0:
+        message = f"{replicas} is above maxReplicas {maximum}; lower it, or raise maxReplicas"
+        problems.add((*loc, "fallback", "replicas"), message)
+    ref = body.get("scaleTargetRef")
+    adapter = ref.get("adapter") if isinstance(ref, dict) else None
+    kind = connections.types.get(adapter) if isinstance(adapter, str) else None
+    is_share = isinstance(target, dict) and target.get("type") == "Utilization"
+    if is_share and metric.get("request") is None and loc[-1] in _OF_INSTANCES and without_requests(kind):
+        message = (
+            "is missing; Utilization is a share of it, and an instance of this adapter has no reservation of its own; "
+            "add the capacity of one instance, or write a target of type AverageValue"
+        )
+        problems.add((*loc, "request"), message)
 
 
 def _sees_demand_without_instances(metrics: Any) -> bool:

@@ -114,7 +114,7 @@ class Library:
         record = self._archive.record_at(name, at)
         if record is None:
             self.require(name)
-            when = "yet" if at is None else f"at {at.isoformat()}"
+            when = "yet" if at is None else f"at {at.isoformat(timespec='seconds')}"
             raise NoDecision(f"autoscaler {name!r} had no decision {when}; ask for a later time")
         return explanation(record, self._sources, last_values(self._archive, record.decision))
 
@@ -130,6 +130,12 @@ class Library:
         found = comparison(StatePast(self._archive, name, since, until).moments())
         if found is None:
             self.require(name)
+            last = self._archive.record_at(name, until)
+            if last is not None and not last.decision.dry_run:
+                raise NoDecision(
+                    f"autoscaler {name!r} is not a dry run, so it has no shadow; use `autoscaler replay {name}`, which "
+                    "shows what its decisions came to"
+                )
             raise NoDecision(
                 f"autoscaler {name!r} was no dry run with a shadow from {since.isoformat(timespec='seconds')} to "
                 f"{until.isoformat(timespec='seconds')}, or that is older than state.detail; ask for another time"

@@ -1,7 +1,8 @@
 """What the search for better values came to."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import prod
+from typing import Final
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.changes import KeyChangeDocument, change_documents
@@ -10,6 +11,9 @@ from autoscaler.foresee.changes import autoscaler_changes
 from autoscaler.foresee.replay.instance_times import InstanceTime
 from autoscaler.foresee.tune.search import Candidate, Point, Score
 from autoscaler.foresee.tune.tuning import Setup, Tuned
+
+_DAY: Final = timedelta(hours=23)
+"""Nearly: the history begins and ends with cycles."""
 
 
 class ScoreDocument(Document):
@@ -63,6 +67,8 @@ class TuningDocument(Document):
     """Whether the choice keeps the limit in the part that was searched; false: no candidate does."""
     keeps_limit_held_back: bool
     """Whether it does in the part that was held back."""
+    refuted: bool
+    """Whether, in that part, the choice breaks the limit and is above target for longer than the configuration."""
     searched: PartDocument
     held_back: PartDocument
     start_up: InstanceTimeDocument | None
@@ -71,8 +77,10 @@ class TuningDocument(Document):
     """For how long what leaves is paid for."""
     saturated_seconds: float
     """Left out: at the maximum size and above target, more may have been needed than was seen."""
-    yaml: str
-    """The configuration's section `autoscalers` with the choice."""
+    short_history: bool
+    """Whether the history is of less than a day, so that a day's load is not in it."""
+    yaml: str | None
+    """The configuration's section `autoscalers` with the choice; null: keep the configuration as it is."""
 
 
 def tuning_document(
@@ -86,6 +94,7 @@ def tuning_document(
     yaml: str,
 ) -> TuningDocument:
     """Its document. `start_up` and `termination`: what was used; `yaml`: that of the choice."""
+    choice = _settings(setup, found, found.chosen)
     demand, cut = setup.parts.searched, setup.parts.cut
     begin, end = datetime.fromtimestamp(demand.at[0], cut.tzinfo), datetime.fromtimestamp(demand.at[-1], cut.tzinfo)
     parts = [
@@ -109,15 +118,17 @@ def tuning_document(
         tried=tuple([_score(each.score) for each in found.tried]),
         combinations=prod(found.choices.space.sizes),
         front=tuple([_candidate(setup, found, each) for each in found.front]),
-        choice=_settings(setup, found, found.chosen),
+        choice=choice,
         keeps_limit=found.keeps_limit,
         keeps_limit_held_back=found.best.held_back.score.above <= found.limit,
+        refuted=found.refuted,
         searched=parts[0],
         held_back=parts[1],
         start_up=None if start_up is None else instance_time_document(start_up),
         termination=instance_time_document(termination),
         saturated_seconds=setup.parts.saturated_seconds,
-        yaml=yaml,
+        short_history=end - begin < _DAY,
+        yaml=yaml if choice and not found.refuted else None,
     )
 
 

@@ -61,6 +61,7 @@ from autoscaler.target.protocol import (
     concurrent_writes,
     one_host,
     one_lane,
+    without_requests,
 )
 from autoscaler.target.registry import installed, load
 from autoscaler.text import plain
@@ -123,4 +124,5 @@ __all__ = [
     "one_host",
     "one_lane",
     "plain",
+    "without_requests",
 ]

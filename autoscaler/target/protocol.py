@@ -135,6 +135,14 @@ def one_lane(kind: object) -> bool:
     return getattr(kind, "one_lane", False) is True
 
 
+def without_requests(kind: object) -> bool:
+    """Whether no instance of this type has a reservation, so that Utilization needs a `request` in the file.
+
+    Its attribute `without_requests`.
+    """
+    return getattr(kind, "without_requests", False) is True
+
+
 @runtime_checkable
 class Announces(Protocol):
     """An adapter whose back end keeps a record of decisions that were not written (a failure, a dry run)."""

@@ -53,7 +53,7 @@ def test_a_right_file_is_one_line_and_exit_0(good: Path) -> None:
 
 def test_a_fallbacks_query_is_counted(good: Path) -> None:
     """It is asked in every cycle, like the others."""
-    good.write_text(GOOD.replace("request: {query: {expr: q}}", "fallback: {query: {expr: f}}"))
+    good.write_text(GOOD.replace("request: {query: {expr: q}}", "request: 1, fallback: {query: {expr: f}}"))
     assert run("check", good) == (0, f"{good}: ok, 1 autoscaler, 3 queries\n")
 
 
@@ -78,6 +78,33 @@ def test_an_expression_of_unknown_syntax_is_a_warning_and_exit_0(good: Path) -> 
         "(invalid promql query), but may be to a newer Prometheus; `autoscaler check --live` asks it"
     )
     assert last == f"{good}: ok, 1 autoscaler, 2 queries"
+
+
+def test_with_strict_a_warning_is_an_error(good: Path) -> None:
+    """A pipeline that builds configurations stops at what people would only read."""
+    assert run("check", "--strict", good) == (0, f"{good}: ok, 1 autoscaler, 2 queries\n")
+    good.write_text(GOOD.replace("expr: c}", "expr: 'rate(c[5])'}"))
+    code, out = run("check", "--strict", good)
+    assert code == 1
+    assert out == (
+        f"{good}:8:62: autoscalers[0].metrics[1].resource.query.expr: 5 stands for a duration without a unit, which "
+        "Prometheus 2 refuses and Prometheus 3 reads as seconds; write 5s\n"
+    )
+
+
+def test_a_share_of_what_no_worker_has_is_an_error(good: Path) -> None:
+    """The metric would fail in every cycle. In raw units nothing is missing."""
+    share = GOOD.replace("request: {query: {expr: q}},", "")
+    good.write_text(share)
+    code, out = run("check", good)
+    assert code == 1
+    assert out.startswith(
+        f"{good}:8:36: autoscalers[0].metrics[1].resource.request: is missing; Utilization is a share"
+    )
+    good.write_text(
+        share.replace("{type: Utilization, averageUtilization: 60}", "{type: AverageValue, averageValue: 1}")
+    )
+    assert run("check", good)[0] == 0
 
 
 def test_several_files_are_all_checked(good: Path, bad: Path) -> None:

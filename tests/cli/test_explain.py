@@ -2,6 +2,8 @@
 
 import json
 import re
+from datetime import datetime
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -32,6 +34,45 @@ def test_a_decision_of_the_past(online: ServedScene) -> None:
     assert "The size is 6 and stays." in online.run("explain", "web", "--at", at).out
     said = online.run("explain", "web", "--at", "30s")
     assert "The size was 3 and was set to 6." in said.out
+
+
+def times_of(scene: ServedScene) -> dict[str, str]:
+    """Every time that is written of a decision: it -> when the decision was made, as the API says."""
+    found: dict[str, str] = {}
+    points = json.loads(scene.run("history", "web", "-o", "json").out)["points"]
+    rows = [line.split()[0] for line in scene.run("history", "web").lines[1:]]
+    page = scene.served.get("/autoscalers/web").text
+    for point, row in zip(points, rows, strict=True):
+        at = datetime.fromisoformat(point["at"])
+        shown = re.search(rf"<time datetime=\"{point['at']}\" data-local=\"full\">(.*?)</time>", page)
+        assert shown is not None
+        link = re.search(rf"at=({re.escape(quote(point['at']))})", page)
+        assert link is not None
+        local = at.astimezone()
+        for text in (point["at"], row, shown[1], unquote(link[1]), f"{local:%H:%M:%S}", f"{local:%H:%M:%S} local"):
+            found[text] = point["at"]
+    for command, pattern in (("describe", r"Last decision: +(.*) \("), ("explain", r", decided (.*), .* ago")):
+        shown = re.search(pattern, scene.run(command, "web").out)
+        assert shown is not None
+        found[shown[1]] = points[-1]["at"]
+    clock = re.search(r"as read at <time [^>]*>(.*?)</time>", page)
+    assert clock is not None
+    found[clock[1]] = points[-1]["at"]
+    events = json.loads(scene.run("events", "web", "-o", "json").out)["events"]
+    assert events
+    for event in events:
+        found[event["last"]] = event["last"]
+        found[f"{datetime.fromisoformat(event['last']).astimezone():%Y-%m-%d %H:%M:%S}"] = event["last"]
+    return found
+
+
+def test_a_time_that_is_written_of_a_decision_leads_to_it(online: ServedScene) -> None:
+    """Cut to seconds, it is before the decision, and the one before that was explained."""
+    times = times_of(online)
+    assert len(set(times.values())) == 4
+    assert any(text.endswith(" UTC") for text in times)
+    for text, at in times.items():
+        assert json.loads(online.run("explain", "web", "--at", text, "-o", "json").out)["at"] == at, text
 
 
 def test_before_the_first_decision(online: ServedScene, offline: Scene) -> None:

@@ -41,11 +41,13 @@ def document(**changes: Any) -> TuningDocument:
         choice=(WINDOW,),
         keeps_limit=True,
         keeps_limit_held_back=True,
+        refuted=False,
         searched=part(2, score(10, 0.04)),
         held_back=part(3, score(11, 0.03)),
         start_up=InstanceTimeDocument(seconds=timedelta(seconds=45), source=TimeSource.INSTANCES),
         termination=InstanceTimeDocument(seconds=timedelta(0), source=TimeSource.NOTHING),
         saturated_seconds=90,
+        short_history=False,
         yaml="",
     )
     return found.model_copy(update=changes)
@@ -110,6 +112,21 @@ def test_a_choice_that_breaks_the_limit_in_the_part_held_back_is_warned_of() -> 
     found = document(keeps_limit_held_back=False, held_back=part(3, score(11, 0.08)))
     assert "the choice is above target for 8%, over the limit of 5%" in text(found)
     assert "Mind" not in text(document())
+
+
+def test_a_choice_that_the_part_held_back_refutes_is_advised_against() -> None:
+    """It was printed as YAML with a warning above it."""
+    held_back = part(3, score(11, 0.639)).model_copy(update={"in_force": score(20, 0.253)})
+    found = text(document(keeps_limit_held_back=False, refuted=True, held_back=held_back))
+    assert "Keep what you have: in the time that was held back the choice is above target for 63.9%" in found
+    assert "and the configuration for 25.3%. The limit is 5%." in found
+    assert "Mind" not in found
+
+
+def test_a_history_of_less_than_a_day_is_a_warning() -> None:
+    """The load of the afternoon says nothing of the night."""
+    assert "Warning: the history spans 3h, less than a day" in text(document(short_history=True))
+    assert "Warning" not in text(document())
 
 
 def test_no_better_choice_is_said() -> None:

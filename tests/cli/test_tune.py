@@ -1,6 +1,7 @@
 """`autoscaler tune`: the values that would have cost least, over a real state, in real processes."""
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from autoscaler.config import load
-from tests.cli.waving import Waves, waves
+from tests.cli.waving import Waves, slow, waves
 
 pytestmark = pytest.mark.slow
 QUICK = ("--candidates", "10", "--keep", "policies", "--keep", "tolerance")
@@ -42,6 +43,20 @@ def test_the_choice_is_printed_as_yaml_that_can_take_the_place_of_the_entry(worl
     assert load(tmp_path / "chosen.yaml").autoscalers[0].labels == (("team", "shop"),)
 
 
+def test_a_choice_that_was_refuted_is_not_printed_as_yaml(tmp_path: Path) -> None:
+    """The last third of the load has fast waves, which a choice for slow ones follows too closely."""
+    world = waves(tmp_path, cpu=lambda cycle: slow(cycle) if cycle < 160 else 400 + 300 * math.sin(cycle / 6))
+    asked = ("--candidates", "24", "--keep", "policies", "--max-time-above-target", "20%")
+    found = tuned(world, *asked)
+    held_back = found["heldBack"]
+    assert held_back["choice"]["timeAboveTarget"] > held_back["inForce"]["timeAboveTarget"] > 0.2
+    assert (found["refuted"], found["yaml"]) == (True, None)
+    assert found["choice"]
+    said = world.run("tune", "web", "--config.file", str(world.file), *asked)
+    assert "Keep what you have: " in said.out
+    assert "autoscalers:" not in said.out
+
+
 def test_the_same_seed_gives_the_same_answer_on_any_number_of_processes(world: Waves) -> None:
     """Each candidate is evaluated by itself."""
     begin = ("--since", (datetime.now(UTC) - timedelta(minutes=50)).isoformat())
@@ -61,6 +76,7 @@ def test_the_text_names_the_best_choices_and_what_was_held_back(world: Waves) ->
     assert sum(line.startswith("choice") for line in said.lines) == 1
     assert any(line.startswith("held back, ") for line in said.lines)
     assert "autoscalers:" in said.lines
+    assert "less than a day" in said.out
 
 
 def test_what_leaves_is_paid_for_on_any_number_of_processes(world: Waves) -> None:

@@ -1,6 +1,7 @@
 """A state with an hour of a load that comes and goes, and the configuration that it ran with."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -65,8 +66,13 @@ class Waves:
         return str(path)
 
 
-def waves(folder: Path, cycles: int = CYCLES) -> Waves:
-    """Two waves of cpu an hour for `web`, and nothing for `jobs`; up to some seconds ago."""
+def slow(cycle: int) -> float:
+    """Two waves an hour."""
+    return 300 + 200 * math.sin(cycle * 4 * math.pi / CYCLES)
+
+
+def waves(folder: Path, cycles: int = CYCLES, cpu: Callable[[int], float] = slow) -> Waves:
+    """A load of cpu for `web`, and nothing for `jobs`; up to some seconds ago."""
     file = folder / "autoscaler.yaml"
     file.write_text(CONFIGURATION)
     web = load(file).autoscalers[0]
@@ -74,6 +80,5 @@ def waves(folder: Path, cycles: int = CYCLES) -> Waves:
         life = Recorded(state.ledger("fleet"), web, size=5)
         begin = life.now = datetime.now(UTC) - (cycles + 1) * timedelta(seconds=15)
         for cycle in range(cycles):
-            total = 300 + 200 * math.sin(cycle * 4 * math.pi / CYCLES)
-            life.cpu(round(total / life.size))
+            life.cpu(round(cpu(cycle) / life.size))
     return Waves(file, begin.isoformat(), {"STATE_DIRECTORY": str(folder / "state"), "AUTOSCALER_SERVER": NOBODY})

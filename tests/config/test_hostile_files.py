@@ -41,6 +41,7 @@ def pools(names: Iterable[str]) -> str:
 
 _ONE: Final = pools(["p"])
 _NONE: Final = "autoscalers: []\n"
+_WRONG: Final = "autoscalers: {}\n"
 FILES: Final = {
     "16 KB each": _ONE + _NONE + queries(900, f"expr: 'm#{'+a' * 8000}'"),
     "as many operators as may be": _ONE + _NONE + queries(2000, f"expr: 'm#{'+a' * MAX_OPERATORS}'"),
@@ -55,9 +56,14 @@ FILES: Final = {
     "calls with wrong arguments": _ONE + _NONE + queries(2000, f"expr: 'm#{'+rate(x)' * 160}'"),
     "calls of what is no function": _ONE + _NONE + queries(2000, f"expr: 'm#{'+zzzzzz(x)' * 160}) '"),
     "a wrong call among many": _ONE + _NONE + queries(2000, f"expr: '{'abs(' * 90}abs(1)+m#{')' * 90}'"),
-    "regular expressions that are not read": _ONE
+    "regular expressions that are wrong at the end": _ONE
     + _NONE
-    + queries(2000, f"""expr: 'x{{{",".join(['a=~"[[]"'] * 200)},b="#"}}['"""),
+    + queries(2000, f"""expr: 'x{{{",".join(['a=~"[[]"'] * 200)},b="#",c=~"("}}'"""),
+    "braces": _ONE + _NONE + queries(2000, f"expr: 'x#{'{=' * 90}y{'}' * 90}'"),
+    "grouped words": _ONE + _NONE + queries(2000, f"expr: 'x#{' on ( a ) ' * 700}'"),
+    "digits": _ONE + _WRONG + queries(2000, f"expr: 'x#{'1' * 8000} y'"),
+    "spaces": _ONE + _WRONG + queries(2000, f"expr: 'x#{' ' * 8000} y'"),
+    "words": _ONE + _WRONG + queries(2000, f"expr: 'x#{' y' * 4000}'"),
     "unknown keys": _ONE + _NONE + queries(10_000, "expr: up, exprr: x"),
     "unknown keys of a thousand letters": _ONE + _NONE + queries(10_000, f"expr: up, {'k' * 1000}#: x"),
     "a key of a megabyte": _ONE + _NONE + queries(1, f"expr: up, ? {'k' * 2**20} : x"),
@@ -73,7 +79,8 @@ FILES: Final = {
 UNKNOWN: Final = {
     "short ones": "expr: 'x# offset (1h / 2)'",
     "long ones": f"""expr: 'rate(x{{a="{"y" * 1000}#"}}[1m] anchored)'""",
-    "regular expressions": """expr: 'x{a=~"[[]",b="#"}'""",
+    "short ranges": "expr: 'rate(x#[5])'",
+    "functions of tomorrow": "expr: 'functionoftomorrow#(x)'",
 }
 
 

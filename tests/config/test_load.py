@@ -197,7 +197,7 @@ def test_every_metric_type_may_have_a_fallback(load_text: Load, kind: str, rest:
         metric = f"{{type: {kind}, {key}: {{query: {{expr: q}}, {rest}, fallback: {text}}}}}"
         return scaler(load_text, metric=metric, head=f"{HEAD}queries: {{crude: {{expr: crude}}}}\n").metrics[0].fallback
 
-    assert fallback("{replicas: 4}") == model.Fallback(timedelta(seconds=180), 4)
+    assert fallback("{replicas: 3}") == model.Fallback(timedelta(seconds=180), 3)
     given = "{failureDurationSeconds: 60, query: {ref: crude, match: {a: b}}, allowScaleIn: true}"
     shared = model.Query("crude", match=(("a", "b"),))
     assert fallback(given) == model.Fallback(timedelta(seconds=60), None, shared, allow_scale_in=True)

@@ -1,10 +1,12 @@
 """What is surely no PromQL is an error with its place; what may be, to a newer Prometheus, is a warning."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
 import promql_parser as ast
 import pytest
+import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from autoscaler.observe.planner import narrowing
 from tests.config.conftest import Load
 from tests.config.test_load import EXTERNAL, HEAD, SCALER, query
 from tests.observe.planner.build import ask, plan
+from tests.servers.prometheus import PrometheusServer, running_prometheus
 
 NEWER: Final = [
     "rate(up[1m] anchored)",
@@ -33,10 +36,28 @@ NEWER: Final = [
     "sum by (smoothed)(up)",
     "sum by (anchored) (rate(up[1m]))",
     "fresh_function(up)",
+    "x keep_metric_names",
+    "x default 0",
+    "WITH (job = web) x{job=job}",
+    "offset and rate(up[1m] anchored)",
+    "up * on() group_right (b) and == rate(x[1m] anchored)",
+]
+"""Of Prometheus 3, of one to come, or of VictoriaMetrics: promql-parser refuses each."""
+
+FINE: Final = [
     'up{a=~"[[]"}',
     'up{a=~"[[:alpha:][]x"}',
+    'up{a=~"(?i)a+?|^*|(?:b|)\\\\.{2}", b!~`\\d*`}',
+    "sum by (and, on, offset) (by)",
+    "sum offset 5m + count unless max",
+    "up{a='=', b=\"}\"} # it's {",
+    "job:offset - 5 + my_offset + 5",
+    "-up ^ -2 >= bool -1 and on () up",
+    "max_over_time(rate(up[5m])[1h:])",
+    "label_replace(up, 'a', '$1; &&', `b`, '(.*)')",
+    "sum_over_time(up[5m:] offset 1h) > 0",
 ]
-"""Of Prometheus 3, of one to come, or of Go's regular expressions: promql-parser refuses each."""
+"""Every Prometheus takes them."""
 
 WRONG: Final = {
     "": "no expression found in input; write one",
@@ -46,33 +67,79 @@ WRONG: Final = {
     "rate(x[5m": "unclosed left bracket '[' at character 7",
     'x{a="b"': "unclosed left brace '{' at character 2",
     "sum(x))": "unexpected right parenthesis ')' at character 7",
-    "x]": "unexpected right bracket ']' at character 2",
-    "sum(x]": "unexpected right bracket ']' at character 6, where '(' at character 4 is still open",
-    "rate(x[1m) anchored]": "unexpected right parenthesis ')' at character 10, where '[' at character 7 is still open",
+    "x]": "unexpected right bracket ']' at character 2; correct the brackets",
+    "sum(x]": "unexpected right bracket ']' at character 6; close '(' at character 4 first, or correct the brackets",
+    "rate(x[1m) anchored]": "unexpected right parenthesis ')' at character 10; close '[' at character 7 first, or",
     'x{a="b}': 'unterminated quoted string " at character 5; end it',
     "x{a='b}": "unterminated quoted string ' at character 5",
     "x{a=`b}": "unterminated quoted string ` at character 5",
     'x{a="b\n"}': 'unterminated quoted string " at line 1, character 5',
-    "raet(x[5m])": "unknown function with name 'raet' at character 1; did you mean `rate`?",
-    "sum(\n  avgovertime(x[1m] anchored))": (
-        "unknown function with name 'avgovertime' at line 2, character 3; did you mean `avg_over_time`?"
+    'x{a=~"b\\.c"}': r"unknown escape sequence \. at character 8; write \\., or use backquotes",
+    # names and arguments
+    "raet(x[5m])": "unknown function with name 'raet', at character 1; did you mean `rate`?",
+    "sum(\n  avgovertime(x[1m]))": (
+        "unknown function with name 'avgovertime', at line 2, character 3; did you mean `avg_over_time`?"
     ),
     "Rate(x[5m])": "did you mean `rate`?",
     "histogram_quantil(0.9, x)": "did you mean `histogram_quantile`?",
-    "rate(x)": "expected type matrix in call to function 'rate', got vector, at 'rate' at character 1",
-    "rate(x[1m]) + rate(y)": "got vector, at 'rate' at character 15; correct its arguments",
-    "clamp(x, 1)": "expected 3 argument(s) in call to 'clamp', got 2, at 'clamp' at character 1",
+    "rate(x)": "expected type matrix in call to function 'rate', got vector, at character 1; correct its arguments",
+    "rate(x[1m]) + rate(y)": "expected type matrix in call to function 'rate', got vector; correct its arguments",
+    "clamp(x, 1)": "expected 3 argument(s) in call to 'clamp', got 2, at character 1",
     "round(x, 1, 2)": "expected at most 2 argument(s) in call to 'round', got 3",
-    "topk(3, topk(x))": "expected 2, got 1, at 'topk' at character 9",
-    'sum by (a) (sum("x"))': "expected type vector in aggregation expression, got string, at 'sum' at character 13",
+    "topk(3, topk(x))": "expected 2, got 1; correct its arguments",
+    'sum by (a) ("x")': "expected type vector in aggregation expression, got string, of 'sum', at character 1",
     'x{a="long text that is put aside, all sixty-four characters of it, and then"} + abs()': "at character 81",
-    "x # (\n + abs()": "expected 1 argument(s) in call to 'abs', got 0, at 'abs' at line 2, character 4",
-    'x{a=~"("}': 'the regular expression "(" at character 6 has a `(` that is not closed',
-    'y{a="("} / x{a=~"("}': 'the regular expression "(" at character 17 has',
-    'x{a=~"a)b"}': "has a `)` that was not opened",
-    'x{a!~"[a-z"}': "has a `[` that is not closed",
-    'x{a=~"long enough|*"}': "repeats nothing with `*`",
-    'x{a=~"long enough \\\\"}': "ends with a backslash",
+    "x # (\n + abs()": "expected 1 argument(s) in call to 'abs', got 0, at line 2, character 4",
+    "sum(x,)": "trailing commas not allowed in function call args; correct it",
+    '"a" + 1': "binary expression must contain only scalar and instant vector types; correct it",
+    "1 > 2": "comparisons between scalars must use BOOL modifier; correct it",
+    "sum(x)[5m]": "ranges only allowed for vector selectors",
+    "{}": "vector selector must contain at least one non-empty matcher",
+    "x / on(a) group_left(a) y": "label 'a' must not occur in ON and GROUP clause at once",
+    # labels
+    "x{job=web}": "the label's value 'web' has no quotes at character 7; write \"web\"",
+    'x{a="b", c!~d.e}': "the label's value 'd.e' has no quotes at character 13",
+    'x{job=="web"}': "'==' is no operator for labels at character 6; write =, !=, =~ or !~",
+    'x{job: "web"}': "':' is no operator for labels at character 6",
+    'x{a="b" c="d"}': "there is no comma before the label 'c' at character 9; add it",
+    "x{job=$job}": "'$job' is a variable of Grafana at character 7; write its value",
+    "rate(x[$__rate_interval])": "'$__rate_interval' is a variable of Grafana at character 8",
+    'x{=~"a"}': "'=~' has no left side at character 3; write it",
+    "x{a=}": "'=' has no right side at character 4; write it",
+    "x{,}": "',' has no left side at character 3",
+    "x{job=\u201cweb\u201d}": "'\u201c' is not ASCII at character 7; write a plain quote, minus or space",
+    # groups
+    "sum by job (x)": "the labels of 'by' are not in parentheses at character 5; write by (LABEL, …)",
+    "sum(x) by": "the labels of 'by' are not in parentheses at character 8",
+    "sum(x) without job": "the labels of 'without' are not in parentheses at character 8",
+    "sum by (job) x": "what is aggregated is not in parentheses at character 14",
+    "sum rate(x[5m])": "what is aggregated, 'rate', is not in parentheses at character 5; write sum(EXPRESSION)",
+    "x / on job y": "the label 'job' is not in parentheses at character 8; write on (LABEL, …)",
+    # operators and durations
+    "x = 1": "'=' compares labels only at character 3; write == or != between numbers",
+    'x =~ "1"': "'=~' compares labels only at character 3",
+    "x => 1": "'=' compares labels only at character 3",
+    "x && y": "'&&' is no operator at character 3; write `and` or `or`",
+    "x <> 1": "'<>' is no operator at character 3; write one operator",
+    "x;": "';' is no operator at character 2; remove it",
+    "x +": "'+' has no right side at character 3; write it",
+    "(x *) + 1": "'*' has no right side at character 4",
+    "x and": "'and' has no right side at character 3",
+    "x{a='b'} offset": "'offset' has no right side at character 10",
+    "sum(x) > 90%": "'%' has no right side at character 12",
+    "* x": "'*' has no left side at character 1",
+    "clamp(x,,1)": "',' has no left side at character 9",
+    "rate(x[])": "the range is empty at character 7; write one such as [5m]",
+    "rate(x[5min])": "'5min' is no duration at character 8; write one such as 30s, 5m, 1h, 1d or 1w",
+    "rate(x[5 m])": "'5 m' is no duration at character 8",
+    # regular expressions
+    'x{a=~"("}': 'a `(` is not closed in the regular expression "(" at character 6; correct it',
+    'y{a="("} / x{a=~"("}': 'a `(` is not closed in the regular expression "(" at character 17',
+    'x{a=~"a)b"}': "a `)` is not opened",
+    'x{a!~"[a-z"}': "a `[` is not closed",
+    'x{a=~"long enough|*"}': "`*` repeats nothing",
+    'x{a=~"a.**"}': "`**` repeats twice",
+    'x{a=~"long enough \\\\"}': "a backslash stands at the end",
 }
 """No Prometheus takes them, of any version."""
 
@@ -94,10 +161,50 @@ def test_what_no_prometheus_takes_is_an_error_with_its_place(expr: str, told: st
     assert told in str(caught.value)
 
 
-def test_a_wrong_call_is_found_beside_syntax_that_is_not_known() -> None:
-    """A name that is wrong stays wrong, whatever stands beside it."""
-    with pytest.raises(ValueError, match="did you mean `rate`"):
-        parse("rats(up[1m] smoothed) + rat(up[1m])")
+@pytest.mark.parametrize("expr", FINE)
+def test_what_every_prometheus_takes_is_known(expr: str) -> None:
+    """Words of PromQL may be names, and a text in quotes may hold anything."""
+    assert parse(expr).unknown is None
+
+
+@pytest.mark.parametrize(
+    ("expr", "number", "window"),
+    [("rate(x[5])", "5", 5), ("max_over_time(x[1h:30] offset 7)", "30", 3600), ("sum(x offset -300)", "300", 60)],
+)
+def test_a_duration_without_a_unit_is_a_warning(expr: str, number: str, window: int) -> None:
+    """Prometheus 3 reads seconds, and Prometheus 2 answers 400."""
+    found = parse(expr)
+    assert found.unknown == (
+        f"{number} stands for a duration without a unit, which Prometheus 2 refuses and Prometheus 3 reads as seconds; "
+        f"write {number}s"
+    )
+    assert found.window == timedelta(seconds=window)
+
+
+@pytest.mark.parametrize(
+    "expr", ["rate(x[NaN])", "x offset +Inf", "rate(x[1e30])", "rate(x[1h:inf])", "rate(x[0x7fffffffffffffff])"]
+)
+def test_a_number_that_is_no_duration_is_an_error(expr: str) -> None:
+    """promql-parser panics, which ends the process."""
+    with pytest.raises(ValueError, match="more than 100 years"):
+        parse(expr)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    with running_prometheus(tmp_path_factory.mktemp("prometheus")) as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_prometheus_refuses_each_error_and_nothing_that_is_fine(server: PrometheusServer) -> None:
+    """An error keeps the daemon from starting, so it must be one to the server too."""
+
+    def answer(expr: str) -> int:
+        return requests.get(f"{server.url}/api/v1/query", params={"query": expr}, timeout=10).status_code
+
+    assert {expr: answer(expr) for expr in WRONG} == dict.fromkeys(WRONG, 400)
+    assert {expr: answer(expr) for expr in FINE} == dict.fromkeys(FINE, 200)
 
 
 def test_a_file_with_it_loads_and_names_it(load_text: Load) -> None:

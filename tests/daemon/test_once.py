@@ -32,7 +32,7 @@ def test_an_expression_that_only_the_server_knows_costs_its_own_autoscaler_at_mo
 ) -> None:
     """It is no reason not to start: the server may take it, and where it does not, that is said of this one alone."""
     scalers = [
-        autoscaler("taken", 'vector(3) or absent(x{a=~"[[]"})'),
+        autoscaler("taken", "vector(3) or sum by (anchored) (x)"),
         autoscaler("refused", "fresh_function(vector(3))"),
         autoscaler("web", "vector(2)"),
     ]

@@ -131,7 +131,7 @@ def rows(history: HistoryDocument) -> list[str]:
     return table.lines(
         [
             (
-                point.at.astimezone().isoformat(timespec="seconds"),
+                point.at.astimezone().isoformat(timespec="milliseconds"),
                 count(point.current),
                 *([count(point.shadow)] if shadow else []),
                 count(point.desired),

@@ -43,13 +43,21 @@ def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
 
 def verdict(found: TuningDocument) -> Iterator[str]:
     """What to make of it, a sentence each."""
-    limit = percent(found.limit)
+    limit, above = percent(found.limit), percent(found.held_back.choice.time_above_target)
+    if found.short_history:
+        length = age(found.held_back.until - found.searched.since)
+        yield f"Warning: the history spans {length}, less than a day, so the load of a whole day is not in it."
     if not found.keeps_limit:
         yield f"No candidate keeps the limit of {limit}; the choice is the one that is least above it."
     if not found.choice:
         yield "Nothing that was tried is better than the configuration as it is."
+    elif found.refuted:
+        now = percent(found.held_back.in_force.time_above_target)
+        yield (
+            f"Keep what you have: in the time that was held back the choice is above target for {above}, and the "
+            f"configuration for {now}. The limit is {limit}. Look further back with --since."
+        )
     elif found.keeps_limit and not found.keeps_limit_held_back:
-        above = percent(found.held_back.choice.time_above_target)
         yield f"Mind: in the time that was held back the choice is above target for {above}, over the limit of {limit}."
 
 

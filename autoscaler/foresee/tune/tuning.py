@@ -95,6 +95,11 @@ class Tuned:
         """Whether the choice keeps the limit in the part that was searched."""
         return self.best.searched.score.above <= self.limit
 
+    @property
+    def refuted(self) -> bool:
+        """Whether the choice, in the part that was held back, breaks the limit and is worse than what is in force."""
+        return self.best.held_back.score.above > max(self.limit, self.in_force.held_back.score.above)
+
 
 def check_tunable(scaler: Autoscaler) -> None:
     """Raise Untunable for an autoscaler whose load at another size cannot be known."""

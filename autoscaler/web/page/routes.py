@@ -205,5 +205,11 @@ def _explanation_view(library: Library, name: str, at: str) -> _ExplanationView:
 
 
 def _time(text: str) -> datetime:
-    """As the API takes it, or as a browser's field for a time sends it: UTC then. Raises ValueError."""
-    return parse_time(f"{text}{':00' * (text.count(':') == 1)}Z" if _BROWSERS_FORM.fullmatch(text) else text)
+    """As the API takes it, or as a browser's field for a time sends it: UTC then, to the end of that second.
+
+    Raises ValueError.
+    """
+    found = _BROWSERS_FORM.fullmatch(text)
+    if found is None:
+        return parse_time(text)
+    return parse_time(f"{text}{'' if found[1] else ':00'}{'' if found[2] else '.999999'}Z")

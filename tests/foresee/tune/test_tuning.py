@@ -1,7 +1,7 @@
 """The search for better values over a past, without processes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -69,6 +69,29 @@ def test_without_a_limit_it_may_be_above_target_for_as_long_as_now() -> None:
     _, found = searched(waves())
     assert found.limit == found.in_force.searched.score.above
     assert found.best.searched.score.above <= found.limit
+
+
+def waves_then(load: Callable[[int], int]) -> list[Moment]:
+    """Waves in the part that is searched, another load in the part that is held back."""
+    life = Life(WEB, 5)
+    for cycle in range(240):
+        life.load(round(300 + 200 * math.sin(cycle / 20)) if cycle < 160 else load(cycle))
+    return life.moments
+
+
+def test_a_choice_that_the_part_held_back_refutes_is_known() -> None:
+    """What is cheap on slow waves follows fast ones too closely."""
+    _, found = searched(waves_then(lambda cycle: round(400 + 300 * math.sin(cycle / 3))), limit=0.3)
+    assert found.keeps_limit
+    assert found.best.held_back.score.above > 0.3 > found.in_force.held_back.score.above
+    assert found.refuted
+
+
+def test_a_choice_that_does_no_worse_in_the_part_held_back_is_not_refuted() -> None:
+    """Above the limit it may be, if what is in force is above target for as long."""
+    _, found = searched(waves_then(lambda cycle: 300 if cycle // 20 % 2 else 900), limit=0.1)
+    assert found.best.held_back.score.above == found.in_force.held_back.score.above > 0.1
+    assert not found.refuted
 
 
 def test_a_higher_target_is_above_todays_for_longer() -> None:

@@ -176,6 +176,19 @@ def test_a_bug_costs_its_own_request_and_is_logged(site: Site, monkeypatch: pyte
     assert "ZeroDivisionError" in str(site.log.named("request_failed"))
 
 
+def test_a_typed_time_explains_the_decision_that_is_shown_with_it(tmp_path: Path) -> None:
+    """A browser's field knows no fractions, and the decision was made in the middle of a second."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(CPU_60))
+        life.now = life.now.replace(microsecond=600_000)
+        life.cpu(60)
+        made = life.now
+        life.cpu(60)
+        with serving_pages(state, life) as site:
+            text = site.get(f"/autoscalers/web?at={made:%Y-%m-%dT%H:%M:%S}").text
+    assert f'Decision of <time datetime="{made:%Y-%m-%dT%H:%M:%S}.600000Z"' in text
+
+
 @pytest.mark.parametrize(("shown", "read"), [("1h", True), ("7d", False)])
 def test_a_refresh_reads_no_week_for_a_table(site: Site, shown: str, *, read: bool) -> None:
     """Forty thousand decisions every five seconds would take a core from the lanes."""
