@@ -9,13 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler, MetricType, Observation, TargetRef
 from autoscaler.observe import Connection, Gates, Observer, Queries
-from tests.observe.build import CLOCK, FakeAdapter, Log, call, metric, scaler, state
+from tests.observe.build import FakeAdapter, Log, call, metric, scaler, state
 from tests.observe.test_faults import Request, answering
 
 Answer = tuple[int, dict[str, Any]]
@@ -110,6 +112,15 @@ def fleet(count: int, first: int = 0) -> list[Autoscaler]:
     ]
 
 
+class Ahead(SystemClock):
+    """A clock whose monotonic time a test moves on."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.seconds
+
+
 class Lane:
     """An observer of some autoscalers over a scripted server."""
 
@@ -121,15 +132,20 @@ class Lane:
         self.queries = Queries()
         self.gates = gates
         self.sources = {"default": PrometheusSource(server.url, **source)}
-        self.connections = {
-            "fleet": Connection("fleet", FakeAdapter({each.target: state() for each in self.scalers}), CLOCK, self.log)
-        }
+        self.clock = Ahead()
+        adapter = FakeAdapter({each.target: state() for each in self.scalers})
+        self.connections = {"fleet": Connection("fleet", adapter, self.clock, self.log)}
 
     def look(self, **how: Any) -> Mapping[str, Observation]:
         """One cycle, by an observer as after a reload."""
-        observer = Observer(self.sources, self.connections, CLOCK, self.log, queries=self.queries, gates=self.gates)
+        observer = Observer(
+            self.sources, self.connections, self.clock, self.log, queries=self.queries, gates=self.gates
+        )
+        cycle = call(**how)
         try:
-            return observer.observe(self.scalers, call(**how)).observations
+            return observer.observe(
+                self.scalers, replace(cycle, deadline=cycle.deadline + self.clock.seconds)
+            ).observations
         finally:
             observer.close()
 
