@@ -1,8 +1,14 @@
 """`autoscaler check --plan`: which queries the daemon will send, and why not fewer."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
+from autoscaler.cli.options import DEFAULT_SERVER
+from autoscaler.cli.server import Server, ServerDown
 from autoscaler.config import Settings
+from autoscaler.documents.status import DaemonStatus
+from autoscaler.errors import ServerError
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import questions
 from autoscaler.observe.planner import Planner, lines
@@ -24,3 +30,28 @@ def plan_lines(settings: Settings) -> Iterator[str]:
         yield f"adapter {adapter}, every {period}: {first}"
         for line in rest:
             yield f"  {line}" if line else ""
+    yield from _asked_alone(settings.path)
+
+
+def _asked_alone(file: Path) -> Iterator[str]:
+    """What a daemon that runs this file, where one answers, keeps out of the merge."""
+    url = os.environ.get("AUTOSCALER_SERVER", DEFAULT_SERVER)
+    try:
+        server = Server(url)
+        status = server.get(DaemonStatus, "status", "daemon")
+        server.close()
+    except ServerDown:
+        return
+    except (ServerError, ValueError) as error:
+        yield ""
+        yield f"what a daemon asks alone is not known: {error}"
+        return
+    if Path(status.configuration).resolve() != file.resolve():
+        return
+    for source in status.sources:
+        if source.queries_alone:
+            yield ""
+            yield f"prometheus {source.name}: the daemon asks {source.queries_alone} alone, until cheap for ten minutes"
+        for each in source.asked_alone:
+            yield f"  {', '.join(each.autoscalers)}, {each.reason}: {' '.join(each.query.split())}"
+            yield f"    {each.said}"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from autoscaler.clock import SystemClock
@@ -112,6 +112,13 @@ def fleet(count: int, first: int = 0) -> list[Autoscaler]:
     ]
 
 
+class HasUrl(Protocol):
+    """A Prometheus, real or not."""
+
+    @property
+    def url(self) -> str: ...
+
+
 class Ahead(SystemClock):
     """A clock whose monotonic time a test moves on."""
 
@@ -125,7 +132,7 @@ class Lane:
     """An observer of some autoscalers over a scripted server."""
 
     def __init__(
-        self, server: Scripted, scalers: Sequence[Autoscaler], gates: Gates | None = None, **source: Any
+        self, server: HasUrl, scalers: Sequence[Autoscaler], gates: Gates | None = None, **source: Any
     ) -> None:
         self.scalers = tuple(scalers)
         self.log = Log()

@@ -18,13 +18,13 @@ _TERMS: Final = 20
 
 @dataclass
 class Groups:
-    """What is scraped. `heavy` may be changed at any moment; a query sees it within seconds."""
+    """What is scraped."""
 
     prometheus: PrometheusServer
     pages: "_Pages"
 
     def make(self, *, heavy: bool) -> None:
-        """From the next scrape on the group has thousands of series, or one."""
+        """From the next scrape on the group has thousands of series, or one. Its queries show it within 20 s."""
         self.pages.heavy = heavy
 
 
@@ -69,3 +69,4 @@ def groups(folder: Path) -> Iterator[Groups]:
             yield Groups(prometheus, pages)
     finally:
         server.shutdown()
+        server.server_close()
