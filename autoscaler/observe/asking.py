@@ -32,7 +32,7 @@ from autoscaler.observe.result import QueryResult
 
 _PROBE_SHARE: Final = 1 / 10
 """Of a query's time, what each query of a search for a heavy member may take: eight in a row find one of 250."""
-_MOST_SUSPECTS: Final = 4
+_MOST_SUSPECTS: Final = 8
 """Queries with a heavy member that a cycle begins with searching; further ones are asked as a whole."""
 
 Settle: TypeAlias = Callable[[Results], object]
@@ -238,7 +238,7 @@ class Asking:
         if isinstance(answer, MetricError) or len(query.members) == 1:
             return
         self._settle(answer)
-        rest = query.narrowed(query.members.keys() - canary.members.keys())
+        rest = query.narrowed([key for key in query.members if key not in canary.members])
         del self._open[id(query)]
         self._open[id(rest)] = rest
         self._failed[0] = _Failed(rest, error)

@@ -85,7 +85,7 @@ class Queries:
         if len(query.members) > 1:
             return query.narrowed([sorted(query.members)[self._cycles % len(query.members)]])
         asked = next(query.questions)
-        each = next((batch.shared[asked] for batch in self._batches if asked in batch.shared), None)
+        each = next((batch.divisible[asked] for batch in self._batches if asked in batch.divisible), None)
         if each is None:
             return None
         values = sorted(each.values)
@@ -102,7 +102,8 @@ class Queries:
         if missing or self._unanswered:
             self._unanswered = self._unanswered.difference(every).union(missing)
         mine = {each for batch in self._batches for each in batch.shared}
-        self._apart.learn(asked, samples, shards.whole, mine, now)
+        divisible = {each for batch in self._batches for each in batch.divisible}
+        self._apart.learn(asked, samples, shards.whole, divisible, now)
         self._samples |= {each: count for each, count in samples.items() if each in mine}
         whole: dict[Question, int] = {}
         for part, each in shards.whole.items():
@@ -130,6 +131,8 @@ class _Batch:
     def __init__(self, scalers: Sequence[Autoscaler]) -> None:
         self.scalers = scalers
         self.shared = shared(scalers)
+        self.divisible: Mapping[Question, Shared] = {}
+        """Those that are asked in shards where they are large, or cost too much."""
         self._together: Mapping[Question, int] = {}
         self._shards = Shards(scalers)
 
@@ -145,11 +148,11 @@ class _Batch:
         sources: Mapping[str, PrometheusSource],
     ) -> Shards:
         """The same, made anew only where another size, or what a whole answer costs, asks for it."""
+        self.divisible = {asked: each for asked, each in self.shared.items() if sources[asked.prometheus].merge_queries}
         wanted = {
-            question: count
-            for question, each in self.shared.items()
-            if sources[question.prometheus].merge_queries
-            and (count := self._count(each, question, samples, costly)) is not None
+            asked: count
+            for asked, each in self.divisible.items()
+            if (count := self._count(each, asked, samples, costly)) is not None
         }
         if wanted != self._together:
             self._together = wanted

@@ -53,13 +53,13 @@ def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folde
 
     def answer(groups: Sequence[str]) -> Answer:
         if "g5" in groups:
-            time.sleep(1)
+            time.sleep(4)
         return answered(groups)
 
     with scripted() as server:
         server.answer = answer
-        scalers = [autoscaler(f"g{number}", f'load{{group="g{number}"}}') for number in (2, 3, 5)]
-        file = write_config(folder, {"default": {"url": server.url, "timeout": "300ms"}}, scalers)
+        scalers = [autoscaler(f"g{number}", f'load{{group="g{number}"}}', syncPeriod="4s") for number in (2, 3, 5)]
+        file = write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers)
         with running_daemon(file) as daemon, requests.Session() as session:
             url = daemon.wait_for("listening")["url"]
 
@@ -71,7 +71,7 @@ def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folde
 
             daemon.wait_for("decision", autoscaler="g2", written=2)
             daemon.wait_for("decision", autoscaler="g3", written=3)
-            daemon.until(lambda: source()["queriesAlone"] == 1, "the heavy one")
+            daemon.until(lambda: source()["queriesAlone"] > 0, "the heavy one")
             (alone,) = source()["askedAlone"]
             assert (alone["query"], alone["reason"], alone["autoscalers"]) == ('load{group="g5"}', "heavy", ["g5"])
             assert "did not answer within" in alone["said"]
@@ -83,7 +83,7 @@ def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folde
             assert "prometheus default: the daemon asks 1 alone, until cheap for ten minutes" in checked
             assert '  g5, heavy: load{group="g5"}' in checked
 
-            write_config(folder, {"default": {"url": server.url, "timeout": "300ms"}}, scalers[:2])
+            write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers[:2])
             daemon.send(signal.SIGHUP)
             daemon.until(lambda: source()["queriesAlone"] == 0, "the autoscaler that was removed to be forgotten")
             assert daemon.stop() == 0

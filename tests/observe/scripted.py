@@ -10,13 +10,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
+
+import pytest
 
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler, MetricType, Observation, TargetRef
 from autoscaler.observe import Connection, Gates, Observer, Queries
+from autoscaler.observe.failure import NoAnswer
+from autoscaler.observe.prometheus import Exchange, Prometheus
+from autoscaler.observe.result import Point, QueryResult, ResultType
 from tests.observe.build import FakeAdapter, Log, call, metric, scaler, state
 from tests.observe.test_faults import Request, answering
 
@@ -128,6 +134,41 @@ class Ahead(SystemClock):
         return time.monotonic() + self.seconds
 
 
+class Simulated:
+    """A source in which queries take the time that a test says, on the lane's clock alone: nobody waits for it."""
+
+    def __init__(self, lane: "Lane", monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.cost: Callable[[Sequence[str]], float] = lambda _: 0.001
+        """Seconds that a query for these groups takes; for none, the whole answer."""
+        self._lane = lane
+        self._lock = threading.Lock()
+        monkeypatch.setattr(Prometheus, "exchange", lambda _, *given, **how: self._exchange(*given, **how))
+
+    def _exchange(
+        self, expr: str, at: datetime, deadline: float, seconds: float, *, heavy: bool = False
+    ) -> Exchange[QueryResult]:
+        found = _ASKED.search(expr)
+        groups = found[1].split("|") if found else []
+        with self._lock:
+            self.asked.append(expr)
+            took, left = self.cost(groups), min(seconds, deadline - self._lane.clock.monotonic())
+            self._lane.clock.seconds += max(0, min(took, left))
+        if took > left:
+            return Exchange(NoAnswer(f"did not answer within {left:.3g} s"), left)
+        points = [Point({"group": name}, float(name[1:])) for name in groups or self._lane.names]
+        return Exchange(QueryResult(ResultType.VECTOR, tuple(points)), took)
+
+    def taken(self) -> list[str]:
+        """What it was asked since the last time."""
+        asked, self.asked = self.asked, []
+        return asked
+
+    def heavy(self, *groups: str) -> None:
+        """From now on a query that has one of these takes ten seconds."""
+        self.cost = lambda asked: 10.0 if set(groups) & set(asked or groups) else 0.001
+
+
 class Lane:
     """An observer of some autoscalers over a scripted server."""
 
@@ -135,6 +176,7 @@ class Lane:
         self, server: HasUrl, scalers: Sequence[Autoscaler], gates: Gates | None = None, **source: Any
     ) -> None:
         self.scalers = tuple(scalers)
+        self.names = [each.name for each in self.scalers]
         self.log = Log()
         self.queries = Queries()
         self.gates = gates

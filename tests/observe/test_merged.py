@@ -1,7 +1,6 @@
 """Queries that are merged, from the autoscalers' expressions to their readings, against a scripted server."""
 
 import threading
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from autoscaler.observe.queries import Queries
 from tests.observe.build import NOW
-from tests.observe.scripted import Answer, Lane, answered, fleet, refused, sample, scripted
+from tests.observe.scripted import Answer, Lane, Scripted, Simulated, answered, fleet, refused, sample, scripted
 
 DUPLICATE = "found duplicate series for the match group"
 
@@ -123,70 +122,89 @@ def test_a_server_that_has_too_much_to_do_is_asked_no_more_queries(failure: Answ
         assert len(server.taken()) == 2
 
 
-@pytest.mark.slow
+def simulated(monkeypatch: pytest.MonkeyPatch, count: int, **source: Any) -> tuple[Lane, Simulated]:
+    """A fleet over a source whose time passes as told."""
+    lane = Lane(Scripted(), fleet(count), **source)
+    return lane, Simulated(lane, monkeypatch)
+
+
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_server_that_answers_nothing_in_time_is_asked_as_many_queries_as_before(concurrency: int) -> None:
-    """Two merged queries and one to tell: in the first cycle, and after that."""
+def test_a_server_that_answers_nothing_in_time_is_asked_as_many_queries_as_before(
+    monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    """Two merged queries and one to tell, in every cycle. Nothing is learned, for the time when it is well again."""
+    lane, server = simulated(monkeypatch, 300, concurrency=concurrency)
+    server.cost = lambda _: 60
+    for _ in range(5):
+        assert not [value for value in lane.values(seconds=60).values() if isinstance(value, int)]
+        assert len(server.taken()) == 3
+    server.cost = lambda _: 0.001
+    assert lane.values(seconds=60) == well(300)
+    assert len(server.taken()) == 2
+
+
+def test_a_server_that_is_late_with_all_but_small_queries_is_not_stormed() -> None:
+    """Something is answered quickly, so it is searched. What that sends in a cycle has a bound."""
     with scripted() as server:
-        server.answer = late_with(*[f"g{number}" for number in range(300)])
-        lane = Lane(server, fleet(300), timeout=timedelta(seconds=0.2), concurrency=concurrency)
-        for _ in range(4):
-            assert not [value for value in lane.values(seconds=3).values() if isinstance(value, int)]
-            assert len(server.taken()) <= 3
-        assert not lane.queries.asked_alone()
+        late = refused("query timed out in query execution", 503, "timeout")
+        server.answer = lambda groups: late if len(groups) > 1 else answered(groups)
+        lane = Lane(server, fleet(600))
+        for _ in range(10):
+            lane.look()
+            assert len(server.taken()) <= 3 + 1 + 40 + 100
 
 
-def late_with(*heavy: str, seconds: float = 1.0) -> Any:
-    """A server that takes long wherever one of these is."""
-
-    def answer(groups: Sequence[str]) -> Answer:
-        if set(heavy) & set(groups):
-            time.sleep(seconds)
-        return answered(groups)
-
-    return answer
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize("heavy", [("g7",), ("g7", "g30"), ("g0", "g1", "g40")])
-def test_heavy_members_cost_only_themselves_from_the_second_cycle_on(heavy: Sequence[str], concurrency: int) -> None:
+def test_heavy_members_cost_only_themselves_from_the_second_cycle_on(
+    monkeypatch: pytest.MonkeyPatch, heavy: Sequence[str], concurrency: int
+) -> None:
     """Failing, recovering and failing again. Nothing says which they are but the time that they take."""
-    with scripted() as server:
-        lane = Lane(server, fleet(41), timeout=timedelta(seconds=0.4), concurrency=concurrency)
-        server.answer = late_with(*heavy)
-        lane.look(seconds=3)
-        for recovered in (False, False, True, False, True, False):
-            server.answer = answered if recovered else late_with(*heavy)
-            values = lane.values(seconds=3)
-            assert {name: values[name] for name in well(41, *heavy)} == well(41, *heavy)
-            assert all(isinstance(values[name], int) is recovered for name in heavy)
-        assert {name for each in lane.queries.asked_alone() for name in each.autoscalers} == set(heavy)
+    lane, server = simulated(monkeypatch, 41, concurrency=concurrency)
+    server.heavy(*heavy)
+    lane.look(seconds=15)
+    for turn, recovered in enumerate((False, False, True, False, True, False) * 3):
+        server.heavy(*(() if recovered else heavy))
+        values = lane.values(seconds=15)
+        assert {name: values[name] for name in well(41, *heavy)} == well(41, *heavy), turn
+        assert all(isinstance(values[name], int) is recovered for name in heavy), turn
+    assert {name for each in lane.queries.asked_alone() for name in each.autoscalers} == set(heavy)
 
 
-@pytest.mark.slow
-def test_a_search_that_has_no_time_goes_on_in_the_second_cycle() -> None:
-    """The timeout is longer than a cycle lasts: all of its neighbours have their value in the second one."""
-    with scripted() as server:
-        server.answer = late_with("g7", seconds=3)
-        lane = Lane(server, fleet(41), timeout=timedelta(seconds=5))
-        assert not isinstance(lane.values(seconds=1.2)["g7"], int)
-        for _ in range(2):
-            values = lane.values(seconds=1.5)
-            assert {name: values[name] for name in well(41, "g7")} == well(41, "g7")
-
-
-@pytest.mark.slow
-def test_the_heavy_are_asked_after_all_others() -> None:
-    """They would take the slots of those that are quick."""
-    with scripted() as server:
-        server.answer = late_with("g7", "g30")
-        lane = Lane(server, fleet(41), timeout=timedelta(seconds=0.4))
-        lane.look(seconds=3)
+def test_a_heavy_member_comes_back_when_it_was_cheap_for_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    lane, server = simulated(monkeypatch, 41)
+    server.heavy("g7")
+    lane.look(seconds=15)
+    server.heavy()
+    counts = []
+    for _ in range(4):
         server.taken()
-        server.answer = answered
-        assert lane.values(seconds=3) == well(41)
-        assert ["g7" in expr or "g30" in expr for expr in server.taken()] == [False, True, True]
+        assert lane.values(seconds=15) == well(41)
+        counts.append(len(server.taken()))
+        lane.clock.seconds += 300
+    assert counts == [2, 2, 2, 1]
+
+
+def test_a_search_that_has_no_time_goes_on_in_the_second_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout is longer than the cycle: all of its neighbours have their value in the second one."""
+    lane, server = simulated(monkeypatch, 41, timeout=timedelta(seconds=60))
+    server.heavy("g7")
+    assert 1 < sum(not isinstance(value, int) for value in lane.values(seconds=3).values()) < 41
+    for _ in range(2):
+        values = lane.values(seconds=3)
+        assert {name: values[name] for name in well(41, "g7")} == well(41, "g7")
+
+
+def test_the_heavy_are_asked_after_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would take the slots of those that are quick. Those that were answered last time go first."""
+    lane, server = simulated(monkeypatch, 41)
+    server.heavy("g7", "g30")
+    lane.look(seconds=15)
+    server.heavy("g7")
+    lane.look(seconds=60)
+    server.taken()
+    lane.look(seconds=60)
+    assert server.taken()[1:] == ['load{group="g30"}', 'load{group="g7"}']
 
 
 def test_what_is_too_large_is_halved_in_the_same_cycle_and_stays_so() -> None:

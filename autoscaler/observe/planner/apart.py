@@ -130,7 +130,7 @@ class Apart:
         `samples`: of each question that was answered. `whole`: of a shard's question, that whose answer it is part of.
         `shardable`: questions that can be asked in shards.
         """
-        self._next = self._aged(asked, whole, now)
+        self._next = self._aged(asked, samples, whole, now)
         for searched in asked.searches:
             self._found(searched)
         quickest = _quickest(asked.sent)
@@ -145,7 +145,9 @@ class Apart:
                 self._failed(each, shardable)
         self.known = self._next
 
-    def _aged(self, asked: Asked, whole: Mapping[Question, Question], now: float) -> dict[Question, Known]:
+    def _aged(
+        self, asked: Asked, answered: Container[Question], whole: Mapping[Question, Question], now: float
+    ) -> dict[Question, Known]:
         """What was known, with the time for which each was cheap, and without those that were it for long enough."""
         if not self.known:
             return {}
@@ -154,10 +156,11 @@ class Apart:
         for question, known in self.known.items():
             if known.of not in shares:
                 aged[question] = known
-            elif known.why is Why.SUSPECT and known.of not in failed:
-                continue  # none of them is heavy now
             elif known.of in failed or shares[known.of] > HEAVY_SHARE:
-                aged[question] = replace(known, cheap_since=None)
+                why = Why.SPLIT if known.why is Why.SUSPECT and question in answered else known.why
+                aged[question] = replace(known, why=why, cheap_since=None)
+            elif known.why is Why.SUSPECT:
+                continue  # none of them is heavy now
             elif known.cheap_since is None or now - known.cheap_since < REMEMBERED_SECONDS:
                 aged[question] = replace(known, cheap_since=now if known.cheap_since is None else known.cheap_since)
         return aged
@@ -181,9 +184,9 @@ class Apart:
         """What a search has come to.
 
         Culprits are asked alone. So is all that is not known yet when a search for members that are refused has used
-        its budget: there are too many of them to find. The others that are not known yet are merged apart, so that the
-        next search goes on in them. Where no culprit was found, or the answered parts together are not cheap, the parts
-        stay parts.
+        its budget: there are too many of them to find. The other parts that are not known yet stay parts, so that the
+        next search goes on in them. So do the answered ones where no culprit explains why they failed when they were
+        merged, or where they are not cheap together.
         """
         search = searched.search
         for question in searched.questions:
@@ -191,15 +194,13 @@ class Apart:
         for query in search.culprits:
             outcome, said = searched.said[next(query.questions)]
             self._keep([query], Why.HEAVY if outcome.costly else Why.REFUSED, said)
-        if searched.costly:
-            self._keep([search.lost], Why.SUSPECT)
-        elif search.budget <= 0:
+        if not searched.costly and search.budget <= 0:
             every = [query.narrowed([key]) for query in search.lost for key in query.members]
             self._keep(every, Why.REFUSED, "too many of the members that it was merged with are refused")
         else:
-            self._keep([search.lost], Why.SPLIT)
-        unexplained = not search.culprits and not search.lost and len(search.answered) > 1
-        if unexplained or (searched.costly and searched.share > HEAVY_SHARE):
+            self._keep(search.lost, Why.SUSPECT if searched.costly else Why.SPLIT)
+        explained = search.culprits and not (searched.costly and searched.share > HEAVY_SHARE)
+        if len(search.answered) + len(search.lost) > 1 and not explained:
             self._keep(search.answered, Why.SPLIT)
 
     def _slow(self, query: PlannedQuery, share: float, samples: Mapping[Question, int]) -> None:
@@ -219,17 +220,15 @@ class Apart:
             in_shards = next(sent.query.questions) in shardable
             self._keep([sent.query], Why.SPLIT if in_shards else Why.HEAVY, sent.said)
 
-    def _keep(self, parts: Iterable[PlannedQuery | Sequence[PlannedQuery]], why: Why, said: str = "") -> None:
+    def _keep(self, parts: Sequence[PlannedQuery], why: Why, said: str = "") -> None:
         """The members of each part are asked apart from now on: alone or with one another, as `why` says."""
-        found = [_questions([part] if isinstance(part, PlannedQuery) else part) for part in parts]
-        found = [questions for questions in found if questions]
-        if not found or (why is not Why.REFUSED and self._costly(found[0][0].prometheus) + len(found) > MOST):
+        if not parts or (why is not Why.REFUSED and self._costly(parts[0].prometheus) + len(parts) > MOST):
             return
         of = self._used + 1
-        for questions in found:
+        for each in parts:
             self._used += 1
             part = APART if why in (Why.REFUSED, Why.HEAVY) else self._used
-            self._next.update(dict.fromkeys(questions, Known(why, part, of, said)))
+            self._next.update(dict.fromkeys(each.questions, Known(why, part, of, said)))
 
     def _costly(self, prometheus: str) -> int:
         """How many queries to this source are kept apart for what they cost."""

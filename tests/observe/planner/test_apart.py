@@ -139,9 +139,38 @@ def test_a_heavy_member_is_alone_and_the_others_are_merged_again_at_once() -> No
 def test_what_a_search_for_a_heavy_member_has_not_asked_is_suspect_until_it_is_answered() -> None:
     query = fleet(64)
     apart = came(Apart(), costly(bisect(query).after(Outcome.ANSWERED).stopped()))
-    (suspects,) = [each for each in Planner().plan(list(query.questions), apart.parts()).queries if apart.why(each)]
-    assert (len(suspects.members), apart.why(suspects)) == (32, Why.SUSPECT)
-    assert not came(apart, Sent(suspects, Outcome.ANSWERED, 0.1)).known
+    well, suspects = Planner().plan(list(query.questions), apart.parts()).queries
+    assert [(len(each.members), apart.why(each)) for each in (well, suspects)] == [(32, Why.SPLIT), (32, Why.SUSPECT)]
+    came(apart, Sent(suspects, Outcome.ANSWERED, 0.1))
+    assert {known.why for known in apart.known.values()} == {Why.SPLIT}
+
+
+def test_suspects_that_are_answered_stay_parts_where_they_together_are_not_cheap() -> None:
+    """Merged again, all of them would be late in every second cycle."""
+    query = fleet(64)
+    every = list(query.questions)
+    apart = came(Apart(), costly(bisect(query).stopped()))
+    halves = Planner().plan(every, apart.parts()).queries
+    came(apart, *[Sent(each, Outcome.ANSWERED, 0.6) for each in halves], samples=dict.fromkeys(every, 1))
+    assert {known.why for known in apart.known.values()} == {Why.SPLIT}
+    assert planned(apart, every) == [32, 32]
+
+
+def test_a_search_for_very_many_heavy_members_goes_on_where_it_was() -> None:
+    """Else its budget would be spent on the same parts in every cycle."""
+    every = list(fleet(200).questions)
+    heavy, apart = set(every[::10]), Apart()
+    for _ in range(4):
+        found, budget = list[Searched | Sent](), 40
+        for query in Planner().plan(every, apart.parts()).queries:
+            if heavy & set(query.questions) and not query.form:
+                found.append(Sent(query, Outcome.LATE, 1.0))
+            elif heavy & set(query.questions) and budget >= 2:
+                state = search(query, heavy, budget)[0]
+                found.append(costly(state))
+                budget = state.budget
+        came(apart, *found)
+    assert {question for question, known in apart.known.items() if known.why is Why.HEAVY} == heavy
 
 
 def test_parts_that_together_are_not_cheap_stay_parts_and_come_back_together() -> None:
