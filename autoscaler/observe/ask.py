@@ -41,9 +41,9 @@ class NothingKnown:
     def why(self, query: PlannedQuery) -> None:
         """None."""
 
-    def canary(self, query: PlannedQuery) -> PlannedQuery | None:
-        """The first member."""
-        return query.narrowed([min(query.members)]) if len(query.members) > 1 else None
+    def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
+        """One member."""
+        return query.narrowed([sorted(query.members)[number]]) if len(query.members) > 1 else None
 
 
 _Line: TypeAlias = SimpleQueue[Job | None]

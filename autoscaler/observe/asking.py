@@ -3,8 +3,8 @@
 First go the queries that were answered last time, then the others, last the heavy ones: one at a time, when nothing
 else is under way. A merged query that fails is searched for the members at fault (`planner/bisect.py`). A search for a
 heavy member begins when the source has answered something quickly in this cycle. Where it has not, one member is asked
-first, the canary; without its answer nothing more is asked: the source has too much to do, and a search would add to
-it.
+first, the canary, and where that is late a second one, for the first may be the heavy one. Without their answer nothing
+more is asked: the source has too much to do, and a search would add to it.
 """
 
 from collections import deque
@@ -32,6 +32,7 @@ from autoscaler.observe.result import QueryResult
 
 _PROBE_SHARE: Final = 1 / 10
 """Of a query's time, what each query of a search for a heavy member may take: eight in a row find one of 250."""
+_CANARIES: Final = 2
 _MOST_SUSPECTS: Final = 8
 """Queries with a heavy member that a cycle begins with searching; further ones are asked as a whole."""
 
@@ -45,8 +46,8 @@ class Known(Protocol):
     def why(self, query: PlannedQuery) -> Why | None:
         """Why its members are asked apart; None: they are not."""
 
-    def canary(self, query: PlannedQuery) -> PlannedQuery | None:
-        """A small part of the query, another one in each cycle; None: it has no parts."""
+    def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
+        """A small part of the query, another one for each number and in each cycle; None: it has no parts."""
 
 
 class Job(NamedTuple):
@@ -117,7 +118,9 @@ class Asking:
         """The search for a heavy member that goes on."""
         self._budget = BUDGET
         """Of all searches for heavy members."""
-        self._canary = self._canary_is_out = False
+        self._canaries = 0
+        """How many were asked."""
+        self._canary_is_out = False
         self._out = 0
         for query in queries:
             why = known.why(query)
@@ -190,7 +193,7 @@ class Asking:
         if outcome is Outcome.REFUSED and len(query.members) > 1:
             del self._open[id(query)]
             self._begin(_Search(bisect(query), error, costly=False))
-        elif outcome.costly and not job.heavy and (len(query.members) > 1 or self._known.canary(query) is not None):
+        elif outcome.costly and not job.heavy and self._known.canary(query, 0) is not None:
             self._failed.append(_Failed(query, error))
         else:
             self._over(query, outcome, error, share)
@@ -206,8 +209,9 @@ class Asking:
         """Go on with those that failed for what they cost: one search at a time."""
         while self._failed and self._searching is None and not self._canary_is_out:
             failed = self._failed[0]
-            if not self.sound and not self._canary and (canary := self._known.canary(failed.query)) is not None:
-                self._canary = self._canary_is_out = True
+            canary = None if self.sound else self._known.canary(failed.query, self._canaries)
+            if canary is not None and self._canaries < _CANARIES:
+                self._canaries, self._canary_is_out = self._canaries + 1, True
                 self._ready.append(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
                 return
             self._failed.popleft()
@@ -275,7 +279,7 @@ class Asking:
 
     def _close(self, search: _Search) -> None:
         """Those that a search has not asked have no answer in this cycle."""
-        error = search.error or MetricError("the cycle's time was over before it was asked")
+        error = search.error or MetricError("it was not asked: the cycle's time is over")
         for query in search.state.culprits:
             if next(query.questions) not in search.said:
                 self._blame(search, query, outcome_of(error), error)

@@ -80,16 +80,16 @@ class Queries:
         """Why the members of a planned query are asked apart; None: they are not."""
         return self._apart.why(query)
 
-    def canary(self, query: PlannedQuery) -> PlannedQuery | None:
+    def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
         """One member of a query, or the part that one of its users needs; None: it is not made of parts."""
+        turn = 2 * self._cycles + number
         if len(query.members) > 1:
-            return query.narrowed([sorted(query.members)[self._cycles % len(query.members)]])
+            return query.narrowed([sorted(query.members)[turn % len(query.members)]])
         asked = next(query.questions)
         each = next((batch.divisible[asked] for batch in self._batches if asked in batch.divisible), None)
         if each is None:
             return None
-        values = sorted(each.values)
-        return alone(Question(asked.prometheus, each.narrowing.to(values[self._cycles % len(values)])))
+        return alone(Question(asked.prometheus, each.narrowing.to(sorted(each.values)[turn % len(each.values)])))
 
     def learn(self, asked: Asked, samples: Mapping[Question, int], shards: Shards, now: float) -> None:
         """What came of a cycle's queries, for the next ones.
