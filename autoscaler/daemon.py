@@ -22,7 +22,7 @@ from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
+from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_queries, watch_state
 from autoscaler.record import LeaseOptions, State, make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of
 from autoscaler.schedule import Batch, Stop, Stopping, within
@@ -120,6 +120,7 @@ class Daemon:
             raise
         self._count(settings)
         watch_lanes(self.registry, self._runtime.lanes)
+        watch_queries(self.registry, self._runtime.asked_alone)
         watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
             watch_membership(self.registry, self._membership, self._unheld, clock)
@@ -222,7 +223,12 @@ class Daemon:
             ready=lambda: self._ready,
             reload=self._request_reload,
             status=lambda: self._metrics.health.status(
-                self._settings, self._runtime.lanes, _VERSION, self._started, lease_lost=self._is_lease_lost()
+                self._settings,
+                self._runtime.lanes,
+                _VERSION,
+                self._started,
+                lease_lost=self._is_lease_lost(),
+                alone=self._runtime.asked_alone(),
             ),
             started=self._started,
         )

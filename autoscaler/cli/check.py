@@ -53,7 +53,8 @@ def check(
     With --live it also reads every target, runs every query once and says what each autoscaler would do. It then exits
     1 if something would not work, for example if a secret is missing.
 
-    With --plan it also prints what each Prometheus will be sent in a cycle. Nothing is asked for that.
+    With --plan it also prints what each Prometheus will be sent in a cycle. No Prometheus is asked for that. A daemon
+    that runs this file, and answers here or at $AUTOSCALER_SERVER, says which queries it asks alone, and why.
     """
     fine = [_check(file, live=live, plan=plan, strict=strict) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)

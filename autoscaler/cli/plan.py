@@ -1,8 +1,14 @@
 """`autoscaler check --plan`: which queries the daemon will send, and why not fewer."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
+from autoscaler.cli.server import ServerDown, SocketRefused
+from autoscaler.cli.source import Where
 from autoscaler.config import Settings
+from autoscaler.documents.status import DaemonStatus
+from autoscaler.errors import ServerError
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import questions
 from autoscaler.observe.planner import Planner, lines
@@ -24,3 +30,35 @@ def plan_lines(settings: Settings) -> Iterator[str]:
         yield f"adapter {adapter}, every {period}: {first}"
         for line in rest:
             yield f"  {line}" if line else ""
+    yield from _asked_alone(settings.path)
+
+
+def _asked_alone(file: Path) -> Iterator[str]:
+    """What a daemon that runs this file, where one answers, keeps out of the merge."""
+    try:
+        status = _status(file)
+    except ServerError as error:
+        yield ""
+        yield f"which queries a daemon asks alone is not known: {error}"
+        return
+    if status is None or Path(status.configuration).resolve() != file.resolve():
+        return
+    for source in status.sources:
+        if source.queries_alone:
+            yield ""
+            yield f"prometheus {source.name}: the daemon asks {source.queries_alone} alone, until cheap for ten minutes"
+        for each in source.asked_alone:
+            yield f"  {', '.join(each.autoscalers)}, {each.reason}: {' '.join(each.query.split())}"
+            yield f"    {each.said}"
+
+
+def _status(file: Path) -> DaemonStatus | None:
+    """The status of the daemon where a reading command finds it; None: no daemon answers. Raises ServerError."""
+    for server in Where(os.environ.get("AUTOSCALER_SERVER"), None, file).connect_to_read():
+        try:
+            return server.get(DaemonStatus, "status", "daemon")
+        except (ServerDown, SocketRefused):
+            continue
+        finally:
+            server.close()
+    return None

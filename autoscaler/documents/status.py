@@ -1,6 +1,7 @@
 """How the daemon does, and what it depends on: each Prometheus, each back end, the configuration."""
 
 from datetime import datetime
+from typing import Literal
 
 from autoscaler.documents.base import Document
 from autoscaler.documents.level import Level
@@ -18,6 +19,19 @@ class ReloadStatus(Document):
     """How many things were."""
 
 
+class AskedAloneStatus(Document):
+    """A query that is not merged with others for what it came to."""
+
+    query: str
+    """The expression, up to 1 KiB of it."""
+    reason: Literal["refused", "heavy"]
+    """`heavy`: it takes long, or its answer is too large; it is sent after all others, one at a time."""
+    said: str
+    """What it came to when it left the merge."""
+    autoscalers: tuple[str, ...]
+    """Those that ask it, the first twenty."""
+
+
 class SourceStatus(Document):
     """One Prometheus of the configuration."""
 
@@ -31,6 +45,10 @@ class SourceStatus(Document):
     last_failure: datetime | None
     error: str | None
     """Of the last failure."""
+    queries_alone: int = 0
+    """How many queries are kept out of the merge, until they were cheap for ten minutes."""
+    asked_alone: tuple[AskedAloneStatus, ...] = ()
+    """The first twenty of them."""
 
 
 class ConnectionStatus(Document):

@@ -10,7 +10,7 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.documents.level import Level
-from autoscaler.documents.status import ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
+from autoscaler.documents.status import AskedAloneStatus, ConnectionStatus, DaemonStatus, ReloadStatus, SourceStatus
 from autoscaler.errors import (
     MetricError,
     TargetDeferred,
@@ -23,13 +23,18 @@ from autoscaler.errors import (
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import LaneCounts
 from autoscaler.model import ConnectionLimits
-from autoscaler.observe.failure import QueryError
+from autoscaler.observe import AskedAlone
+from autoscaler.observe.failure import NoAnswer, QueryError
+from autoscaler.observe.planner import Why
 from autoscaler.target.answers import checked_error
+from autoscaler.text import plain
 
 _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing: one query that fails is no outage."""
 _OF_THE_SERVER: Final = (TargetUnavailable, TargetNotWritten, TargetForbidden)
 """Errors of targets that speak of the back end; any other speaks of its target alone."""
+_MOST_ALONE: Final = 20
+"""Queries, and autoscalers of each, that are named."""
 _LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
 _SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)
 
@@ -89,7 +94,7 @@ class Health:
     def queried(self, source: str, error: MetricError | None) -> None:
         """A query ended. An error that only speaks of the query is an answer all the same."""
         now = self._clock.now()
-        answered = error is None or isinstance(error, QueryError)
+        answered = error is None or (isinstance(error, QueryError) and not isinstance(error, NoAnswer))
         with self._lock:
             known = self._sources.get(source, _NOTHING)
             self._sources[source] = known.succeeded(now) if answered else known.failed(now, str(error))
@@ -113,10 +118,20 @@ class Health:
         self._cycles[connection] = datetime.fromtimestamp(at, UTC)
 
     def status(
-        self, settings: Settings, lanes: LaneCounts, version: str, started: datetime, *, lease_lost: bool = False
+        self,
+        settings: Settings,
+        lanes: LaneCounts,
+        version: str,
+        started: datetime,
+        *,
+        lease_lost: bool = False,
+        alone: Sequence[AskedAlone] = (),
     ) -> DaemonStatus:
-        """What is known now: of the configuration's servers, and of the lanes. `lease_lost`: nothing is scaled here."""
-        sources = tuple([self._source(name, settings) for name in sorted(settings.prometheus)])
+        """What is known now: of the configuration's servers, and of the lanes.
+
+        `lease_lost`: nothing is scaled here. `alone`: the queries that are kept out of the merge.
+        """
+        sources = tuple([self._source(name, settings, alone) for name in sorted(settings.prometheus)])
         missed, superseded = lanes.missed(), lanes.superseded()
         hung = Counter(lane.adapter for lane in lanes.hung())
         connections = tuple(
@@ -143,9 +158,10 @@ class Health:
             connections=connections,
         )
 
-    def _source(self, name: str, settings: Settings) -> SourceStatus:
+    def _source(self, name: str, settings: Settings, alone: Sequence[AskedAlone]) -> SourceStatus:
         with self._lock:
             known = self._sources.get(name, _NOTHING)
+        mine = [each for each in alone if each.question.prometheus == name]
         return SourceStatus(
             name=name,
             url=settings.prometheus[name].browser_url,
@@ -153,6 +169,8 @@ class Health:
             last_success=known.last_success,
             last_failure=known.last_failure,
             error=known.error,
+            queries_alone=len(mine),
+            asked_alone=tuple([_alone(each) for each in mine[:_MOST_ALONE]]),
         )
 
     def _connection(
@@ -183,6 +201,15 @@ class Health:
 
     def _is_failing(self, known: Answers, settings: Settings) -> bool:
         return known.is_failing(self._clock.now(), _PATIENCE_PERIODS * settings.sync_period)
+
+
+def _alone(each: AskedAlone) -> AskedAloneStatus:
+    return AskedAloneStatus(
+        query=plain(each.question.expr),
+        reason="refused" if each.why is Why.REFUSED else "heavy",
+        said=plain(each.said),
+        autoscalers=each.autoscalers[:_MOST_ALONE],
+    )
 
 
 def _words(error: BaseException) -> str:

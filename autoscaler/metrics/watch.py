@@ -1,5 +1,6 @@
 """Series that other parts count already, read from them when `/metrics` is read."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
@@ -10,6 +11,7 @@ from prometheus_client.registry import Collector
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.model import LaneName
+from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
 
 _UNHELD_SECONDS: Final = 5.0
@@ -37,6 +39,11 @@ class LaneCounts(Protocol):
 def watch_lanes(registry: CollectorRegistry, lanes: LaneCounts) -> None:
     """Show each adapter's missed ticks, and whether a lane of it hangs: a series for each lane would be many."""
     registry.register(_LaneCollector(lanes))
+
+
+def watch_queries(registry: CollectorRegistry, alone: Callable[[], Sequence[AskedAlone]]) -> None:
+    """Show how many queries are kept out of the merge, and why."""
+    registry.register(_QueryCollector(alone))
 
 
 def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
@@ -106,6 +113,22 @@ class _LaneCollector(_Undescribed):
         steps = CounterMetricFamily("autoscaler_clock_steps", "How often the wall clock was set while the daemon ran.")
         steps.add_metric((), self._lanes.clock_steps())
         yield from (missed, hung, superseded, steps)
+
+
+class _QueryCollector(_Undescribed):
+    def __init__(self, alone: Callable[[], Sequence[AskedAlone]]) -> None:
+        self._alone = alone
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "autoscaler_queries_asked_alone",
+            "Queries that are kept out of the merge, because they are refused or heavy.",
+            labels=("prometheus", "reason"),
+        )
+        counts = Counter((each.question.prometheus, each.why.value) for each in self._alone())
+        for labels, count in counts.items():
+            family.add_metric(labels, count)
+        yield family
 
 
 class _StateCollector(_Undescribed):

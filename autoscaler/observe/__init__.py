@@ -3,7 +3,7 @@
 from autoscaler.observe.ask import QueryMeter
 from autoscaler.observe.gate import Gates
 from autoscaler.observe.observer import Observer
-from autoscaler.observe.queries import Queries
+from autoscaler.observe.queries import AskedAlone, Queries
 from autoscaler.observe.targets import Connection
 
-__all__ = ["Connection", "Gates", "Observer", "Queries", "QueryMeter"]
+__all__ = ["AskedAlone", "Connection", "Gates", "Observer", "Queries", "QueryMeter"]

@@ -18,7 +18,7 @@ from autoscaler.config.settings import Tls as TlsSettings
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import MORE_ROOM, NotAnAnswer, parse_answer
 from autoscaler.observe.credentials import Credentials, without_login
-from autoscaler.observe.failure import QueryError, again
+from autoscaler.observe.failure import NoAnswer, QueryError, again
 from autoscaler.observe.freshness import check_fresh
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
@@ -131,7 +131,7 @@ def compressed(source: PrometheusSource) -> bool:
 def _metric_error(error: HttpError) -> MetricError:
     match error:
         case Late():
-            return MetricError(str(error))
+            return NoAnswer(error)
         case TooLarge():
             return QueryError(f"{error}; {MORE_ROOM}", Outcome.TOO_LARGE)
         case Unreachable():

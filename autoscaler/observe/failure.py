@@ -15,7 +15,15 @@ class QueryError(MetricError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """How it is handed to another process, as the past of an autoscaler is."""
-        return QueryError, (str(self), self.outcome)
+        return type(self), (str(self), self.outcome)
+
+
+class NoAnswer(QueryError):
+    """Nothing came within the time that the query had: the query may be why, or the source."""
+
+    def __init__(self, message: object, outcome: Outcome = Outcome.LATE) -> None:
+        """`outcome`: as of any QueryError."""
+        super().__init__(message, outcome)
 
 
 class NoSample(MetricError):
@@ -36,7 +44,7 @@ def outcome_of(error: MetricError) -> Outcome:
     return error.outcome if isinstance(error, QueryError) else Outcome.FAILED
 
 
-def again(error: MetricError, before: str = "") -> MetricError:
-    """The same error, `before` at its beginning, without the frames that its traceback keeps alive."""
-    message = f"{before}{error}"
-    return QueryError(message, error.outcome) if isinstance(error, QueryError) else MetricError(message)
+def again(error: MetricError, before: str = "", after: str = "") -> MetricError:
+    """The same error with words before and after it, without the frames that its traceback keeps alive."""
+    message = f"{before}{error}{after}"
+    return type(error)(message, error.outcome) if isinstance(error, QueryError) else MetricError(message)

@@ -22,7 +22,7 @@ class Permits(Protocol):
 
 
 class Gate:
-    """Lets a few in at a time, in the order in which they came.
+    """Lets a few in at a time, in the order in which they came; of heavy queries one, when no other query waits.
 
     A lane has no more of its queries waiting here than may be under way, and comes again after each. So lanes take
     turns, and one with a thousand queries keeps another with one waiting for a few only.
@@ -41,7 +41,9 @@ class Gate:
         self._permits = permits
         self._of = of
         self._inside = 0
+        self._heavy_inside = 0
         self._waiting: deque[threading.Event] = deque()
+        self._heavy_waiting: deque[threading.Event] = deque()
 
     @property
     def limit(self) -> int:
@@ -54,18 +56,18 @@ class Gate:
             self._limit = limit
             self._admit()
 
-    def enter(self, seconds: float) -> bool:
-        """Wait for a turn, so long at most. True: whoever asked is in, and leaves."""
-        turn = threading.Event()
+    def enter(self, seconds: float, *, heavy: bool = False) -> bool:
+        """Wait for a turn, so long at most. True: the query is in, and leaves."""
+        turn, waiting = threading.Event(), self._heavy_waiting if heavy else self._waiting
         with self._lock:
-            self._waiting.append(turn)
+            waiting.append(turn)
             self._admit()
         if turn.wait(max(seconds, 0)):
             return True
         with self._lock:
             if turn.is_set():
                 return True
-            self._waiting.remove(turn)
+            waiting.remove(turn)
             return False
 
     def permit(self, seconds: float) -> Callable[[], None] | MetricError:
@@ -85,17 +87,25 @@ class Gate:
             return MetricError(f"was not asked: {limit} queries of other daemons are still under way")
         return give_back
 
-    def leave(self) -> None:
-        """Give the turn to the next."""
+    def leave(self, *, heavy: bool = False) -> None:
+        """Give the turn to the next. `heavy`: as it entered."""
         with self._lock:
             self._inside -= 1
+            self._heavy_inside -= heavy
             self._admit()
 
     def _admit(self) -> None:
         limit = self.limit
-        while self._waiting and self._inside < limit:
+        while self._inside < limit:
+            if self._waiting:
+                turn = self._waiting.popleft()
+            elif self._heavy_waiting and not self._heavy_inside:
+                turn = self._heavy_waiting.popleft()
+                self._heavy_inside += 1
+            else:
+                break
             self._inside += 1
-            self._waiting.popleft().set()
+            turn.set()
 
 
 class Gates:

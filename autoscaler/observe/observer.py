@@ -87,14 +87,14 @@ class Observer:
 
         shards = self._shards(scalers)
         gathering = Gathering(shards.scalers, complete)
-        plan = self._plan(gathering.questions, shards, call)
-        ordered = gathering.in_order(plan.queries)
-        asked = ask(ordered, self._sources, call, self._clock, self._meter, gathering.settle)
+        plan = self._plan(gathering.questions, shards)
+        ordered = self._queries.in_order(gathering.in_order(plan.queries))
+        asked = ask(ordered, self._sources, call, self._clock, self._meter, gathering.settle, self._queries)
         gathering.complete()
         self._or(
             lambda: None,
             "queries_not_learned_from",
-            lambda: self._queries.learn(asked, gathering.samples, shards, call.now),
+            lambda: self._queries.learn(asked, gathering.samples, shards, self._clock.monotonic()),
         )
         return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1])
 
@@ -111,12 +111,12 @@ class Observer:
             lambda: self._queries.prepare(scalers, self._settings),
         )
 
-    def _plan(self, wanted: Sequence[Question], shards: Shards, call: Call) -> Plan:
+    def _plan(self, wanted: Sequence[Question], shards: Shards) -> Plan:
         """What cannot be merged is asked as it is written."""
         return self._or(
             lambda: Plan(tuple([alone(question) for question in wanted])),
             "queries_not_merged",
-            lambda: self._queries.plan(wanted, shards, self._settings, call.now),
+            lambda: self._queries.plan(wanted, shards, self._settings),
         )
 
     def _or(self, otherwise: Callable[[], T], event: str, work: Callable[[], T]) -> T:

@@ -3,19 +3,28 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.client import PrometheusClient
 from autoscaler.observe.credentials import without_login
-from autoscaler.observe.failure import QueryError, again
+from autoscaler.observe.failure import NoAnswer, QueryError, again
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 
 _T = TypeVar("_T")
+
+
+class Exchange(NamedTuple, Generic[_T]):
+    """One query that was sent, or that was not."""
+
+    answer: _T | MetricError
+    """Of an error the message names the source."""
+    seconds: float
+    """How long the source had it: without the wait for its turn."""
 
 
 class Prometheus:
@@ -39,6 +48,11 @@ class Prometheus:
         """How many may ask at a time; more would only wait."""
         return self._source.concurrency
 
+    @property
+    def timeout_seconds(self) -> float:
+        """How long a query may take."""
+        return self._source.timeout.total_seconds()
+
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
         """The complete answer to an instant query, evaluated at `at`.
 
@@ -46,48 +60,70 @@ class Prometheus:
         turn included. Raises MetricError that names the source and what came instead (a QueryError where the query
         may be to blame); partial data is one, too.
         """
-        return self._answer(lambda client, seconds: client.instant_query(expr, at, seconds), deadline)
+        return _raised(self.exchange(expr, at, deadline, self.timeout_seconds).answer)
+
+    def exchange(
+        self, expr: str, at: datetime, deadline: float, seconds: float, *, heavy: bool = False
+    ) -> Exchange[QueryResult]:
+        """The same with a limit of its own, errors as values. `heavy`: it goes when no other query waits."""
+        return self._named(lambda client, left: client.instant_query(expr, at, left), deadline, seconds, heavy=heavy)
 
     def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult:
         """The complete answer to a range query, within the same limits. Raises as `query` does."""
-        return self._answer(lambda client, seconds: client.range_query(expr, grid, seconds), deadline)
+        ask = self._named(lambda client, left: client.range_query(expr, grid, left), deadline, self.timeout_seconds)
+        return _raised(ask.answer)
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], deadline: float) -> _T:
         """What its API has at `path` below /api/v1, of the type `kind` as msgspec knows it. Raises MetricError."""
-        outcome = self._outcome(lambda client, seconds: client.get(path, form, kind, seconds), deadline)
-        if isinstance(outcome, MetricError):
-            raise MetricError(f"prometheus {self._name!r} {outcome} ({self.url})")
-        return outcome
+        ask = self._named(lambda client, left: client.get(path, form, kind, left), deadline, self.timeout_seconds)
+        return _raised(ask.answer)
 
-    def _answer(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T:
-        outcome = self._outcome(ask, deadline)
-        if isinstance(outcome, QueryError):
-            raise again(outcome, f"prometheus {self._name!r} ")
-        if isinstance(outcome, MetricError):  # not the query's fault: mostly another address than was meant
-            raise MetricError(f"prometheus {self._name!r} {outcome} ({self.url})")
-        return outcome
+    def _named(
+        self,
+        ask: Callable[[PrometheusClient, float], _T | MetricError],
+        deadline: float,
+        seconds: float,
+        *,
+        heavy: bool = False,
+    ) -> Exchange[_T]:
+        answer, took = self._exchange(ask, deadline, seconds, heavy=heavy)
+        if isinstance(answer, MetricError):
+            # not what the query says: mostly another address than was meant
+            address = "" if isinstance(answer, QueryError) and not isinstance(answer, NoAnswer) else f" ({self.url})"
+            answer = again(answer, f"prometheus {self._name!r} ", address)
+        return Exchange(answer, took)
 
-    def _outcome(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T | MetricError:
-        if not self._gate.enter(deadline - self._clock.monotonic()):
-            return MetricError(f"was not asked: {self._gate.limit} earlier queries are still under way")
+    def _exchange(
+        self,
+        ask: Callable[[PrometheusClient, float], _T | MetricError],
+        deadline: float,
+        seconds: float,
+        *,
+        heavy: bool,
+    ) -> Exchange[_T]:
+        if not self._gate.enter(deadline - self._clock.monotonic(), heavy=heavy):
+            return Exchange(MetricError(f"was not asked: {self._gate.limit} earlier queries are still under way"), 0.0)
         try:
             give_back = self._gate.permit(deadline - self._clock.monotonic())
             if isinstance(give_back, MetricError):
-                return give_back
+                return Exchange(give_back, 0.0)
             try:
-                return self._asked(ask, deadline)
+                return self._asked(ask, deadline, seconds)
             finally:
                 give_back()
         finally:
-            self._gate.leave()
+            self._gate.leave(heavy=heavy)
 
-    def _asked(self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float) -> _T | MetricError:
-        seconds = min(deadline - self._clock.monotonic(), self._source.timeout.total_seconds())
+    def _asked(
+        self, ask: Callable[[PrometheusClient, float], _T | MetricError], deadline: float, seconds: float
+    ) -> Exchange[_T]:
+        began = self._clock.monotonic()
+        seconds = min(deadline - began, seconds)
         if seconds <= 0:
-            return MetricError("was not asked: the cycle's time is over")
+            return Exchange(MetricError("was not asked: the cycle's time is over"), 0.0)
         client = self._client()
         try:
-            return ask(client, seconds)
+            return Exchange(ask(client, seconds), self._clock.monotonic() - began)
         finally:
             self._idle.append(client)
 
@@ -101,3 +137,9 @@ class Prometheus:
         """Let go of idle connections. What is under way ends by itself, within its limit."""
         while self._idle:
             self._idle.pop().close()
+
+
+def _raised(answer: _T | MetricError) -> _T:
+    if isinstance(answer, MetricError):
+        raise answer
+    return answer

@@ -44,12 +44,15 @@ class Shared:
     values: frozenset[str]
     """Those of its label that are matched on."""
 
-    def together(self, samples: int | None, now: int | None) -> int | None:
+    def together(self, samples: int | None, now: int | None, *, costly: bool = False) -> int | None:
         """How many values a query is to be for; None: the answer is asked for as a whole.
 
-        `samples`: how many it had; None: nobody knows. `now`: what it is; that changes only when it has to.
+        `samples`: how many it had; None: that is not known. `now`: what it is; that changes only when it has to.
+        `costly`: as a whole it is late, or too large.
         """
         count = len(self.values)
+        if costly:
+            samples = max(samples or 0, LARGE)
         if samples is None:
             return now or (_MOST_VALUES if count > _MANY else None)
         if samples < (_SMALL if now else LARGE):

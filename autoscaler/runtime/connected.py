@@ -114,7 +114,7 @@ class Connected:
         self._logger = logger
         self._metrics = metrics
         self._gates = gates
-        self._queries = Queries()
+        self.queries: Final = Queries()
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
         self._retired = False
@@ -189,7 +189,7 @@ class Connected:
             self._clock,
             self._logger,
             self._metrics,
-            queries=self._queries,
+            queries=self.queries,
             gates=self._gates,
         )
 
@@ -203,6 +203,7 @@ class Connected:
         """These are the lane's from now on. On its own thread."""
         self._ledger.follow(scalers, epochs, limits, Share(self.name.number - 1, self.name.of))
         self._connection.follow({scaler.target for scaler in scalers})
+        self.queries.follow(scalers)
         if epochs is not None and isinstance(self.adapter, ReloadsMemory):
             try:
                 self.adapter.reload_memory()  # what other daemons have kept there of targets that were theirs

@@ -20,7 +20,7 @@ from autoscaler.errors import AdapterError, AutoscalerError, StateError
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, LaneName
-from autoscaler.observe import Gates
+from autoscaler.observe import AskedAlone, Gates
 from autoscaler.record import Ledger, State, slot_of, slots_of
 from autoscaler.runtime.building import Builder, Built
 from autoscaler.runtime.connected import Connected
@@ -163,6 +163,10 @@ class Runtime:
         self.lanes.stop()
         self._forget_ended()
         return not self._abandoned
+
+    def asked_alone(self) -> Sequence[AskedAlone]:
+        """The queries of all lanes that are kept out of the merge. Any thread may ask."""
+        return [each for have in [*self._connected.values()] for each in have.queries.asked_alone()]
 
     def hanging(self) -> Mapping[str, Collection[int]]:
         """Adapter connection -> slots that a call which was left behind still uses."""

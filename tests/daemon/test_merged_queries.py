@@ -1,13 +1,16 @@
 """Autoscalers whose expressions are sent as one query, in the real daemon."""
 
 import signal
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
-from tests.daemon.running import autoscaler, running_daemon, write_config
+from tests.daemon.running import autoscaler, finished, running_daemon, write_config
 from tests.observe.scripted import Answer, Scripted, answered, refused, scripted
 
 pytestmark = pytest.mark.slow
@@ -42,4 +45,45 @@ def test_a_neighbour_in_the_same_query_that_breaks_costs_only_itself(folder: Pat
             assert all("g5" not in expr for expr in server.asked[before:] if "=~" in expr)  # nothing was forgotten
             broken.clear()
             daemon.wait_for("decision", autoscaler="g5", written=2)
+            assert daemon.stop() == 0
+
+
+def test_a_heavy_neighbour_costs_only_itself_and_the_daemon_says_who_it_is(folder: Path) -> None:
+    """The API, the page, the metrics and `check --plan`."""
+
+    def answer(groups: Sequence[str]) -> Answer:
+        if "g5" in groups:
+            time.sleep(4)
+        return answered(groups)
+
+    with scripted() as server:
+        server.answer = answer
+        scalers = [autoscaler(f"g{number}", f'load{{group="g{number}"}}', syncPeriod="4s") for number in (2, 3, 5)]
+        file = write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers)
+        with running_daemon(file) as daemon, requests.Session() as session:
+            url = daemon.wait_for("listening")["url"]
+
+            def read(path: str) -> requests.Response:
+                return session.get(url + path, timeout=30)
+
+            def source() -> Any:
+                return read("/api/v1/status/daemon").json()["data"]["sources"][0]
+
+            daemon.wait_for("decision", autoscaler="g2", written=2)
+            daemon.wait_for("decision", autoscaler="g3", written=3)
+            daemon.until(lambda: source()["queriesAlone"] > 0, "the heavy one")
+            (alone,) = source()["askedAlone"]
+            assert (alone["query"], alone["reason"], alone["autoscalers"]) == ('load{group="g5"}', "heavy", ["g5"])
+            assert "did not answer within" in alone["said"]
+            gauge = 'autoscaler_queries_asked_alone{prometheus="default",reason="heavy"} 1.0'
+            assert gauge in read("/metrics").text.splitlines()
+            assert "g5, heavy: <code>load{group=&#34;g5&#34;}</code>" in read("/status").text
+            words = [sys.executable, "-m", "autoscaler", "check", "--plan", str(file)]
+            checked = finished(words, folder / "state", {"AUTOSCALER_SERVER": url}).stdout.splitlines()
+            assert "prometheus default: the daemon asks 1 alone, until cheap for ten minutes" in checked
+            assert '  g5, heavy: load{group="g5"}' in checked
+
+            write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers[:2])
+            daemon.send(signal.SIGHUP)
+            daemon.until(lambda: source()["queriesAlone"] == 0, "the autoscaler that was removed to be forgotten")
             assert daemon.stop() == 0

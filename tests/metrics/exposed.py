@@ -8,7 +8,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_state
+from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_queries, watch_state
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -26,12 +26,16 @@ from autoscaler.model import (
     TargetRef,
     Written,
 )
+from autoscaler.observe import AskedAlone
+from autoscaler.observe.plan import Question
+from autoscaler.observe.planner import Why
 from autoscaler.record import Cut, StateSize
 from tests.decisions import NOW, condition, cpu, decision, rescale
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 FLEET: Final = LaneName("fleet")
+HEAVY: Final = AskedAlone(Question("default", "load"), Why.HEAVY, "did not answer within 5 s", ("web",))
 SHADOW: Final = Shadow(4, NOW, timedelta(seconds=60))
 LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
@@ -112,6 +116,7 @@ def everything() -> Shown:
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     watch_lanes(shown.registry, FakeLanes())
+    watch_queries(shown.registry, lambda: [HEAVY])
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
     ProcessCollector(registry=shown.registry)

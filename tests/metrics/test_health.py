@@ -15,9 +15,12 @@ from autoscaler.errors import MetricError, TargetDeferred, TargetNotFound, Targe
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import LaneName
-from autoscaler.observe.failure import QueryError
+from autoscaler.observe import AskedAlone
+from autoscaler.observe.failure import NoAnswer, QueryError
+from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
 from tests.decisions import NOW
+from tests.metrics.exposed import HEAVY
 from tests.schedule.clock import FakeClock
 
 DOWN = TargetUnavailable("the back end did not answer")
@@ -54,6 +57,7 @@ class Known:
 
     lanes: Lanes = field(default_factory=Lanes)
     clock: FakeClock = field(default_factory=FakeClock)
+    alone: Sequence[AskedAlone] = ()
     health: Health = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +67,7 @@ class Known:
     def status(self) -> DaemonStatus:
         adapters = {"fleet": AdapterSection("memory", NoSettings(), lanes=self.lanes.count)}
         settings = Settings(Path("a.yaml"), {"default": PrometheusSource("http://localhost:9090")}, adapters, ())
-        return self.health.status(settings, self.lanes, "1.2.3", NOW)
+        return self.health.status(settings, self.lanes, "1.2.3", NOW, alone=self.alone)
 
     @property
     def source(self) -> SourceStatus:
@@ -115,6 +119,22 @@ def test_a_wrong_query_does_not_make_a_prometheus_fail() -> None:
 
     assert known.source.level is Level.NORMAL
     assert known.source.last_success is not None
+
+
+def test_a_prometheus_that_is_late_with_everything_fails() -> None:
+    """What a search makes of a late query is no answer of the server."""
+    known = Known()
+    known.health.queried("default", NoAnswer("did not answer within 5 s"))
+    assert known.source.level is Level.ERROR
+
+
+def test_a_source_says_which_of_its_queries_are_asked_alone() -> None:
+    """The first twenty, of very many, and all of their number."""
+    known = Known()
+    known.alone = [HEAVY, HEAVY._replace(question=Question("other", "load")), *[HEAVY] * 29]
+    assert (known.source.queries_alone, len(known.source.asked_alone)) == (30, 20)
+    first = known.source.asked_alone[0]
+    assert (first.query, first.reason, first.autoscalers) == ("load", "heavy", ("web",))
 
 
 def test_a_target_that_does_not_exist_does_not_make_its_back_end_fail() -> None:

@@ -9,13 +9,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
+from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler, MetricType, Observation, TargetRef
 from autoscaler.observe import Connection, Gates, Observer, Queries
-from tests.observe.build import CLOCK, FakeAdapter, Log, call, metric, scaler, state
+from autoscaler.observe.failure import NoAnswer
+from autoscaler.observe.prometheus import Exchange, Prometheus
+from autoscaler.observe.result import Point, QueryResult, ResultType
+from tests.observe.build import FakeAdapter, Log, call, metric, scaler, state
 from tests.observe.test_faults import Request, answering
 
 Answer = tuple[int, dict[str, Any]]
@@ -110,26 +118,83 @@ def fleet(count: int, first: int = 0) -> list[Autoscaler]:
     ]
 
 
+class HasUrl(Protocol):
+    """A Prometheus, real or not."""
+
+    @property
+    def url(self) -> str: ...
+
+
+class Ahead(SystemClock):
+    """A clock whose monotonic time a test moves on."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.seconds
+
+
+class Simulated:
+    """A source in which queries take the time that a test says, on the lane's clock alone: nobody waits for it."""
+
+    def __init__(self, lane: "Lane", monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.cost: Callable[[Sequence[str]], float] = lambda _: 0.001
+        """Seconds that a query for these groups takes; for none, the whole answer."""
+        self._lane = lane
+        self._lock = threading.Lock()
+        monkeypatch.setattr(Prometheus, "exchange", lambda _, *given, **how: self._exchange(*given, **how))
+
+    def _exchange(
+        self, expr: str, at: datetime, deadline: float, seconds: float, *, heavy: bool = False
+    ) -> Exchange[QueryResult]:
+        found = _ASKED.search(expr)
+        groups = found[1].split("|") if found else []
+        with self._lock:
+            self.asked.append(expr)
+            took, left = self.cost(groups), min(seconds, deadline - self._lane.clock.monotonic())
+            self._lane.clock.seconds += max(0, min(took, left))
+        if took > left:
+            return Exchange(NoAnswer(f"did not answer within {left:.3g} s"), left)
+        points = [Point({"group": name}, float(name[1:])) for name in groups or self._lane.names]
+        return Exchange(QueryResult(ResultType.VECTOR, tuple(points)), took)
+
+    def taken(self) -> list[str]:
+        """What it was asked since the last time."""
+        asked, self.asked = self.asked, []
+        return asked
+
+    def heavy(self, *groups: str) -> None:
+        """From now on a query that has one of these takes ten seconds."""
+        self.cost = lambda asked: 10.0 if set(groups) & set(asked or groups) else 0.001
+
+
 class Lane:
     """An observer of some autoscalers over a scripted server."""
 
     def __init__(
-        self, server: Scripted, scalers: Sequence[Autoscaler], gates: Gates | None = None, **source: Any
+        self, server: HasUrl, scalers: Sequence[Autoscaler], gates: Gates | None = None, **source: Any
     ) -> None:
         self.scalers = tuple(scalers)
+        self.names = [each.name for each in self.scalers]
         self.log = Log()
         self.queries = Queries()
         self.gates = gates
         self.sources = {"default": PrometheusSource(server.url, **source)}
-        self.connections = {
-            "fleet": Connection("fleet", FakeAdapter({each.target: state() for each in self.scalers}), CLOCK, self.log)
-        }
+        self.clock = Ahead()
+        adapter = FakeAdapter({each.target: state() for each in self.scalers})
+        self.connections = {"fleet": Connection("fleet", adapter, self.clock, self.log)}
 
     def look(self, **how: Any) -> Mapping[str, Observation]:
         """One cycle, by an observer as after a reload."""
-        observer = Observer(self.sources, self.connections, CLOCK, self.log, queries=self.queries, gates=self.gates)
+        observer = Observer(
+            self.sources, self.connections, self.clock, self.log, queries=self.queries, gates=self.gates
+        )
+        cycle = call(**how)
         try:
-            return observer.observe(self.scalers, call(**how)).observations
+            return observer.observe(
+                self.scalers, replace(cycle, deadline=cycle.deadline + self.clock.seconds)
+            ).observations
         finally:
             observer.close()
 

@@ -89,6 +89,32 @@ def test_who_gives_up_leaves_its_turn_to_the_next() -> None:
     assert not gate.enter(0)
 
 
+def test_a_heavy_query_goes_when_no_other_waits_and_one_at_a_time() -> None:
+    """Of all lanes together: two that each have one would take both slots from a third."""
+    gate = Gate(3)
+    assert gate.enter(0, heavy=True)
+    assert not gate.enter(0.01, heavy=True)
+    assert gate.enter(0)
+    assert gate.enter(0)
+    order: list[str] = []
+
+    def enter(name: str, *, heavy: bool) -> None:
+        assert gate.enter(30, heavy=heavy)
+        order.append(name)
+        gate.leave(heavy=heavy)
+
+    futures: list[Future[None]] = [Future(), Future()]
+    spawn("heavy", partial(settle, futures[0], partial(enter, "heavy", heavy=True)))
+    while not gate._heavy_waiting:
+        pass
+    spawn("light", partial(settle, futures[1], partial(enter, "light", heavy=False)))
+    while not gate._waiting:
+        pass
+    gate.leave(heavy=True)
+    wait(futures)
+    assert order == ["light", "heavy"]
+
+
 def test_a_higher_limit_lets_those_in_who_wait() -> None:
     """A reload changes it while queries are under way."""
     gates = Gates()

@@ -11,7 +11,7 @@ from autoscaler.observe import gathering, shards
 from autoscaler.observe.plan import Question
 from autoscaler.observe.shards import Shards, in_shards, shared
 from tests.observe.build import metric, scaler
-from tests.observe.scripted import Answer, Lane, answered, sample, scripted
+from tests.observe.scripted import Answer, Lane, Scripted, Simulated, answered, refused, sample, scripted
 from tests.observe.test_merged import well
 
 LOAD = Question("default", "load")
@@ -129,6 +129,34 @@ def test_a_shard_that_fails_costs_only_its_own() -> None:
         assert "g99" in failed
         assert len(failed) == 25
         assert {name: values[name] for name in values.keys() - failed} == well(100, *failed)
+
+
+def test_a_member_that_makes_a_shared_answer_late_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole, the answer is late for all who match on it: it is asked in shards, and the one that is late searched."""
+    lane = Lane(Scripted(), matching(60))
+    server = Simulated(lane, monkeypatch)
+    server.heavy("g7")
+    assert not isinstance(lane.values(seconds=15)["g0"], int)
+    for _ in range(3):
+        values = lane.values(seconds=15)
+        assert not isinstance(values.pop("g7"), int)
+        assert values == well(60, "g7")
+    (alone,) = lane.queries.asked_alone()
+    assert (alone.question.expr, alone.autoscalers) == ('load{group="g7"}', ("g7",))
+    lane.queries.follow(lane.scalers)
+    assert lane.queries.asked_alone()
+    lane.queries.follow([each for each in lane.scalers if each.name != "g7"])
+    assert not lane.queries.asked_alone()
+
+
+def test_a_shared_answer_that_an_overloaded_server_is_late_with_stays_whole() -> None:
+    """In shards it would be asked for many times, of a server that answers nothing."""
+    with scripted() as server:
+        server.answer = lambda groups: refused("query timed out in query execution", 503, "timeout")
+        lane = Lane(server, matching(60))
+        for _ in range(3):
+            lane.look()
+            assert len(server.taken()) == 3
 
 
 def test_answers_are_let_go_of_as_soon_as_nobody_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:

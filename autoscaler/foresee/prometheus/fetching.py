@@ -180,7 +180,7 @@ class Fetcher:
             try:
                 answer = source.range(question.expr, block, began + _LONG)
             except MetricError as error:
-                if outcome_of(error) is not Outcome.FAILED:
+                if outcome_of(error) not in (Outcome.FAILED, Outcome.LATE):
                     return error
                 tries -= 1
                 if tries == 0 and pace.answered and block.count > SMALLEST:

@@ -1,22 +1,25 @@
 """Merges what is asked for one autoscaler each into few queries, and splits their answers again. Pure; asks nobody.
 
-plan = planner.plan(questions, refusals.parts(now))
+plan = planner.plan(questions, apart.parts())
 for query in plan.queries:            # query.expr is sent
     answers |= split(query, result).answers
 """
 
+from autoscaler.observe.planner.apart import HEAVY_SHARE, Apart, Asked, Searched, Sent, Why
 from autoscaler.observe.planner.bisect import BUDGET, Bisection, Outcome, bisect, refused
 from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.planner.narrowing import Narrowing, can_be_written, narrowing
 from autoscaler.observe.planner.planner import APART, Planner
 from autoscaler.observe.planner.query import Plan, PlannedQuery, alone
-from autoscaler.observe.planner.refusals import Refusals
 from autoscaler.observe.planner.split import Split, split
 
 __all__ = [
     "APART",
     "BUDGET",
+    "HEAVY_SHARE",
+    "Apart",
+    "Asked",
     "Bisection",
     "Limits",
     "Narrowing",
@@ -24,8 +27,10 @@ __all__ = [
     "Plan",
     "PlannedQuery",
     "Planner",
-    "Refusals",
+    "Searched",
+    "Sent",
     "Split",
+    "Why",
     "alone",
     "bisect",
     "can_be_written",

@@ -11,7 +11,7 @@ from autoscaler.observe.planner.reading import Reading, Shape, read
 from autoscaler.observe.planner.rewrite import Rewriting, rewrite
 from autoscaler.observe.planner.tagged import Unproven
 
-REFUSED: Final = "it was refused when it was merged"
+ASKED_ALONE: Final = "it is kept out of the merge"
 APART: Final = 0
 """The part of those that are asked as they are written."""
 _NOBODY: Final[Mapping[Question, int]] = {}
@@ -40,7 +40,7 @@ class Planner:
     def plan(self, questions: Sequence[Question], parts: Mapping[Question, int] = _NOBODY) -> Plan:
         """The queries that answer these questions.
 
-        `parts`: which of them are merged with those of the same part only, or not at all (APART); see `refusals.py`.
+        `parts`: which of them are merged with those of the same part only, or not at all (APART); see `apart.py`.
         """
         wanted = tuple(dict.fromkeys(questions))
         at = wanted, frozenset((question, part) for question, part in parts.items())
@@ -69,7 +69,7 @@ class Planner:
             if isinstance(reading, str):
                 yield alone(question, reading)
             elif part == APART:
-                yield alone(question, REFUSED)
+                yield alone(question, ASKED_ALONE)
             else:
                 members.append(Member(question, reading, part))
         for same in by_shape(members).values():

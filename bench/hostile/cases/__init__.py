@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bench.hostile.case import Case
-from bench.hostile.cases import answers, clocks, names, sockets, users, writes
+from bench.hostile.cases import answers, clocks, names, queries, sockets, users, writes
 
 SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
     "Answers": answers.CASES,
@@ -12,4 +12,5 @@ SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
     "Names and files": names.CASES,
     "Time": clocks.CASES,
     "Lanes and writes": writes.CASES,
+    "Merged queries": queries.CASES,
 }

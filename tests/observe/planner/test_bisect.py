@@ -38,11 +38,11 @@ def test_nobody_is_at_fault_when_both_halves_are_answered() -> None:
 
 def test_the_budget_bounds_the_queries_and_the_unasked_get_no_answer() -> None:
     query = fleet(64)
-    state, asked = search(query, set(query.questions), budget=10)
+    every = list(query.questions)
+    state, asked = search(query, set(every[32:]), budget=10)
     assert len(asked) == 10
-    assert questions(state.culprits) == set(list(query.questions)[: len(state.culprits)])
-    assert state.culprits
-    assert questions(state.culprits) | questions(state.lost) == set(query.questions)
+    assert questions(state.answered) == set(every[:32])
+    assert questions(state.culprits) | questions(state.lost) == set(every[32:])
 
 
 def test_without_a_budget_nothing_is_asked() -> None:
@@ -55,11 +55,23 @@ def test_the_deadline_ends_it() -> None:
     assert (len(questions(state.answered)), len(questions(state.lost))) == (2, 2)
 
 
-@pytest.mark.parametrize("failure", [Outcome.FAILED, Outcome.TOO_LARGE])
-def test_a_server_that_fails_is_not_asked_again(failure: Outcome) -> None:
+def test_larger_parts_are_asked_before_smaller_ones() -> None:
+    """Where a part is late, the members that are well need not wait until the one at fault is found."""
+    query = fleet(8)
+    _, asked = search(query, {next(query.questions)})
+    assert [text.count("v") for text in asked] == [4, 4, 2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("failure", [Outcome.LATE, Outcome.TOO_LARGE])
+def test_a_part_that_costs_too_much_is_halved_like_one_that_is_refused(failure: Outcome) -> None:
+    state = bisect(fleet(2)).after(Outcome.ANSWERED).after(failure)
+    assert (len(state.answered), len(state.culprits), state.lost) == (1, 1, ())
+
+
+def test_a_server_that_fails_is_not_asked_again() -> None:
     """Not for the other half either."""
     query = fleet(8)
-    state = bisect(query).after(failure)
+    state = bisect(query).after(Outcome.FAILED)
     assert state.next is None
     assert questions(state.lost) == set(query.questions)
 
@@ -70,7 +82,7 @@ def test_each_member_ends_up_in_one_place(seed: int) -> None:
     query = fleet(chance.randint(2, 250))
     state = bisect(query, chance.randint(0, 30))
     while state.next:
-        state = state.after(chance.choice([Outcome.ANSWERED, Outcome.REFUSED, Outcome.REFUSED, Outcome.FAILED]))
+        state = state.after(chance.choice([Outcome.ANSWERED, Outcome.REFUSED, Outcome.LATE, Outcome.FAILED]))
     ends = [
         question
         for group in (state.answered, state.culprits, state.lost)
@@ -90,7 +102,11 @@ def test_each_member_ends_up_in_one_place(seed: int) -> None:
         (422, "execution", "the query exceeded the maximum number of series", Outcome.TOO_LARGE),
         (422, "execution", 'found duplicate series for the match group {asg="too many \\"limit"}', Outcome.REFUSED),
         (422, "422", "cannot select more than -search.maxSamplesPerQuery=1000", Outcome.TOO_LARGE),
-        (503, "timeout", "query timed out in query execution", Outcome.FAILED),
+        (503, "timeout", "query timed out in query execution", Outcome.LATE),
+        (503, "503", "cannot execute query: timeout exceeded", Outcome.LATE),
+        (422, "execution", "expanding series: context deadline exceeded", Outcome.LATE),
+        (422, "execution", 'found duplicate series for the match group {asg="timed out"}', Outcome.REFUSED),
+        (503, "unavailable", "service is starting", Outcome.FAILED),
         (503, "execution", "anything", Outcome.FAILED),
         (429, "too_many_requests", "slow down", Outcome.FAILED),
         (401, "unauthorized", "who are you", Outcome.FAILED),

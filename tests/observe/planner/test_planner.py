@@ -90,7 +90,7 @@ def test_parts_are_merged_among_themselves() -> None:
     parts = {questions[0]: APART, questions[1]: 1, questions[2]: 1}
     queries = Planner().plan(questions, parts).queries
     assert [query.expr for query in queries] == ['a{g="a"}', 'a{g=~"b|c"}', 'a{g=~"d|e|f"}']
-    assert queries[0].reason == "it was refused when it was merged"
+    assert queries[0].reason == "it is kept out of the merge"
 
 
 def test_the_same_questions_get_the_plan_that_is_there() -> None:

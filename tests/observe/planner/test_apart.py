@@ -1,0 +1,264 @@
+"""What later cycles do about queries that failed, or took long."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from autoscaler.observe.plan import Question
+from autoscaler.observe.planner import (
+    APART,
+    Apart,
+    Asked,
+    Bisection,
+    Outcome,
+    Planner,
+    Searched,
+    Sent,
+    Why,
+    alone,
+    bisect,
+)
+from autoscaler.observe.planner.apart import MOST
+from tests.observe.planner.build import ask
+from tests.observe.planner.searching import fleet, questions, search
+
+SOUND = frozenset({"default"})
+LATE = (Outcome.LATE, "did not answer")
+
+
+def came(
+    apart: Apart,
+    *what: Sent | Searched,
+    now: float = 0.0,
+    samples: Mapping[Question, int] | None = None,
+    sound: bool = True,
+    whole: Mapping[Question, Question] | None = None,
+    shardable: Sequence[Question] = (),
+) -> Apart:
+    """A cycle in which this came of the queries."""
+    asked = Asked(
+        [each for each in what if isinstance(each, Sent)],
+        [each for each in what if isinstance(each, Searched)],
+        SOUND if sound else frozenset(),
+    )
+    apart.learn(asked, samples or {}, whole or {}, shardable, now)
+    return apart
+
+
+def refused(state: Bisection) -> Searched:
+    """A search for members that are refused, at its end."""
+    return Searched(state, False, 0.0, dict.fromkeys(questions(state.culprits), (Outcome.REFUSED, "no")))
+
+
+def costly(state: Bisection, share: float = 0.0) -> Searched:
+    """The same for heavy members."""
+    return Searched(state, True, share, dict.fromkeys(questions(state.culprits), LATE))
+
+
+def planned(apart: Apart, every: Sequence[Question]) -> list[int]:
+    """How many members each query of the next cycle has."""
+    return [len(query.members) for query in Planner().plan(every, apart.parts()).queries]
+
+
+def cheap(question: Question, outcome: Outcome = Outcome.ANSWERED, share: float = 0.01) -> Sent:
+    """A question asked alone."""
+    return Sent(alone(question), outcome, share)
+
+
+def test_a_culprit_is_asked_alone_until_it_was_cheap_for_ten_minutes() -> None:
+    query = fleet(8)
+    culprit = list(query.questions)[3]
+    apart = came(Apart(), refused(search(query, {culprit})[0]))
+    came(apart, cheap(culprit), now=1000)
+    came(apart, cheap(culprit), now=1599)
+    assert apart.parts() == {culprit: APART}
+    came(apart, cheap(culprit), now=1600)
+    assert apart.parts() == {}
+
+
+@pytest.mark.parametrize(
+    "again", [cheap(ask("x"), Outcome.LATE, 1.0), cheap(ask("x"), share=0.3), cheap(ask("x"), Outcome.FAILED)]
+)
+def test_one_that_alternates_stays_alone(again: Sent) -> None:
+    """Late, slow or unanswered: the ten minutes begin again. Else the others would pay for each turn."""
+    apart = came(Apart(), cheap(ask("x"), Outcome.LATE, 1.0))
+    for now in range(0, 6000, 500):
+        came(apart, cheap(ask("x")), now=now)
+        came(apart, again, now=now + 10)
+    assert apart.parts() == {ask("x"): APART}
+
+
+def test_one_that_is_not_asked_for_long_stays_alone() -> None:
+    """Its autoscaler has a sync period of an hour: that is no time in which it was cheap."""
+    apart = came(Apart(), cheap(ask("x"), Outcome.LATE, 1.0))
+    came(apart, cheap(ask("y")), now=10_000)
+    assert apart.parts() == {ask("x"): APART}
+
+
+def test_where_many_are_at_fault_the_others_are_answered_in_the_next_cycle() -> None:
+    """A search for a third of them would take many cycles: they are asked as they are written, as without a planner."""
+    every = list(fleet(200).questions)
+    culprits, apart, planner = set(every[50:120]), Apart(), Planner()
+    answered: list[int] = []
+    for _ in range(2):
+        count, found = 0, list[Searched]()
+        for query in planner.plan(every, apart.parts()).queries:
+            if not culprits & set(query.questions):
+                count += len(list(query.questions))
+            elif query.form:
+                state = search(query, culprits)[0]
+                count += len(questions(state.answered))
+                found.append(refused(state))
+        came(apart, *found)
+        answered.append(count)
+    assert 0 < answered[0] < answered[1] == 130
+
+
+def test_a_search_for_refused_members_without_time_goes_on_in_the_next_cycle() -> None:
+    """Those that were answered no longer depend on it."""
+    query = fleet(64)
+    apart = came(Apart(), refused(bisect(query).after(Outcome.ANSWERED).stopped()))
+    assert planned(apart, list(query.questions)) == [32, 32]
+
+
+def test_halves_that_are_answered_stay_halves_when_no_member_is_at_fault() -> None:
+    """Else the whole would be refused in every cycle."""
+    query = fleet(8)
+    apart = came(Apart(), refused(search(query, frozenset())[0]))
+    assert planned(apart, list(query.questions)) == [4, 4]
+
+
+def test_a_heavy_member_is_alone_and_the_others_are_merged_again_at_once() -> None:
+    query = fleet(41)
+    heavy = list(query.questions)[7]
+    apart = came(Apart(), costly(search(query, {heavy})[0]))
+    assert [(known.why, known.said) for known in apart.known.values()] == [(Why.HEAVY, "did not answer")]
+    assert sorted(planned(apart, list(query.questions))) == [1, 40]
+
+
+def test_what_a_search_for_a_heavy_member_has_not_asked_is_suspect_until_it_is_answered() -> None:
+    query = fleet(64)
+    apart = came(Apart(), costly(bisect(query).after(Outcome.ANSWERED).stopped()))
+    well, suspects = Planner().plan(list(query.questions), apart.parts()).queries
+    assert [(len(each.members), apart.why(each)) for each in (well, suspects)] == [(32, Why.SPLIT), (32, Why.SUSPECT)]
+    came(apart, Sent(suspects, Outcome.ANSWERED, 0.1))
+    assert {known.why for known in apart.known.values()} == {Why.SPLIT}
+
+
+def test_suspects_that_are_answered_stay_parts_where_they_together_are_not_cheap() -> None:
+    """Merged again, all of them would be late in every second cycle."""
+    query = fleet(64)
+    every = list(query.questions)
+    apart = came(Apart(), costly(bisect(query).stopped()))
+    halves = Planner().plan(every, apart.parts()).queries
+    came(apart, *[Sent(each, Outcome.ANSWERED, 0.6) for each in halves], samples=dict.fromkeys(every, 1))
+    assert {known.why for known in apart.known.values()} == {Why.SPLIT}
+    assert planned(apart, every) == [32, 32]
+
+
+def test_a_search_for_very_many_heavy_members_goes_on_where_it_was() -> None:
+    """Else its budget would be spent on the same parts in every cycle."""
+    every = list(fleet(200).questions)
+    heavy, apart = set(every[::10]), Apart()
+    for _ in range(4):
+        found, budget = list[Searched | Sent](), 40
+        for query in Planner().plan(every, apart.parts()).queries:
+            if heavy & set(query.questions) and not query.form:
+                found.append(Sent(query, Outcome.LATE, 1.0))
+            elif heavy & set(query.questions) and budget >= 2:
+                state = search(query, heavy, budget)[0]
+                found.append(costly(state))
+                budget = state.budget
+        came(apart, *found)
+    assert {question for question, known in apart.known.items() if known.why is Why.HEAVY} == heavy
+
+
+def test_parts_that_together_are_not_cheap_stay_parts_and_come_back_together() -> None:
+    """Merged again, members of which none is heavy would be late once every ten minutes."""
+    query = fleet(8)
+    every = list(query.questions)
+    apart = came(Apart(), costly(search(query, frozenset())[0], share=1.2))
+
+    def again(share: float, now: float) -> list[int]:
+        sent = [Sent(each, Outcome.ANSWERED, share) for each in Planner().plan(every, apart.parts()).queries]
+        return planned(came(apart, *sent, now=now), every)
+
+    assert again(0.2, 1000) == again(0.2, 2000) == again(0.1, 3000) == again(0.1, 3599) == [4, 4]
+    assert again(0.1, 3600) == [8]
+
+
+def test_a_member_whose_samples_take_most_of_a_querys_time_leaves_before_it_fails() -> None:
+    query = fleet(8)
+    every = list(query.questions)
+    samples = dict.fromkeys(every, 10) | {every[2]: 930}
+    apart = came(Apart(), Sent(query, Outcome.ANSWERED, 0.3), samples=samples)
+    assert {each: known.said for each, known in apart.known.items()} == {
+        every[2]: "930 of 1000 samples that took 30% of a query's time are its own"
+    }
+
+
+def test_a_slow_query_whose_samples_say_nothing_is_halved_before_it_fails() -> None:
+    """A sum is one sample, whatever it reads. The slower half is halved in turn."""
+    every = list(fleet(8).questions)
+    apart = Apart()
+
+    def cycle() -> list[int]:
+        queries = Planner().plan(every, apart.parts()).queries
+        shares = [0.6 if every[0] in query.questions else 0.01 for query in queries]
+        sent = [Sent(query, Outcome.ANSWERED, share) for query, share in zip(queries, shares, strict=True)]
+        return sorted(planned(came(apart, *sent, samples=dict.fromkeys(every, 1)), every))
+
+    assert [cycle() for _ in range(4)] == [[4, 4], [2, 2, 4], [1, 1, 2, 4], [1, 1, 2, 4]]
+
+
+def test_a_source_that_is_slow_with_everything_is_not_asked_more_and_more() -> None:
+    """What the quickest query takes there is no member's."""
+    every = list(fleet(64).questions)
+    apart = Apart()
+    for _ in range(10):
+        queries = Planner().plan(every, apart.parts()).queries
+        came(apart, *[Sent(query, Outcome.ANSWERED, 0.7) for query in queries], samples=dict.fromkeys(every, 1))
+    assert planned(apart, every) == [32, 32]
+
+
+def test_nothing_is_learned_of_a_source_that_answers_nothing_quickly() -> None:
+    """After an outage all its queries would go one at a time."""
+    late = [cheap(ask(f"x{number}"), Outcome.LATE, 1.0) for number in range(20)]
+    assert not came(Apart(), *late, sound=False).known
+    assert len(came(Apart(), *late).known) == 20
+
+
+def test_a_query_that_is_not_merged_is_heavy_or_asked_in_shards() -> None:
+    late = cheap(ask("load"), Outcome.LATE, 1.0)
+    assert came(Apart(), late).known[ask("load")].why is Why.HEAVY
+    assert came(Apart(), late, shardable=[ask("load")]).known[ask("load")].why is Why.SPLIT
+
+
+def test_a_shared_answer_stays_in_shards_while_they_together_are_not_cheap() -> None:
+    load, shards = ask("load"), [ask('load{g="a"}'), ask('load{g="b"}')]
+    apart = came(Apart(), cheap(load, Outcome.LATE, 1.0), shardable=[load])
+
+    def again(share: float, now: float) -> bool:
+        sent = [cheap(each, share=share) for each in shards]
+        return load in came(apart, *sent, now=now, whole=dict.fromkeys(shards, load)).known
+
+    assert [again(0.2, 0), again(0.1, 1000), again(0.1, 1599), again(0.1, 1600)] == [True, True, True, False]
+
+
+def test_what_is_kept_is_bounded_however_many_members_are_heavy() -> None:
+    """With so many the source is slow, not a member; each kept apart is a query more in every cycle."""
+    late = [cheap(ask(f"x{number}"), Outcome.LATE, 1.0) for number in range(10_000)]
+    assert len(came(Apart(), *late).known) == MOST
+
+
+def test_members_that_are_not_asked_any_more_are_forgotten() -> None:
+    apart = came(Apart(), *[cheap(ask(name), Outcome.LATE, 1.0) for name in "xy"])
+    apart.forget_others({ask("y")})
+    assert set(apart.known) == {ask("y")}
+
+
+def test_two_heavy_members_are_both_found() -> None:
+    query = fleet(250)
+    every = list(query.questions)
+    apart = came(Apart(), costly(search(query, {every[3], every[200]})[0]))
+    assert set(apart.known) == {every[3], every[200]}

@@ -1,0 +1,73 @@
+"""A real Prometheus with forty light groups and one whose expression reads thousands of series, as told."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+from tests.servers.prometheus import PrometheusServer, running_prometheus, static
+
+LIGHT: Final = tuple(f"g{number:02}" for number in range(40))
+HEAVY: Final = "heavy"
+_SERIES: Final = 15_000
+_TERMS: Final = 20
+
+
+@dataclass
+class Groups:
+    """What is scraped."""
+
+    prometheus: PrometheusServer
+    pages: "_Pages"
+
+    def make(self, *, heavy: bool) -> None:
+        """From the next scrape on the group has thousands of series, or one. Its queries show it within 20 s."""
+        self.pages.heavy = heavy
+
+
+@dataclass
+class _Pages:
+    heavy: bool = True
+
+    def __post_init__(self) -> None:
+        light = [f'load{{group="{name}",instance="i"}} {number}\n' for number, name in enumerate(LIGHT, 1)]
+        series = [f'load{{group="{HEAVY}",instance="i{number}"}} 1\n' for number in range(_SERIES)]
+        self.light, self.all = "".join([*light, series[0]]).encode(), "".join([*light, *series]).encode()
+
+
+def expression(group: str) -> str:
+    """Of one group: its number. Each of its series is looked up twenty times, over seconds so few that it recovers."""
+    term = f'sum(max_over_time(load{{group="{group}"}}[10s]))'
+    return f"({' + '.join([term] * _TERMS)}) / {_TERMS}"
+
+
+@contextmanager
+def groups(folder: Path) -> Iterator[Groups]:
+    """The server with all series scraped."""
+    pages = _Pages()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = pages.all if pages.heavy else pages.light
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with suppress(OSError):  # the server has given up this scrape
+                self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with running_prometheus(folder, [static("groups", f"127.0.0.1:{server.server_port}")]) as prometheus:
+            prometheus.wait_for(f"count(load offset 10s) > {_SERIES}")
+            yield Groups(prometheus, pages)
+    finally:
+        server.shutdown()
+        server.server_close()
