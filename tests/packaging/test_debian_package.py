@@ -70,7 +70,8 @@ def test_nothing_in_it_names_the_place_where_it_was_built(package: Path, tmp_pat
     script = (tmp_path / "usr/lib/prometheus-autoscaler/bin/autoscaler").read_text()
     assert script.startswith("#!/usr/lib/prometheus-autoscaler/bin/python3\n")
     unit = (tmp_path / "lib/systemd/system/autoscaler.service").read_text()
-    assert re.findall("^Exec\\w+=(\\S+)", unit, re.MULTILINE) == ["/usr/bin/autoscaler", "+/usr/bin/autoscaler"]
+    programs = re.findall(r"^Exec\w+=(\S+)", unit, re.MULTILINE)
+    assert programs == ["+systemd-tmpfiles", "/usr/bin/autoscaler", "+/usr/bin/autoscaler"]
 
 
 def test_it_is_enabled_and_waits_for_its_configuration(life: Life) -> None:

@@ -64,7 +64,7 @@ def test_the_unit_and_the_command_name_the_final_place(root: Path) -> None:
     """Whatever DESTDIR says: what is below it is moved to where it is used."""
     unit = (root / "etc/systemd/system/autoscaler.service").read_text()
     programs = re.findall(r"^Exec\w+=(\S+)", unit, re.MULTILINE)
-    assert programs == ["/usr/local/bin/autoscaler", "+/usr/local/bin/autoscaler"]
+    assert programs == ["+systemd-tmpfiles", "/usr/local/bin/autoscaler", "+/usr/local/bin/autoscaler"]
     program = "/usr/local/lib/prometheus-autoscaler/bin"
     assert str((root / "usr/local/bin/autoscaler").readlink()) == f"{program}/autoscaler"
     assert (root / f"{program[1:]}/autoscaler").read_text().startswith(f"#!{program}/python3\n")
