@@ -102,7 +102,8 @@ class Connections:
                     self._give_way(self._open, error.strerror or "")
                 self._pause(_FAILED_SECONDS)
                 return
-            host = address[0] if address else f"uid {peer_of(accepted)}"  # a Unix socket's client has no address
+            # the address of a Unix socket's client is a name that it chose itself, if any
+            host = f"uid {peer_of(accepted)}" if accepted.family == socket.AF_UNIX else address[0]
             if self._has_room(host):
                 self._connect(accepted, client_of(host))
             else:

@@ -184,6 +184,23 @@ def test_idle_connections_keep_no_operator_out(served: Served) -> None:
         client.close()
 
 
+def test_a_client_that_names_its_own_socket_counts_as_its_user(served: Served, folder: Path) -> None:
+    """A client chooses that name, so the bound of each user has to hold whatever it is."""
+    named = []
+    for number in range(2):
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.settimeout(10)
+        client.bind(str(folder / "named") if number else "\0autoscaler-test")
+        client.connect(str(served.control_socket))
+        client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        named.append(client)
+    _, of_control = served.server._server._connections
+    assert {connection.client_name for connection in of_control._open} == {f"uid {os.geteuid()}"}
+    for client in named:
+        client.close()
+
+
 def test_the_socket_goes_with_the_server(daemon: Daemon) -> None:
     with serving(daemon) as served:
         path = served.control_socket
