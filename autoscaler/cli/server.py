@@ -49,7 +49,7 @@ class NotFound(ServerError):
 
 
 class SocketRefused(ServerError):
-    """The user may not connect to the control socket: join its group, or ask over TCP."""
+    """The user may not use the control socket: join its group, or ask over TCP."""
 
 
 class _UnixConnection(urllib3.connection.HTTPConnection):
@@ -196,8 +196,10 @@ class Server:
             ) from None
         if status == HTTPStatus.NOT_FOUND:
             raise NotFound(message)
+        if self.socket is not None and status == HTTPStatus.FORBIDDEN:
+            raise SocketRefused(f"{self.url} refused: {message}")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            message += "" if self.socket else "; credentials are read from --http.config.file"
+            message += "; credentials are read from --http.config.file"
         raise ServerError(f"{self.url} refused: {message}")
 
 

@@ -91,7 +91,7 @@ class Where:
         if (written := configured_socket(self.config)) is not None:
             return written
         by_hand = default_socket(os.environ, state_folder(os.environ))
-        return by_hand if by_hand.exists() else _SERVICE_SOCKET
+        return by_hand if os.access(by_hand, os.F_OK) else _SERVICE_SOCKET  # `exists` raises where a folder is closed
 
 
 class Source:
