@@ -9,7 +9,7 @@ class Lock(Enum):
     """What one transaction at a time does, in all members of a state."""
 
     OPENING = "opening"
-    """To make or convert the tables."""
+    """To make the tables."""
     SHARING = "sharing"
     """To join, to leave, to take slots and to give them back; and to restore a backup."""
     HOUSEKEEPING = "housekeeping"
