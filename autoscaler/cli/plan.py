@@ -54,7 +54,7 @@ def _asked_alone(file: Path) -> Iterator[str]:
 
 def _status(file: Path) -> DaemonStatus | None:
     """The status of the daemon where a reading command finds it; None: no daemon answers. Raises ServerError."""
-    for server in Where(os.environ.get("AUTOSCALER_SERVER"), None, file).connect_to_read():
+    for server in Where(os.environ.get("AUTOSCALER_SERVER") or None, None, file).connect_to_read():
         try:
             return server.get(DaemonStatus, "status", "daemon")
         except (ServerDown, SocketRefused):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.cli.test_check import run
@@ -50,6 +51,13 @@ def test_a_source_that_is_not_merged_says_so(tmp_path: Path) -> None:
     scalers = [autoscaler(name, f'load{{asg="{name}"}}') for name in ("a", "b")]
     file = write_config(tmp_path, {"default": {"url": "http://p", "mergeQueries": False}}, scalers)
     assert "  as written, 2: mergeQueries is false" in run("check", "--plan", file)[1].splitlines()
+
+
+def test_an_empty_address_of_the_daemon_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for the option --server of other commands."""
+    monkeypatch.setenv("AUTOSCALER_SERVER", "")
+    file = write_config(tmp_path, "http://p", [autoscaler("a", "load")])
+    assert run("check", "--plan", file)[0] == 0
 
 
 def test_a_wrong_file_has_no_plan(tmp_path: Path) -> None:
