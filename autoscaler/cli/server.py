@@ -129,14 +129,10 @@ class Server:
         """Have the daemon read its configuration again. Returns what is wrong: then the previous one stays in force."""
         path = f"{self._base.removesuffix(_API)}/-/reload"
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_RELOAD_SECONDS)
-        try:
-            response = self._pool.request("POST", path, headers=self._headers, redirect=False, timeout=timeout)
-        except (HTTPError, OSError) as error:
-            raise self._failed(error) from None
-        kind = response.headers.get("Content-Type", "no content type")
+        status, kind, content = self._exchange("POST", path, headers=self._headers, timeout=timeout)
         if not kind.startswith("text/plain"):
-            self._decoded(response.status, kind, response.data)  # raises what a refusal says
-        return [] if response.status == HTTPStatus.OK else response.data.decode(errors="replace").splitlines()
+            self._decoded(status, kind, content)  # raises what a refusal says
+        return [] if status == HTTPStatus.OK else content.decode(errors="replace").splitlines()
 
     def _read_as(self, kind: type[_Document], data: Mapping[str, Any]) -> _Document:
         gc.disable()  # of what is read nothing is garbage: to look for it would double the time
@@ -156,17 +152,19 @@ class Server:
         headers = self._headers | {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
+        return self._decoded(*self._exchange(method, self._base + path, body=body, headers=headers))
+
+    def _exchange(self, method: str, path: str, **options: Any) -> tuple[int, str, bytes]:
+        """Status, content type and content of the answer, which has a bound: another process may answer there."""
         try:
-            response = self._pool.request(
-                method, self._base + path, body=body, headers=headers, redirect=False, preload_content=False
-            )
+            response = self._pool.request(method, path, redirect=False, preload_content=False, **options)
             content = response.read(_LARGEST_ANSWER + 1)
             response.release_conn()
         except (HTTPError, OSError) as error:
             raise self._failed(error) from None
         if len(content) > _LARGEST_ANSWER:
             raise ServerError(f"{self.url} answered with more than {_LARGEST_ANSWER >> 20} MiB; check --server")
-        return self._decoded(response.status, response.headers.get("Content-Type", "no content type"), content)
+        return response.status, response.headers.get("Content-Type", "no content type"), content
 
     def _failed(self, error: Exception) -> ServerError:
         match error:
