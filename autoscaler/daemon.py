@@ -24,7 +24,7 @@ from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_queries, watch_state
 from autoscaler.record import LeaseOptions, State, make_folder, state_folder
-from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of
+from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of, unfollowable
 from autoscaler.schedule import Batch, Stop, Stopping, within
 
 if TYPE_CHECKING:
@@ -293,18 +293,8 @@ class Daemon:
         try:
             settings = self._stop.unless(partial(read, self._options))
             web_config = self._stop.unless(partial(read_web, self._options, settings))
-            if settings.state.url != self._settings.state.url:
-                return ["state.url changed, which a reload cannot follow; restart the daemon, or change it back"]
-            if settings.ha != self._settings.ha:
-                return ["ha changed, which a reload cannot follow; restart the daemon, or change it back"]
-            if self._options.listen is None and settings.web.listen_address != self._settings.web.listen_address:
-                return [
-                    "web.listenAddress changed, which a reload cannot follow; restart the daemon, or change it back"
-                ]
-            if settings.web.control_socket != self._settings.web.control_socket:
-                return [
-                    "web.controlSocket changed, which a reload cannot follow; restart the daemon, or change it back"
-                ]
+            if key := unfollowable(self._options, self._settings, settings):
+                return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
             web.follow(web_config, settings.web)
             self._runtime.follow(settings)
         except Stopping:

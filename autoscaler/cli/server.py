@@ -132,6 +132,8 @@ class Server:
         status, kind, content = self._exchange("POST", path, headers=self._headers, timeout=timeout)
         if not kind.startswith("text/plain"):
             self._decoded(status, kind, content)  # raises what a refusal says
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:  # another reload is under way, which may be followed
+            raise ServerError(f"{self.url} is busy: {content.decode(errors='replace').strip()}")
         return [] if status == HTTPStatus.OK else content.decode(errors="replace").splitlines()
 
     def _read_as(self, kind: type[_Document], data: Mapping[str, Any]) -> _Document:

@@ -54,3 +54,14 @@ def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
 def retention_of(settings: Settings) -> Retention:
     """What of the state is kept."""
     return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
+
+
+def unfollowable(options: RunOptions, before: Settings, after: Settings) -> str | None:
+    """A key with another value that only a restart follows; None: there is none."""
+    changed = {
+        "state.url": before.state.url != after.state.url,
+        "ha": before.ha != after.ha,
+        "web.listenAddress": options.listen is None and before.web.listen_address != after.web.listen_address,
+        "web.controlSocket": before.web.control_socket != after.web.control_socket,
+    }
+    return next((key for key, differs in changed.items() if differs), None)

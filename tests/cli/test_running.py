@@ -30,7 +30,7 @@ def test_an_operators_round_with_a_real_daemon(folder: Path) -> None:
     config = write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
     state = folder / "state"
     with running_daemon(config, state=state) as daemon:
-        env = {"AUTOSCALER_SERVER": daemon.wait_for("listening")["url"]}
+        env = {"AUTOSCALER_SERVER": f"unix://{daemon.control_socket}"}
 
         def run(*words: str) -> tuple[int, str, str]:
             done = finished([sys.executable, "-m", "autoscaler", *words], state, env)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bcrypt import gensalt, hashpw
 
-from tests.web.serving import Served
+from autoscaler.config.settings import WebSettings
+from tests.web.serving import Daemon, Served, serving
 
 
 @pytest.fixture
@@ -47,23 +49,32 @@ def test_every_description_is_there(document: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["web", None], ids=["a known name", "any name"])
-def test_schemathesis_finds_nothing_wrong(
-    served: Served, document: dict[str, Any], name: str | None, tmp_path: Path
-) -> None:
-    """Every operation with valid and with invalid input; its answers checked against the document, all checks on."""
+def test_schemathesis_finds_nothing_wrong(daemon: Daemon, name: str | None, tmp_path: Path) -> None:
+    """Every operation with valid and with invalid input, as an operator; all checks of the answers on."""
+    config = tmp_path / "web.yaml"
+    config.write_text(f"basic_auth_users:\n  ann: {hashpw(b'word', gensalt(4)).decode()}\n")
+    daemon.web = WebSettings(operators={"ann": (1, 1)})
+    with serving(daemon, config) as served:
+        served.session.auth = ("ann", "word")
+        _explore(served, name, tmp_path)
+
+
+def _explore(served: Served, name: str | None, folder: Path) -> None:
+    document = served.get("/api/v1/openapi.json").json()
     for operations in document["paths"].values():
         for operation in operations.values():
             for parameter in operation["parameters"]:
                 if parameter["in"] == "path" and name is not None:
                     parameter["schema"] = {"type": "string", "enum": [name]}
-    described = tmp_path / "openapi.json"
+    described = folder / "openapi.json"
     described.write_text(json.dumps(document))
     ran = subprocess.run(
         [
             *(Path(sys.executable).with_name("st"), "run", described, "--url", served.server.url),
-            *("--checks", "all", "--max-examples", "25", "--seed", "1", "--no-color", "--max-failures", "5"),
+            *("--auth", "ann:word", "--checks", "all", "--max-examples", "25", "--seed", "1"),
+            *("--no-color", "--max-failures", "5"),
         ],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=280,

@@ -145,6 +145,8 @@ def _umask(day: Day) -> None:
     day.lasts()
     for path in [day.world.daemon.state, *day.world.daemon.state.rglob("*")]:
         mode = stat.S_IMODE(path.stat().st_mode)
+        if path.is_socket():  # its folder says who reaches it, and this one lets nobody else in
+            continue
         day.expect(not mode & 0o077, f"{path.relative_to(day.world.folder)} has the mode {mode:03o}")
 
 
