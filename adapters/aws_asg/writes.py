@@ -72,10 +72,13 @@ class Writes:
         with self._loading:
             if self._loaded:
                 return
+            with self._lock:
+                before = dict(self._writes)
             remembered = self._memory.load()
             with self._lock:
                 for target, values in remembered.items():
-                    self._recall(target.name, values)
+                    if self._writes.get(target.name) is before.get(target.name):  # else a write has ended meanwhile
+                        self._recall(target.name, values)
             self._loaded = True
 
     def _recall(self, name: str, values: Any) -> None:

@@ -1,6 +1,7 @@
 """What is remembered of sizes written and instances ended, by threads side by side."""
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -134,3 +135,18 @@ def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here() -> No
     here.load()
     assert here.size("b", 5) == 6
     assert here.size("a", 1) == 1
+
+
+def test_a_write_that_ends_while_the_memory_is_read_is_not_replaced_by_an_older_one() -> None:
+    """A thread that a cycle left behind has AWS's answer at that moment."""
+
+    class Overtaken(ForgetfulMemory):
+        def load(self) -> Mapping[TargetRef, AdapterValues]:
+            found = super().load()
+            of.accepted("a", "2", 2, 3)
+            return found
+
+    of = writes(Overtaken())
+    of.accepted("a", "1", 1, 2)
+    of.load()
+    assert of.size("a", 1) == 3
