@@ -138,7 +138,7 @@ class Scaling:
                 if not isinstance(error, OutcomeUnknown):  # else the instance may be leaving
                     self.writes.forget(name)
                 return self._stopped(name, current, size, error)
-            self.writes.accepted(name, change.id, size, size - weight)
+            self.writes.accepted(name, change.id, size, size - weight, ended=True)
             size -= weight
         return Written(size)
 

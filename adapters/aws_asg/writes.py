@@ -139,14 +139,15 @@ class Writes:
         self._restore(name)
         self._try_to_save(name)
 
-    def accepted(self, name: str, change: str, before: int, size: int) -> None:
-        """AWS has answered that the group's size, which was `before`, is now `size`."""
+    def accepted(self, name: str, change: str, before: int, size: int, *, ended: bool = False) -> None:
+        """AWS has answered that the group's size, which was `before`, is now `size`; `ended`: by the last `ending`."""
         moment = self._clock.moment()
         known = self._lasting(name) or Write(change, (), before, "")
         with self._lock:
             self._previous.pop(name, None)
+            passed, unanswered = tuple(dict.fromkeys((*known.passed, before))), known.unanswered and not ended
             self._writes[name] = _timed(
-                replace(known, change=change, passed=(*known.passed, before), size=size, unanswered=False), moment
+                replace(known, change=change, passed=passed, size=size, unanswered=unanswered), moment
             )
         self._try_to_save(name)
 

@@ -59,11 +59,29 @@ def test_an_end_that_was_answered_is_a_size_that_is_believed() -> None:
     memory = ForgetfulMemory()
     before = writes(memory)
     before.ending("a", "1", "i-1", 3)
-    before.accepted("a", "1", 3, 2)
+    before.accepted("a", "1", 3, 2, ended=True)
     successor = writes(memory)
     successor.load()
     assert (successor.size("a", 3), successor.unanswered("a")) == (2, None)
     assert successor.ended("a") == frozenset({"i-1"})
+
+
+def test_a_scale_out_does_not_answer_whether_an_instance_was_ended() -> None:
+    """The next scale-in still waits, and ends no second instance."""
+    of = writes(ForgetfulMemory())
+    of.ending("a", "1", "i-1", 3)
+    of.accepted("a", "2", 3, 5)
+    assert of.unanswered("a") == "i-1"
+
+
+def test_a_size_that_swings_is_kept_once() -> None:
+    """Writes that follow each other within a minute keep the sizes before them."""
+    memory = Counting()
+    of = writes(memory)
+    for number in range(100):
+        of.accepted("a", str(number), 3 + number % 2, 4 - number % 2)
+    (kept,) = memory.load().values()
+    assert kept["passed"] == (3, 4)
 
 
 def test_after_a_minute_nothing_of_it_counts() -> None:
