@@ -195,8 +195,8 @@ class Apart:
             outcome, said = searched.said[next(query.questions)]
             self._keep([query], Why.HEAVY if outcome.costly else Why.REFUSED, said)
         if not searched.costly and search.budget <= 0:
-            every = [query.narrowed([key]) for query in search.lost for key in query.members]
-            self._keep(every, Why.REFUSED, "too many of the members that it was merged with are refused")
+            for each in [query.narrowed([key]) for query in search.lost for key in query.members]:
+                self._keep([each], Why.REFUSED, "too many of the members that it was merged with are refused")
         else:
             self._keep(search.lost, Why.SUSPECT if searched.costly else Why.SPLIT)
         explained = search.culprits and not (searched.costly and searched.share > HEAVY_SHARE)

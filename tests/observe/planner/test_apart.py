@@ -114,6 +114,19 @@ def test_where_many_are_at_fault_the_others_are_answered_in_the_next_cycle() -> 
     assert 0 < answered[0] < answered[1] == 130
 
 
+def test_those_that_are_well_leave_many_at_fault_after_ten_minutes() -> None:
+    """Each by itself: what the others are refused for, or take together, is not theirs."""
+    query = fleet(200)
+    every = list(query.questions)
+    culprits = set(every[::3])
+    apart = came(Apart(), refused(search(query, culprits)[0]))
+    alone = [each for each, part in apart.parts().items() if part == APART]
+    assert not culprits > set(alone)
+    for now in (1000, 1600):
+        came(apart, *[cheap(each, Outcome.REFUSED if each in culprits else Outcome.ANSWERED) for each in alone], now=now)
+    assert set(apart.parts()) == culprits & set(alone)
+
+
 def test_a_search_for_refused_members_without_time_goes_on_in_the_next_cycle() -> None:
     """Those that were answered no longer depend on it."""
     query = fleet(64)
