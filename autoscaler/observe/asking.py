@@ -154,7 +154,7 @@ class Asking:
         share, error = came.seconds / self._seconds, answer if isinstance(answer, MetricError) else None
         outcome = Outcome.ANSWERED if error is None else outcome_of(error)
         if isinstance(error, NoAnswer) and came.seconds < job.seconds / 2:
-            outcome = Outcome.FAILED  # the cycle had no more time for it
+            outcome, share = Outcome.FAILED, 0.0  # the cycle had no more time for it
         if error is None and share <= HEAVY_SHARE:
             self.sound = True
         if job.canary:

@@ -195,6 +195,20 @@ def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: py
     assert {name: values[name] for name in well(41, f"g{heavy}")} == well(41, f"g{heavy}")
 
 
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_late_queries_that_fill_a_cycle_are_asked_after_those_that_had_no_turn(
+    monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    """Two of them take all the time. The same two must not be the first again."""
+    lane, server = simulated(monkeypatch, 8, concurrency=concurrency, merge_queries=False)
+    server.heavy("g0", "g1", "g2")
+    for _ in range(2):
+        lane.look(seconds=15)
+    for _ in range(3):
+        values = lane.values(seconds=15)
+        assert {name: values[name] for name in well(8, "g0", "g1", "g2")} == well(8, "g0", "g1", "g2")
+
+
 def test_a_search_that_has_no_time_goes_on_in_the_second_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """The timeout is longer than the cycle: all of its neighbours have their value in the second one."""
     lane, server = simulated(monkeypatch, 41, timeout=timedelta(seconds=60))

@@ -242,10 +242,11 @@ class Apart:
 
 
 def _quickest(sent: Iterable[Sent]) -> Mapping[str, float]:
-    """The shortest share that a source answered in: what every query there takes. 0 where only one was sent."""
+    """The shortest share that a source had a query for: what every query there takes. 0 where only one was sent."""
     shares: dict[str, list[float]] = {}
     for each in sent:
-        shares.setdefault(each.query.prometheus, []).append(each.share)
+        if each.outcome is not Outcome.FAILED:  # the source need not have had that one at all
+            shares.setdefault(each.query.prometheus, []).append(each.share)
     return {name: min(found) if len(found) > 1 else 0.0 for name, found in shares.items()}
 
 

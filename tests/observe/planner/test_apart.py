@@ -234,6 +234,12 @@ def test_a_source_that_is_slow_with_everything_is_not_asked_more_and_more() -> N
     assert planned(apart, every) == [32, 32]
 
 
+def test_a_query_that_had_no_turn_does_not_make_the_others_slow() -> None:
+    first, second = (Sent(fleet(size), Outcome.ANSWERED, 0.7) for size in (8, 9))
+    unsent = cheap(ask("x"), Outcome.FAILED, 0.0)
+    assert not came(Apart(), first, second, unsent).known
+
+
 def test_nothing_is_learned_of_a_source_that_answers_nothing_quickly() -> None:
     """After an outage all its queries would go one at a time."""
     late = [cheap(ask(f"x{number}"), Outcome.LATE, 1.0) for number in range(20)]
