@@ -71,7 +71,7 @@ class Queries:
         return plan(wanted, sources, self._planner, {**shards.parts, **self._apart.parts()})
 
     def in_order(self, planned: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
-        """Those last of which a question had no answer when it was asked last; one that is not asked yet is not last."""
+        """Those last of which a question had no answer when it was asked last; one that had no turn yet is not last."""
         if not self._unanswered:
             return planned
         return sorted(planned, key=lambda query: not self._unanswered.isdisjoint(query.questions))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autoscaler.observe.planner import Limits, Planner
 from autoscaler.observe.queries import Queries
 from tests.observe.build import NOW
 from tests.observe.scripted import Answer, Lane, Scripted, Simulated, answered, fleet, refused, sample, scripted
@@ -207,6 +208,20 @@ def test_late_queries_that_fill_a_cycle_are_asked_after_those_that_had_no_turn(
     for _ in range(3):
         values = lane.values(seconds=15)
         assert {name: values[name] for name in well(8, "g0", "g1", "g2")} == well(8, "g0", "g1", "g2")
+
+
+def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked as a whole, any two of the queries take all of a cycle's time: the search goes before."""
+    lane, server = simulated(monkeypatch, 140)
+    monkeypatch.setattr(lane.queries, "_planner", Planner(Limits(values=10)))
+    lane.look(seconds=15)
+    heavy = [expr.split("|")[3] for expr in server.taken()][1:]
+    assert len(heavy) == 13
+    server.heavy(*heavy)
+    for _ in range(20):
+        lane.look(seconds=15)
+    values = lane.values(seconds=15)
+    assert {name: values[name] for name in well(140, *heavy)} == well(140, *heavy)
 
 
 def test_a_search_that_has_no_time_goes_on_in_the_second_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
