@@ -128,14 +128,17 @@ class Scaling:
             )
         size = current
         for victim, weight in chosen.items():
-            self._remember(name, change.id, victim, size)
+            try:
+                self._remember(name, change.id, victim, size)
+            except TargetUnavailable as error:
+                return self._stopped(name, current, size, error)
             try:
                 self._end(victim, call)
             except TargetError as error:
                 if not isinstance(error, OutcomeUnknown):  # else the instance may be leaving
                     self.writes.forget(name)
                 return self._stopped(name, current, size, error)
-            self.writes.accepted(name, change.id, size, size - weight)
+            self.writes.accepted(name, change.id, size, size - weight, ended=True)
             size -= weight
         return Written(size)
 
@@ -162,7 +165,7 @@ class Scaling:
             self.writes.ending(name, change, victim, size)
         except StateError as error:
             raise TargetUnavailable(
-                f"group {name}: the write cannot be recorded in the state first, so nothing was changed: {error}"
+                f"group {name}: the end of {victim} cannot be recorded in the state first, so it is not ended: {error}"
             ) from None
 
 

@@ -72,10 +72,13 @@ class Writes:
         with self._loading:
             if self._loaded:
                 return
+            with self._lock:
+                before = dict(self._writes)
             remembered = self._memory.load()
             with self._lock:
                 for target, values in remembered.items():
-                    self._recall(target.name, values)
+                    if self._writes.get(target.name) is before.get(target.name):  # else a write has ended meanwhile
+                        self._recall(target.name, values)
             self._loaded = True
 
     def _recall(self, name: str, values: Any) -> None:
@@ -136,14 +139,15 @@ class Writes:
         self._restore(name)
         self._try_to_save(name)
 
-    def accepted(self, name: str, change: str, before: int, size: int) -> None:
-        """AWS has answered that the group's size, which was `before`, is now `size`."""
+    def accepted(self, name: str, change: str, before: int, size: int, *, ended: bool = False) -> None:
+        """AWS has answered that the group's size, which was `before`, is now `size`; `ended`: by the last `ending`."""
         moment = self._clock.moment()
         known = self._lasting(name) or Write(change, (), before, "")
         with self._lock:
             self._previous.pop(name, None)
+            passed, unanswered = tuple(dict.fromkeys((*known.passed, before))), known.unanswered and not ended
             self._writes[name] = _timed(
-                replace(known, change=change, passed=(*known.passed, before), size=size, unanswered=False), moment
+                replace(known, change=change, passed=passed, size=size, unanswered=unanswered), moment
             )
         self._try_to_save(name)
 

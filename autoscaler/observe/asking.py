@@ -33,8 +33,6 @@ from autoscaler.observe.result import QueryResult
 _PROBE_SHARE: Final = 1 / 10
 """Of a query's time, what each query of a search for a heavy member may take: eight in a row find one of 250."""
 _CANARIES: Final = 2
-_MOST_SUSPECTS: Final = 8
-"""Queries with a heavy member that a cycle begins with searching; further ones are asked as a whole."""
 
 Settle: TypeAlias = Callable[[Results], object]
 """Told of each question's answer once, as soon as it is known."""
@@ -127,7 +125,7 @@ class Asking:
             self._open[id(query)] = query
             if why is Why.HEAVY:
                 self._heavy.append(Job(query, most, heavy=True))
-            elif why is Why.SUSPECT and len(self._failed) < _MOST_SUSPECTS:
+            elif why is Why.SUSPECT:
                 self._failed.append(_Failed(query, None))
             else:
                 self._ready.append(Job(query, seconds))
@@ -154,7 +152,7 @@ class Asking:
         share, error = came.seconds / self._seconds, answer if isinstance(answer, MetricError) else None
         outcome = Outcome.ANSWERED if error is None else outcome_of(error)
         if isinstance(error, NoAnswer) and came.seconds < job.seconds / 2:
-            outcome = Outcome.FAILED  # the cycle had no more time for it
+            outcome, share = Outcome.FAILED, 0.0  # the cycle had no more time for it
         if error is None and share <= HEAVY_SHARE:
             self.sound = True
         if job.canary:

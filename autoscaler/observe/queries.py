@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import Question, age_question, queries_of, question, questions, questions_of
-from autoscaler.observe.planner import APART, Apart, Asked, Plan, PlannedQuery, Planner, Why, alone
+from autoscaler.observe.planner import APART, Apart, Asked, Outcome, Plan, PlannedQuery, Planner, Sent, Why, alone
 from autoscaler.observe.shards import Shards, Shared, in_shards, shared
 
 _BATCHES: Final = 4
@@ -71,7 +71,7 @@ class Queries:
         return plan(wanted, sources, self._planner, {**shards.parts, **self._apart.parts()})
 
     def in_order(self, planned: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
-        """Those first whose questions were all answered last time."""
+        """Those last of which a question had no answer when it was asked last; one that had no turn yet is not last."""
         if not self._unanswered:
             return planned
         return sorted(planned, key=lambda query: not self._unanswered.isdisjoint(query.questions))
@@ -96,7 +96,7 @@ class Queries:
 
         `samples`: of each question that was answered. `now`: the end of the cycle, on the monotonic clock.
         """
-        every = [each for sent in asked.sent for each in sent.questions]
+        every = [each for sent in asked.sent if not _had_no_turn(sent) for each in sent.questions]
         every += [each for searched in asked.searches for each in searched.questions]
         missing = [each for each in every if each not in samples]
         if missing or self._unanswered:
@@ -123,6 +123,11 @@ class Queries:
                 if each in known:
                     users.setdefault(each, {})[scaler.name] = None
         return [AskedAlone(each, known.why, known.said, tuple(users.get(each, ()))) for each, known in known.items()]
+
+
+def _had_no_turn(sent: Sent) -> bool:
+    """Whether the cycle was over before the source had had a query for its time."""
+    return sent.outcome is Outcome.FAILED and sent.share == 0
 
 
 class _Batch:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autoscaler.observe.planner import Limits, Planner
 from autoscaler.observe.queries import Queries
 from tests.observe.build import NOW
 from tests.observe.scripted import Answer, Lane, Scripted, Simulated, answered, fleet, refused, sample, scripted
@@ -193,6 +194,34 @@ def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: py
     lane.look(seconds=12)
     values = lane.values(seconds=12)
     assert {name: values[name] for name in well(41, f"g{heavy}")} == well(41, f"g{heavy}")
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_late_queries_that_fill_a_cycle_are_asked_after_those_that_had_no_turn(
+    monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    """Two of them take all the time. The same two must not be the first again."""
+    lane, server = simulated(monkeypatch, 8, concurrency=concurrency, merge_queries=False)
+    server.heavy("g0", "g1", "g2")
+    for _ in range(2):
+        lane.look(seconds=15)
+    for _ in range(3):
+        values = lane.values(seconds=15)
+        assert {name: values[name] for name in well(8, "g0", "g1", "g2")} == well(8, "g0", "g1", "g2")
+
+
+def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked as a whole, any two of the queries take all of a cycle's time: the search goes before."""
+    lane, server = simulated(monkeypatch, 140)
+    monkeypatch.setattr(lane.queries, "_planner", Planner(Limits(values=10)))
+    lane.look(seconds=15)
+    heavy = [expr.split("|")[3] for expr in server.taken()][1:]
+    assert len(heavy) == 13
+    server.heavy(*heavy)
+    for _ in range(20):
+        lane.look(seconds=15)
+    values = lane.values(seconds=15)
+    assert {name: values[name] for name in well(140, *heavy)} == well(140, *heavy)
 
 
 def test_a_search_that_has_no_time_goes_on_in_the_second_cycle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,8 +195,8 @@ class Apart:
             outcome, said = searched.said[next(query.questions)]
             self._keep([query], Why.HEAVY if outcome.costly else Why.REFUSED, said)
         if not searched.costly and search.budget <= 0:
-            every = [query.narrowed([key]) for query in search.lost for key in query.members]
-            self._keep(every, Why.REFUSED, "too many of the members that it was merged with are refused")
+            for each in [query.narrowed([key]) for query in search.lost for key in query.members]:
+                self._keep([each], Why.REFUSED, "too many of the members that it was merged with are refused")
         else:
             self._keep(search.lost, Why.SUSPECT if searched.costly else Why.SPLIT)
         explained = search.culprits and not (searched.costly and searched.share > HEAVY_SHARE)
@@ -242,10 +242,11 @@ class Apart:
 
 
 def _quickest(sent: Iterable[Sent]) -> Mapping[str, float]:
-    """The shortest share that a source answered in: what every query there takes. 0 where only one was sent."""
+    """The shortest share that a source had a query for: what every query there takes. 0 where only one was sent."""
     shares: dict[str, list[float]] = {}
     for each in sent:
-        shares.setdefault(each.query.prometheus, []).append(each.share)
+        if each.outcome is not Outcome.FAILED:  # the source need not have had that one at all
+            shares.setdefault(each.query.prometheus, []).append(each.share)
     return {name: min(found) if len(found) > 1 else 0.0 for name, found in shares.items()}
 
 

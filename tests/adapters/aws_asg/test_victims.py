@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from adapters.aws_asg.api import AwsApi
-from autoscaler.errors import TargetUnavailable
+from adapters.aws_asg.writes import Writes
+from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Conflict, Held, Unchanged, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter, mixed
 from tests.servers.faults import Fault
@@ -137,6 +138,24 @@ def test_half_of_the_named_ended_is_what_was_written(cloud: Cloud, connection: L
     assert cloud.desired("half") == 3
     assert connection.state("half").replicas == 3
     assert [event for _, event, _ in connection.logger.lines] == ["aws_victims_left"]
+
+
+def test_a_state_that_fails_after_the_first_end_does_not_undo_that_one(
+    cloud: Cloud, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One instance is gone: its scale event and its part of a removal budget count."""
+    cloud.create("full", 4)
+    state, ids = connection.state("full"), cloud.ids("full")
+    ending = Writes.ending
+
+    def full(self: Writes, name: str, change: str, victim: str, size: int) -> None:
+        if size < 4:
+            raise StateError("the disk is full")
+        ending(self, name, change, victim, size)
+
+    monkeypatch.setattr(Writes, "ending", full)
+    assert connection.scale("full", state, 2, victims=tuple(ids)) == Written(3)
+    assert cloud.desired("full") == 3
 
 
 def test_a_group_that_is_busy_is_held(cloud: Cloud, connection: LiveAdapter) -> None:

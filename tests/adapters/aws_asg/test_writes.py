@@ -1,6 +1,7 @@
 """What is remembered of sizes written and instances ended, by threads side by side."""
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -58,11 +59,29 @@ def test_an_end_that_was_answered_is_a_size_that_is_believed() -> None:
     memory = ForgetfulMemory()
     before = writes(memory)
     before.ending("a", "1", "i-1", 3)
-    before.accepted("a", "1", 3, 2)
+    before.accepted("a", "1", 3, 2, ended=True)
     successor = writes(memory)
     successor.load()
     assert (successor.size("a", 3), successor.unanswered("a")) == (2, None)
     assert successor.ended("a") == frozenset({"i-1"})
+
+
+def test_a_scale_out_does_not_answer_whether_an_instance_was_ended() -> None:
+    """The next scale-in still waits, and ends no second instance."""
+    of = writes(ForgetfulMemory())
+    of.ending("a", "1", "i-1", 3)
+    of.accepted("a", "2", 3, 5)
+    assert of.unanswered("a") == "i-1"
+
+
+def test_a_size_that_swings_is_kept_once() -> None:
+    """Writes that follow each other within a minute keep the sizes before them."""
+    memory = Counting()
+    of = writes(memory)
+    for number in range(100):
+        of.accepted("a", str(number), 3 + number % 2, 4 - number % 2)
+    (kept,) = memory.load().values()
+    assert kept["passed"] == (3, 4)
 
 
 def test_after_a_minute_nothing_of_it_counts() -> None:
@@ -134,3 +153,18 @@ def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here() -> No
     here.load()
     assert here.size("b", 5) == 6
     assert here.size("a", 1) == 1
+
+
+def test_a_write_that_ends_while_the_memory_is_read_is_not_replaced_by_an_older_one() -> None:
+    """A thread that a cycle left behind has AWS's answer at that moment."""
+
+    class Overtaken(ForgetfulMemory):
+        def load(self) -> Mapping[TargetRef, AdapterValues]:
+            found = super().load()
+            of.accepted("a", "2", 2, 3)
+            return found
+
+    of = writes(Overtaken())
+    of.accepted("a", "1", 1, 2)
+    of.load()
+    assert of.size("a", 1) == 3

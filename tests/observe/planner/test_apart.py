@@ -114,6 +114,21 @@ def test_where_many_are_at_fault_the_others_are_answered_in_the_next_cycle() -> 
     assert 0 < answered[0] < answered[1] == 130
 
 
+def test_those_that_are_well_leave_many_at_fault_after_ten_minutes() -> None:
+    """Each by itself: what the others are refused for, or take together, is not theirs."""
+    query = fleet(200)
+    every = list(query.questions)
+    culprits = set(every[::3])
+    apart = came(Apart(), refused(search(query, culprits)[0]))
+    alone = [each for each, part in apart.parts().items() if part == APART]
+    assert culprits & set(alone) < set(alone)
+    for now in (1000, 1600):
+        came(
+            apart, *[cheap(each, Outcome.REFUSED if each in culprits else Outcome.ANSWERED) for each in alone], now=now
+        )
+    assert set(apart.parts()) == culprits & set(alone)
+
+
 def test_a_search_for_refused_members_without_time_goes_on_in_the_next_cycle() -> None:
     """Those that were answered no longer depend on it."""
     query = fleet(64)
@@ -219,6 +234,12 @@ def test_a_source_that_is_slow_with_everything_is_not_asked_more_and_more() -> N
         queries = Planner().plan(every, apart.parts()).queries
         came(apart, *[Sent(query, Outcome.ANSWERED, 0.7) for query in queries], samples=dict.fromkeys(every, 1))
     assert planned(apart, every) == [32, 32]
+
+
+def test_a_query_that_had_no_turn_does_not_make_the_others_slow() -> None:
+    first, second = (Sent(fleet(size), Outcome.ANSWERED, 0.7) for size in (8, 9))
+    unsent = cheap(ask("x"), Outcome.FAILED, 0.0)
+    assert not came(Apart(), first, second, unsent).known
 
 
 def test_nothing_is_learned_of_a_source_that_answers_nothing_quickly() -> None:
