@@ -41,6 +41,10 @@ class NothingKnown:
     def why(self, query: PlannedQuery) -> None:
         """None."""
 
+    def doubts(self, prometheus: str) -> bool:  # noqa: ARG002 - the protocol's signature
+        """No."""
+        return False
+
     def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
         """One member."""
         return query.narrowed([sorted(query.members)[number]]) if len(query.members) > 1 else None

@@ -4,7 +4,8 @@ First go the queries that were answered last time, then the others, last the hea
 else is under way. A merged query that fails is searched for the members at fault (`planner/bisect.py`). A search for a
 heavy member begins when the source has answered something quickly in this cycle. Where it has not, one member is asked
 first, the canary, and where that is late a second one, for the first may be the heavy one. Without their answer nothing
-more is asked: the source has too much to do, and a search would add to it.
+more is asked: the source has too much to do, and a search would add to it. Where the last cycle had no quick answer,
+the first canary goes before all else: late queries may fill this cycle, too.
 """
 
 from collections import deque
@@ -46,6 +47,9 @@ class Known(Protocol):
 
     def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
         """A small part of the query, another one for each number and in each cycle; None: it has no parts."""
+
+    def doubts(self, prometheus: str) -> bool:
+        """Whether a source failed in the last cycle and answered nothing quickly."""
 
 
 class Job(NamedTuple):
@@ -129,6 +133,15 @@ class Asking:
                 self._failed.append(_Failed(query, None))
             else:
                 self._ready.append(Job(query, seconds))
+        if queries and known.doubts(queries[0].prometheus):
+            self._ask_a_first_canary(queries)
+
+    def _ask_a_first_canary(self, queries: Sequence[PlannedQuery]) -> None:
+        """Its answer says only how the source does."""
+        canary = next((part for query in queries if (part := self._known.canary(query, 0)) is not None), None)
+        if canary is not None:
+            self._canaries = 1
+            self._ready.appendleft(Job(canary, _PROBE_SHARE * self._seconds, canary=True))
 
     @property
     def goes_on(self) -> bool:
@@ -156,7 +169,8 @@ class Asking:
         if error is None and share <= HEAVY_SHARE:
             self.sound = True
         if job.canary:
-            self._took_canary(job.query, answer)
+            if self._canary_is_out:  # else it is the first one
+                self._took_canary(job.query, answer)
             return error
         if not isinstance(answer, MetricError):
             self._settle(answer)

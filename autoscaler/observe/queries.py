@@ -38,6 +38,8 @@ class Queries:
         """How many a shared answer had."""
         self._batches: list[_Batch] = []
         self._cycles = 0
+        self._doubted: frozenset[str] | set[str] = frozenset()
+        """Sources that failed in the last cycle and answered nothing quickly."""
 
     def follow(self, scalers: Sequence[Autoscaler]) -> None:
         """These are the lane's from now on: what is known of others is forgotten."""
@@ -80,6 +82,10 @@ class Queries:
         """Why the members of a planned query are asked apart; None: they are not."""
         return self._apart.why(query)
 
+    def doubts(self, prometheus: str) -> bool:
+        """Whether a source failed in the last cycle and answered nothing quickly."""
+        return prometheus in self._doubted
+
     def canary(self, query: PlannedQuery, number: int) -> PlannedQuery | None:
         """One member of a query, or the part that one of its users needs; None: it is not made of parts."""
         turn = 2 * self._cycles + number
@@ -99,6 +105,7 @@ class Queries:
         every = [each for sent in asked.sent if not _had_no_turn(sent) for each in sent.questions]
         every += [each for searched in asked.searches for each in searched.questions]
         missing = [each for each in every if each not in samples]
+        self._doubted = {each.prometheus for each in missing} - asked.sound
         if missing or self._unanswered:
             self._unanswered = self._unanswered.difference(every).union(missing)
         mine = {each for batch in self._batches for each in batch.shared}
