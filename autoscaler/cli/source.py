@@ -61,14 +61,15 @@ class Where:
         With credentials, which are for TCP, the socket is left out. Raises ConfigError, ServerError;
         typer.BadParameter for an invalid URL.
         """
-        if self.server is None and self.http_config is None:
-            return self._at(f"unix://{quote(str(self._socket()))}")
-        return self._at(_DEFAULT_SERVER if self.server is None else self.server)
+        if self.server is not None:
+            return self._at(self.server)
+        socket, over_tcp = self._places()
+        return self._at(over_tcp if self.http_config is not None else f"unix://{quote(str(socket))}")
 
     def connect_to_read(self) -> Sequence[Server]:
         """The daemon at each place where a command that only reads may find it, in this order. Raises as `connect`."""
         first = self.connect()
-        return (first,) if first.socket is None or self.server is not None else (first, self._at(_DEFAULT_SERVER))
+        return (first,) if first.socket is None or self.server is not None else (first, self._at(self._places()[1]))
 
     def _at(self, url: str) -> Server:
         config = None
@@ -81,17 +82,19 @@ class Where:
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--server") from None
 
-    def _socket(self) -> Path:
-        """The socket of the configuration that is given, else the service's."""
+    def _places(self) -> tuple[Path, str]:
+        """The socket and the address of the configuration that is given, else the service's."""
         if self.config is None:
-            return _SERVICE_SOCKET
-        from autoscaler.config.control_socket import configured_socket, default_socket  # noqa: PLC0415 - slow
+            return _SERVICE_SOCKET, _DEFAULT_SERVER
+        from autoscaler.config.control_socket import configured_places, default_socket  # noqa: PLC0415 - slow
         from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 
-        if (written := configured_socket(self.config)) is not None:
-            return written
-        by_hand = default_socket(os.environ, state_folder(os.environ))
-        return by_hand if os.access(by_hand, os.F_OK) else _SERVICE_SOCKET  # `exists` raises where a folder is closed
+        socket, address = configured_places(self.config)
+        if socket is None:
+            by_hand = default_socket(os.environ, state_folder(os.environ))
+            # `exists` raises where a folder is closed
+            socket = by_hand if os.access(by_hand, os.F_OK) else _SERVICE_SOCKET
+        return socket, _DEFAULT_SERVER if address is None else f"http://{address}"
 
 
 class Source:
@@ -247,7 +250,7 @@ class Source:
                     continue
                 if isinstance(down, SocketRefused):
                     raise
-                if not server.is_this_machine:
+                if self._where.server is not None and not server.is_this_machine:
                     raise ServerError(f"{down}; start it there, or {ELSEWHERE}") from None
                 self._library = self._open(down)
         from autoscaler.documents.library import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - see TYPE_CHECKING above

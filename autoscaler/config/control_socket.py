@@ -1,4 +1,4 @@
-"""Where the daemon's control socket is: what the daemon and the commands both have to know."""
+"""Where the daemon answers: what the daemon and the commands both have to know."""
 
 import os
 from collections.abc import Mapping
@@ -25,13 +25,15 @@ def check_length(path: Path) -> None:
         raise ValueError(f"the path has {length} bytes, and a Unix socket's at most {_LONGEST_PATH}; shorten it")
 
 
-def configured_socket(file: Path) -> Path | None:
-    """`web.controlSocket` of a configuration file; None where it does not say.
+def configured_places(file: Path) -> tuple[Path | None, str | None]:
+    """`web.controlSocket` and `web.listenAddress` of a configuration file; None where it does not say.
 
     Nothing else in the file is looked at: an operator has to be able to pause while the file is being edited. Raises
     ConfigError for a file that cannot be read or is not YAML.
     """
     value = YamlDocument(read(file), str(file)).value
     web = value.get("web") if isinstance(value, dict) else None
-    given = web.get("controlSocket") if isinstance(web, dict) else None
-    return file.absolute().parent / given if isinstance(given, str) and given else None
+    keys = ("controlSocket", "listenAddress")
+    path, address = (web.get(key) if isinstance(web, dict) else None for key in keys)
+    socket = file.absolute().parent / path if isinstance(path, str) and path else None
+    return socket, address if isinstance(address, str) and address else None

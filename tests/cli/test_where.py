@@ -68,6 +68,21 @@ def test_only_reading_falls_back_to_tcp(online: ServedScene, monkeypatch: pytest
     assert steering(online, "jobs") is None
 
 
+def test_the_address_of_a_configuration_is_asked_and_not_another_daemons(
+    online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a second daemon that is down would be shown as the service."""
+    address = online.served.server.url.removeprefix("http://")
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(f"web: {{listenAddress: '{address}'}}\nautoscalers: []\n")
+    assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web ")
+    monkeypatch.setattr(source, "_DEFAULT_SERVER", online.served.server.url)
+    file.write_text("web: {listenAddress: '0.0.0.0:1'}\nautoscalers: []\n")
+    said = online.run("get", "--config.file", str(file))
+    assert "no daemon answers at http://0.0.0.0:1" in said.err
+    assert not any(line.startswith("web ") for line in said.lines)
+
+
 def test_a_user_whom_the_daemon_refuses_at_its_socket_still_reads(
     online: ServedScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
