@@ -206,8 +206,8 @@ class Server:
 def _cause(error: Exception) -> str:
     """Why there was no connection, in the system's own words."""
     cause = error.__cause__
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror.lower()
+    if isinstance(cause, OSError):
+        return (cause.strerror or str(cause)).lower()
     return f"no connection within {_CONNECT_SECONDS:g} s"
 
 

@@ -19,6 +19,11 @@ def default_socket(environment: Mapping[str, str], state_folder: Path) -> Path:
     return state_folder / "control.sock"
 
 
+def socket_path(folder: Path, given: str) -> Path:
+    """A configured path, relative to the file's folder. Without `..`, which would count as bytes of the path."""
+    return Path(os.path.normpath(folder / given))
+
+
 def check_length(path: Path) -> None:
     """Raises ValueError for a path that is too long for a Unix socket."""
     if (length := len(os.fsencode(path))) > _LONGEST_PATH:
@@ -35,5 +40,5 @@ def configured_places(file: Path) -> tuple[Path | None, str | None]:
     web = value.get("web") if isinstance(value, dict) else None
     keys = ("controlSocket", "listenAddress")
     path, address = (web.get(key) if isinstance(web, dict) else None for key in keys)
-    socket = file.absolute().parent / path if isinstance(path, str) and path else None
+    socket = socket_path(file.absolute().parent, path) if isinstance(path, str) and path else None
     return socket, address if isinstance(address, str) and address else None

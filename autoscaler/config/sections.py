@@ -12,7 +12,7 @@ from autoscaler import model
 from autoscaler.config import settings
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.brakes import Brakes
-from autoscaler.config.control_socket import check_length
+from autoscaler.config.control_socket import check_length, socket_path
 from autoscaler.config.controller import Controller
 from autoscaler.config.fields import (
     AdapterName,
@@ -235,7 +235,7 @@ def _check_host(name: str) -> str:
 
 
 def _check_socket(path: str, info: ValidationInfo) -> str:
-    absolute = Path(scope_of(info)["folder"], path)
+    absolute = socket_path(scope_of(info)["folder"], path)
     check_length(absolute)
     return str(absolute)
 

@@ -86,6 +86,15 @@ class Machine:
         self.run("systemctl", "reset-failed")
 
 
+_OWN_CONTROL_GROUP = """
+for at in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
+    if [ -w $at/cgroup.procs ]; then mkdir -p $at/$0 && echo $$ >$at/$0/cgroup.procs; fi
+done
+exec "$@"
+"""
+"""Two machines in one group would share that of the service: neither could end all that is in it."""
+
+
 @contextmanager
 def booted(folder: Path) -> Iterator[Machine]:
     """A machine of its own in `folder`, running. It has no network but its own loopback."""
@@ -96,10 +105,11 @@ def booted(folder: Path) -> Iterator[Machine]:
             require(f"{program} is not installed; install mmdebstrap and systemd-container")
     root = folder / "root"
     checked("cp", "-a", "--reflink=auto", _debian(), root)
+    name = f"autoscaler-test-{os.getpid()}-{time.monotonic_ns()}"
     boot = ("systemd-nspawn", "--quiet", "--boot", f"--directory={root}", "--register=no", "--keep-unit")
     with (folder / "console.log").open("wb") as console:
         container = subprocess.Popen(
-            (*boot, "--private-network", f"--machine=autoscaler-test-{os.getpid()}"),
+            ("sh", "-c", _OWN_CONTROL_GROUP, name, *boot, "--private-network", f"--machine={name}"),
             stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True,
         )  # fmt: skip
         try:
@@ -109,6 +119,11 @@ def booted(folder: Path) -> Iterator[Machine]:
         finally:
             container.terminate()
             container.wait(_PATIENCE_SECONDS)
+            groups = Path("/sys/fs/cgroup")
+            for group in (groups / name, groups / "unified" / name, groups / "systemd" / name):
+                for each, _, _ in os.walk(group, topdown=False):
+                    with suppress(OSError):
+                        Path(each).rmdir()
             shutil.rmtree(root, ignore_errors=True)  # hundreds of MB, and nothing to look at: the journal is shown
 
 
