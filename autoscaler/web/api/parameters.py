@@ -138,7 +138,7 @@ class AllEventParameters(EventParameters):
 
 
 class ChangeBody(Parameters):
-    """Why, and for how long. Who asks, the connection says."""
+    """Why, and for how long. The connection says who asks."""
 
     reason: Plain = ""
 
