@@ -145,13 +145,12 @@ def _taken_over(world: World, victim: Host, slots: Collection[Slot], at: int) ->
         if hold.at > at and slot in slots and hold.holder and world.host_of(hold.holder) != victim.number:
             since.setdefault(slot, hold.at)
     last = max(since.values())
-    names = world.slots_of_names()
     wait_until(lambda: _decided(world, slots, last), "decisions by who took over")
-    newest = world.newest()
+    newest, names = world.newest(), world.slots_of_names()
     return Takeover((last - at) / _SECOND, (min(newest[names[slot]] for slot in slots) - at) / _SECOND)
 
 
 def _decided(world: World, slots: Collection[Slot], after: int) -> bool:
-    """Whether every autoscaler in these slots was decided about after then."""
+    """Whether every autoscaler in these slots was decided about after then. One that never was has no name there yet."""
     newest, names = world.newest(), world.slots_of_names()
-    return all(newest.get(names[slot], 0) > after for slot in slots)
+    return all(slot in names and newest.get(names[slot], 0) > after for slot in slots)
