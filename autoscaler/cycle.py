@@ -60,7 +60,7 @@ class Reconciled(NamedTuple):
     removals_left: int | None
     """What may still leave under the connection's removal budget; None: it has none."""
     total: int | None
-    """What the sizes of the lane's autoscalers sum to; None: the connection has no limit of it."""
+    """What the sizes of the shard's autoscalers sum to; None: the connection has no limit of it."""
 
 
 def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Reconciled:

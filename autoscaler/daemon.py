@@ -22,7 +22,7 @@ from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_queries, watch_state
+from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.record import LeaseOptions, State, make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of, unfollowable
 from autoscaler.schedule import Batch, Stop, Stopping, within
@@ -56,7 +56,7 @@ class _Moved:
 
 
 class Daemon:
-    """One process. Used from the main thread; lanes call `_report` from their own.
+    """One process. Used from the main thread; shards call `_report` from their own.
 
     The wish to stop goes before all else. What then is under way on the main thread is given up: a file that is read,
     a state that is opened, a reload. Cycles are not: each ends, by its deadline, and is recorded.
@@ -110,7 +110,7 @@ class Daemon:
             machine,
         )
         cuts, answered = self._state.archive.cuts, self._metrics.state_answered
-        self._upkeep = Upkeep(cuts, self._reporter.state_cut, answered, self._runtime.lanes, clock, logger)
+        self._upkeep = Upkeep(cuts, self._reporter.state_cut, answered, self._runtime.shards, clock, logger)
         try:
             self._begin_with(settings)
         except BaseException:
@@ -119,7 +119,7 @@ class Daemon:
             self._leave(ended=True)
             raise
         self._count(settings)
-        watch_lanes(self.registry, self._runtime.lanes)
+        watch_shards(self.registry, self._runtime.shards)
         watch_queries(self.registry, self._runtime.asked_alone)
         watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
@@ -128,7 +128,7 @@ class Daemon:
         memory.freeze()
 
     def _begin_with(self, settings: Settings) -> None:
-        """Raises AdapterError, Stopping, and StateError: at the start no lane may be late."""
+        """Raises AdapterError, Stopping, and StateError: at the start no shard may be late."""
         self._state.follow(retention_of(settings), settings.autoscalers)
         if failure := self._runtime.follow(settings):
             raise failure
@@ -146,7 +146,7 @@ class Daemon:
         self._begin()
         with suppress(Stopping):
             if not self._stop.asked():
-                self._runtime.lanes.start()
+                self._runtime.shards.start()
                 if self._membership is not None:
                     self._membership.start()
             while not self._stop.asked():
@@ -158,25 +158,25 @@ class Daemon:
 
     def _turn(self, web: "WebServer") -> None:
         """What the main thread does every second, or sooner when it is asked for something. Raises Stopping."""
-        lanes, service = self._runtime.lanes, self._service
+        shards, service = self._runtime.shards, self._service
         request = self._next_request()
         if isinstance(request, _Reload):
             request.answer.put(self._reload(web))
         elif request == signal.SIGHUP:
             self._reload(web)
-        lanes.follow_clock()
-        self._reporter.lanes_hung(lanes.hung())
+        shards.follow_clock()
+        self._reporter.shards_hung(shards.hung())
         if self._membership is not None:
             self._membership.check()
         self._runtime.supervise()
         self._count_served()
         self._upkeep.turn()
         service.status(self._status_line())
-        if not self._ready and lanes.begun():
+        if not self._ready and shards.begun():
             self._ready = True
             service.ready()
             self._logger.info("ready")
-        if lanes.alive():
+        if shards.alive():
             service.progress()
 
     def once(self) -> tuple[bool, bool]:
@@ -196,8 +196,8 @@ class Daemon:
         if self._membership is not None:
             self._membership.start()
         self._reporter.log_every_decision(True)
-        ended = self._runtime.lanes.once()
-        self._reporter.lanes_hung(self._runtime.lanes.hung())
+        ended = self._runtime.shards.once()
+        self._reporter.shards_hung(self._runtime.shards.hung())
         fine = ended and not self._reporter.failed_names
         return fine, self._close() and ended
 
@@ -224,7 +224,7 @@ class Daemon:
             reload=self._request_reload,
             status=lambda: self._metrics.health.status(
                 self._settings,
-                self._runtime.lanes,
+                self._runtime.shards,
                 _VERSION,
                 self._started,
                 lease_lost=self._is_lease_lost(),
@@ -287,8 +287,8 @@ class Daemon:
     def _follow_files(self, web: "WebServer") -> Sequence[str]:
         """Follow both files: each names users of the other. Returns what is wrong with them; then nothing has changed.
 
-        What an adapter refuses is the exception: then the web configuration is followed already. A lane that the state
-        refuses begins later (`lane_not_begun`), and both files are followed all the same. Raises Stopping.
+        What an adapter refuses is the exception: then the web configuration is followed already. A shard that the state
+        refuses begins later (`shard_not_begun`), and both files are followed all the same. Raises Stopping.
         """
         try:
             settings = self._stop.unless(partial(read, self._options))
@@ -388,7 +388,7 @@ class Daemon:
         self._metrics.cycle_ended(batch)
         self._logger.debug(
             "cycle_ended",
-            **batch.lane.labels(),
+            **batch.shard.labels(),
             autoscalers=len(batch.decisions) + len(batch.broken),
             seconds=round(batch.seconds, 4),
             observing_seconds=round(batch.observing_seconds, 4),

@@ -84,7 +84,7 @@ class StateError(AutoscalerError):
 
 
 class StaleLedger(StateError):
-    """Another lane, or another daemon, has taken over what this one remembered: it must write nothing any more."""
+    """Another shard, or another daemon, has taken over what this one remembered: it must write nothing any more."""
 
 
 class PastError(AutoscalerError):

@@ -52,7 +52,7 @@ def freeze() -> None:
 def collect() -> None:
     """Free what refers to itself and is used no more, of before `freeze` too. By itself the collector seldom looks.
 
-    For after lanes have ended: each leaves up to a megabyte of such behind. It holds every thread for up to a second.
+    For after shards have ended: each leaves up to a megabyte of such behind. It holds every thread for up to a second.
     """
     gc.unfreeze()
     gc.collect()

@@ -29,7 +29,7 @@ from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State
 from autoscaler.web import Sources, serve
 from tests.decide.build import CPU_60, samples, scaler, state
-from tests.web.lanes import SoundLanes
+from tests.web.shards import SoundShards
 
 AIM_SECONDS: Final = 1.0
 AUTOSCALERS: Final = 2_000
@@ -81,7 +81,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
                 registry=CollectorRegistry(),
                 ready=lambda: True,
                 reload=lambda: (),
-                status=partial(health.status, settings, SoundLanes(), "0", now),
+                status=partial(health.status, settings, SoundShards(), "0", now),
                 started=now,
             ),
         )

@@ -88,16 +88,16 @@ LEFT_BEHIND = """
 import gc, weakref
 from autoscaler.memory import collect, freeze
 
-class Lane:
+class Shard:
     def __init__(self):
         self.work = self
 
-def ended(lane):
-    return weakref.ref(lane)
+def ended(shard):
+    return weakref.ref(shard)
 
-before = Lane()
+before = Shard()
 freeze()
-old, young = ended(before), ended(Lane())
+old, young = ended(before), ended(Shard())
 del before
 print(old() is None, young() is None)
 collect()
@@ -107,6 +107,6 @@ print(gc.get_freeze_count() > 0)
 
 
 def test_what_refers_to_itself_is_freed_when_it_is_asked_for() -> None:
-    """Lanes do; each that a reload replaced left up to a megabyte behind for good."""
+    """Shards do; each that a reload replaced left up to a megabyte behind for good."""
     done = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False", "True", "True", "True"]

@@ -41,7 +41,7 @@ class Process:
     target_keys: ClassVar[frozenset[str]] = frozenset()
     one_host: ClassVar = True
     without_requests: ClassVar = True
-    one_lane: ClassVar = True  # it keeps every pool of its section at its size, whoever asks
+    one_shard: ClassVar = True  # it keeps every pool of its section at its size, whoever asks
 
     @staticmethod
     def target_problem(target: TargetRef, settings: ProcessSettings) -> str | None:

@@ -17,7 +17,7 @@ from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcom
 class Actuator:
     """Stands behind `cycle.Ports.act` and `announce`. Whatever an adapter does, each change has one outcome.
 
-    It serves one lane as long as that lives, for it remembers whose write has waited and which one hangs.
+    It serves one shard as long as that lives, for it remembers whose write has waited and which one hangs.
     """
 
     def __init__(
@@ -26,13 +26,13 @@ class Actuator:
         clock: Clock,
         logger: Logger,
         is_current: Callable[[TargetRef], bool] = lambda _: True,
-        lanes: int = 1,
+        shards: int = 1,
         members: Callable[[], int] = lambda: 1,
     ) -> None:
         """`adapters`: connections by name; a decision's target names the one that is written through.
 
-        `is_current`: whether this lane may still write to a target, or another one has taken over. From any thread.
-        `lanes`: so many divide what an adapter takes at once; and so many daemons do as `members` says.
+        `is_current`: whether this shard may still write to a target, or another one has taken over. From any thread.
+        `shards`: so many divide what an adapter takes at once; and so many daemons do as `members` says.
         """
         self._adapters = adapters
         self._clock = clock
@@ -42,7 +42,7 @@ class Actuator:
         self._busy = frozenset[TargetRef]()
         """As `begin` found them in this cycle."""
         most = min(map(concurrent_writes, adapters.values()), default=1)
-        self._writers = Writers(max(1, most // lanes), clock, members)
+        self._writers = Writers(max(1, most // shards), clock, members)
 
     def writing(self) -> bool:
         """Whether a write is under way in a thread of its own."""
@@ -69,7 +69,7 @@ class Actuator:
         """Autoscaler's name -> what its write came to, for each decision that has a change; in a dry run `Proposed`.
 
         Failures are values. What the deadline leaves no time for is not written and comes back as TargetDeferred.
-        Raises StaleLedger, before the next write, when another lane has taken over.
+        Raises StaleLedger, before the next write, when another shard has taken over.
         """
         writes = [Write(decision, decision.change) for decision in decisions if decision.change is not None]
         live = self._turns.order([write for write in writes if not write.decision.dry_run])
@@ -97,7 +97,7 @@ class Actuator:
                 "so nothing was; the next cycle decides anew"
             )
         if not self._is_current(target):
-            raise StaleLedger(f"{target}: another lane has taken over; size {change.size} was not written")
+            raise StaleLedger(f"{target}: another shard has taken over; size {change.size} was not written")
         try:
             return checked_outcome(self._adapters[target.adapter].scale(target, change, call))
         except TargetError as error:

@@ -19,7 +19,7 @@ class Write(NamedTuple):
 
 
 class Turns:
-    """How long each autoscaler's write has waited. Of one lane; used on its thread alone."""
+    """How long each autoscaler's write has waited. Of one shard; used on its thread alone."""
 
     def __init__(self) -> None:
         self._waited: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Threads that write for one lane, as many as its adapter takes, and what becomes of a write that hangs."""
+"""Threads that write for one shard, as many as its adapter takes, and what becomes of a write that hangs."""
 
 import threading
 from collections import deque
@@ -40,11 +40,11 @@ class _Round:
 
 
 class Writers:
-    """Used by the lane's thread; the numbers by any.
+    """Used by the shard's thread; the numbers by any.
 
-    An adapter that takes one write at a time is called on the lane's own thread: while a write hangs, the lane does.
+    An adapter that takes one write at a time is called on the shard's own thread: while a write hangs, the shard does.
     One that takes more is called in threads of their own, and a write that hangs past the deadline is left behind: the
-    lane goes on with its other targets, and nothing is written to that one before it has ended.
+    shard goes on with its other targets, and nothing is written to that one before it has ended.
     """
 
     def __init__(self, most: int, clock: Clock, members: Callable[[], int] = lambda: 1) -> None:
@@ -114,7 +114,7 @@ class Writers:
             outcome, failure = None, None
             try:
                 outcome = job.write()
-            except BaseException as error:  # noqa: BLE001 - raised again on the lane's thread
+            except BaseException as error:  # noqa: BLE001 - raised again on the shard's thread
                 failure = error
             with self._changed:
                 del self._hanging[job.target]

@@ -16,9 +16,9 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
 from autoscaler.model import ConnectionLimits
-from autoscaler.target import AdapterType, installed, load, one_host, one_lane
+from autoscaler.target import AdapterType, installed, load, one_host, one_shard
 
-MOST_LANES: Final = 64
+MOST_SHARDS: Final = 256
 """Of one connection: each has a thread and an adapter of its own."""
 
 
@@ -26,7 +26,7 @@ class RemovalBudget(Section):
     """At most so many instances leave in a period, all of the connection's autoscalers together."""
 
     instances: Count
-    """In each period; at least one for each of the connection's lanes. Where instances have weights, units of them."""
+    """In each period; at least one for each of the connection's shards. Where instances have weights, units of them."""
     period_seconds: Seconds
     """1 to 1800."""
 
@@ -38,12 +38,12 @@ class RemovalBudget(Section):
 class Common(Section):
     """What a connection's section has beside its adapter's own keys."""
 
-    lanes: Annotated[int, Strict(), Field(ge=1, le=MOST_LANES)] = 1
+    shards: Annotated[int, Strict(), Field(ge=1, le=MOST_SHARDS)] = 1
     """How many groups its targets are divided into; a call that hangs holds up its own group alone."""
     removal_budget: RemovalBudget | None = None
     """How much may leave at a time. Default: as much as each autoscaler decides."""
     max_total: Count | None = None
-    """What the sizes of its autoscalers may sum to; at least one for each of its lanes. Default: what each decides."""
+    """What the sizes of its autoscalers may sum to; at least one for each of its shards. Default: what each decides."""
 
     def limits(self) -> ConnectionLimits | None:
         """What its autoscalers share; None: nothing."""
@@ -53,8 +53,8 @@ class Common(Section):
         return ConnectionLimits(budget, self.max_total)
 
 
-OF_LANES: Final = frozenset({"lanes"})
-"""Keys of `Common` that a type which has one lane refuses."""
+OF_SHARDS: Final = frozenset({"shards"})
+"""Keys of `Common` that a type which has one shard refuses."""
 
 
 class Host(Section):
@@ -104,7 +104,7 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(section["type"], settings, common.lanes, host)
+            sections[name] = AdapterSection(section["type"], settings, common.shards, host)
             if (shared := common.limits()) is not None:
                 limits[name] = shared
     return Connections(kinds, sections, limits)
@@ -112,8 +112,8 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
 
 def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> Common:
     given = {key: section[key] for key in _OWN_KEYS - {"type"} if key in section}
-    for key in OF_LANES & given.keys() if one_lane(kind) else ():
-        problems.add((*loc, key), f"a connection of type {section['type']!r} has one lane; remove it", of_key=True)
+    for key in OF_SHARDS & given.keys() if one_shard(kind) else ():
+        problems.add((*loc, key), f"a connection of type {section['type']!r} has one shard; remove it", of_key=True)
         del given[key]
     try:
         common = Common.model_validate(given, by_alias=True, by_name=False)
@@ -124,9 +124,9 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems
     if common.removal_budget is not None:
         wholes.append((("removalBudget", "instances"), common.removal_budget.instances))
     for place, whole in wholes:
-        if whole is not None and whole < common.lanes:
-            least = f"write at least {common.lanes}, or fewer lanes"
-            message = f"{whole} is less than one for each of {common.lanes} lanes; {least}"
+        if whole is not None and whole < common.shards:
+            least = f"write at least {common.shards}, or fewer shards"
+            message = f"{whole} is less than one for each of {common.shards} shards; {least}"
             problems.add((*loc, *place), message)
     return common
 

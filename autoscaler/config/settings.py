@@ -73,8 +73,8 @@ class AdapterSection:
 
     type: str
     settings: BaseModel
-    lanes: int = 1
-    """Into how many lanes its targets are divided."""
+    shards: int = 1
+    """Into how many shards its targets are divided."""
     host: str | None = None
     """The machine whose daemon alone serves it; None: any daemon may."""
 

@@ -165,7 +165,7 @@ def _sizes(
 
 
 def _own_sizes(known: Sequence[OwnSize], unfinished: Intent | None, now: datetime) -> tuple[OwnSize, ...]:
-    """What the autoscaler asked for and has not seen yet; an unfinished write of an earlier process or lane, too."""
+    """What the autoscaler asked for and has not seen yet; an unfinished write of an earlier process or shard, too."""
     found = [each for each in known if now - each.at < LONGEST_PERIOD]
     if unfinished is not None and all((each.size, each.at) != (unfinished.size, unfinished.at) for each in found):
         found.append(OwnSize(unfinished.size, unfinished.at, answered=False))

@@ -131,7 +131,7 @@ def _within_budget(
     again = min([one.at for one in recent if one.share == mine.number] or [one.at for one in recent], default=None)
     detail = (
         f"{standing.connection}'s removalBudget is {budget.instances} instances in {format_duration(budget.period)}"
-        f"{_of_lane(mine, budget.instances, turn)}, of which {left} {'was' if left == 1 else 'were'} left"
+        f"{_of_shard(mine, budget.instances, turn)}, of which {left} {'was' if left == 1 else 'were'} left"
     )
     if again is not None:
         detail += f"; more from {(again + budget.period).isoformat(timespec='seconds')}"
@@ -164,7 +164,7 @@ def _within_total(
             proposed[made.name] = max(0, base - counted) if made.shadow is None else base - counted
             claims.append(_Claim(made, Want(made.name, base, change.size)))
     allowed = _allowed(claims, lambda some: left - sum([proposed[one.decision.name] for one in some]))
-    detail = f"{standing.connection}'s maxTotal is {limit}{_of_lane(mine, limit)}, of which {total} are in use"
+    detail = f"{standing.connection}'s maxTotal is {limit}{_of_shard(mine, limit)}, of which {total} are in use"
     return _cut_all(decisions, history, allowed, Reason.MAX_TOTAL_LIMIT, detail), total
 
 
@@ -201,8 +201,8 @@ def _allowed(claims: Sequence[_Claim], units: Callable[[Sequence[_Claim]], int])
     return allowed
 
 
-def _of_lane(mine: Share, whole: int, turn: int = 0) -> str:
-    return "" if mine.of == 1 else f" ({mine.part(whole, turn=turn)} for this lane)"
+def _of_shard(mine: Share, whole: int, turn: int = 0) -> str:
+    return "" if mine.of == 1 else f" ({mine.part(whole, turn=turn)} for this shard)"
 
 
 def _cut_all(

@@ -57,12 +57,12 @@ class ConnectionStatus(Document):
     name: str
     type: str
     level: Level
-    """`error`: no target could be read or written for two sync periods; or every lane hangs. `warning`: a lane does."""
-    lanes: int
+    """`error`: no target was read or written for two sync periods; or every shard hangs. `warning`: one shard hangs."""
+    shards: int
     hung: int
-    """Of these lanes, those whose cycle is past its deadline."""
+    """Of these shards, those whose cycle is past its deadline."""
     superseded: int
-    """How often a lane hung so long that another took its place, since the start."""
+    """How often a shard hung so long that another took its place, since the start."""
     missed_ticks: int
     """Cycles that were due while the one before still ran, since the start."""
     removal_budget: int | None
@@ -74,7 +74,7 @@ class ConnectionStatus(Document):
     total_size: int | None
     """What they sum to; null where there is no such limit, or before the first cycle."""
     last_cycle: datetime | None
-    """When a cycle last ended, of the lane whose is oldest; null: not since the configuration was read."""
+    """When a cycle last ended, of the shard whose is oldest; null: not since the configuration was read."""
     last_success: datetime | None
     """When the back end last answered for a target."""
     last_failure: datetime | None

@@ -57,7 +57,7 @@ class _Known:
 
 
 class DecisionLog:
-    """Used by the lanes' threads, each for its own autoscalers; `follow` and `every` by the main thread."""
+    """Used by the shards' threads, each for its own autoscalers; `follow` and `every` by the main thread."""
 
     def __init__(self, logger: Logger, clock: Clock) -> None:
         """Logs what has changed."""

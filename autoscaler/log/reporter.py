@@ -9,7 +9,7 @@ from autoscaler.errors import Problem, bug
 from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
-from autoscaler.model import Decision, LaneName, Reason
+from autoscaler.model import Decision, Reason, ShardName
 from autoscaler.record import Cut
 
 _NAMED_IN_STATUS: Final = 3
@@ -20,7 +20,7 @@ _ENDED: Final[Mapping[str, str]] = {Reason.PAUSE_ENDED: "pause_ended", Reason.OV
 
 
 class Reporter:
-    """`cycle_ended` is called from the lanes' threads, the rest from the main thread."""
+    """`cycle_ended` is called from the shards' threads, the rest from the main thread."""
 
     def __init__(self, logger: Logger, clock: Clock) -> None:
         """Logs the decisions in which something changed, until `log_every_decision` says otherwise."""
@@ -30,7 +30,7 @@ class Reporter:
         """Names of the autoscalers whose last cycle failed: of many there are few, and the main thread looks often."""
         self._warned: dict[str, tuple[str, ...]] = {}
         """Autoscaler's name -> what its target warned of in the last cycle."""
-        self._hung: tuple[LaneName, ...] = ()
+        self._hung: tuple[ShardName, ...] = ()
         self._cut: frozenset[str] = frozenset()
 
     @property
@@ -78,14 +78,14 @@ class Reporter:
         for name in self._warned.keys() - names:
             self._warned.pop(name, None)
 
-    def lanes_hung(self, hung: tuple[LaneName, ...]) -> None:
-        """Log which lanes' cycles have begun to hang, and which have come back."""
+    def shards_hung(self, hung: tuple[ShardName, ...]) -> None:
+        """Log which shards' cycles have begun to hang, and which have come back."""
         for name in hung:
             if name not in self._hung:
-                self._logger.error("lane_hung", **name.labels(), error="its cycle is past its deadline; others go on")
+                self._logger.error("shard_hung", **name.labels(), error="its cycle is past its deadline; others go on")
         for name in self._hung:
             if name not in hung:
-                self._logger.info("lane_recovered", **name.labels())
+                self._logger.info("shard_recovered", **name.labels())
         self._hung = hung
 
     def state_cut(self, cuts: Collection[Cut]) -> None:

@@ -4,7 +4,7 @@ from autoscaler.metrics.adapter import metered
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.metrics import Cycle, Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
-from autoscaler.metrics.watch import watch_lanes, watch_membership, watch_queries, watch_state
+from autoscaler.metrics.watch import watch_membership, watch_queries, watch_shards, watch_state
 
 __all__ = [
     "CONTENT_TYPE",
@@ -13,8 +13,8 @@ __all__ = [
     "Metrics",
     "exposition",
     "metered",
-    "watch_lanes",
     "watch_membership",
     "watch_queries",
+    "watch_shards",
     "watch_state",
 ]

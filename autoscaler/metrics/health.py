@@ -21,7 +21,7 @@ from autoscaler.errors import (
     bug,
 )
 from autoscaler.metrics.limits import LimitsInUse
-from autoscaler.metrics.watch import LaneCounts
+from autoscaler.metrics.watch import ShardCounts
 from autoscaler.model import ConnectionLimits
 from autoscaler.observe import AskedAlone
 from autoscaler.observe.failure import NoAnswer, QueryError
@@ -79,7 +79,7 @@ class Health:
         self.configured((), ())
 
     def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
-        """A configuration was taken up, with these. The cycles of the one before say nothing of its lanes."""
+        """A configuration was taken up, with these. The cycles of the one before say nothing of its shards."""
         with self._lock:
             self._connections = {name: known for name, known in self._connections.items() if name in connections}
             self._sources = {name: known for name, known in self._sources.items() if name in sources}
@@ -114,26 +114,26 @@ class Health:
             self._connections[connection] = known
 
     def cycle_ended(self, connection: str, at: float) -> None:
-        """Each of its lanes has ended a cycle at or after this Unix time."""
+        """Each of its shards has ended a cycle at or after this Unix time."""
         self._cycles[connection] = datetime.fromtimestamp(at, UTC)
 
     def status(
         self,
         settings: Settings,
-        lanes: LaneCounts,
+        shards: ShardCounts,
         version: str,
         started: datetime,
         *,
         lease_lost: bool = False,
         alone: Sequence[AskedAlone] = (),
     ) -> DaemonStatus:
-        """What is known now: of the configuration's servers, and of the lanes.
+        """What is known now: of the configuration's servers, and of the shards.
 
         `lease_lost`: nothing is scaled here. `alone`: the queries that are kept out of the merge.
         """
         sources = tuple([self._source(name, settings, alone) for name in sorted(settings.prometheus)])
-        missed, superseded = lanes.missed(), lanes.superseded()
-        hung = Counter(lane.adapter for lane in lanes.hung())
+        missed, superseded = shards.missed(), shards.superseded()
+        hung = Counter(shard.adapter for shard in shards.hung())
         connections = tuple(
             [
                 self._connection(name, settings, hung[name], superseded.get(name, 0), missed[name])
@@ -180,12 +180,12 @@ class Health:
             known = self._connections.get(name, _NOTHING)
         section = settings.adapters[name]
         limits, used = settings.limits.get(name, ConnectionLimits()), self._limits.used(name)
-        failing = hung >= section.lanes or self._is_failing(known, settings)
+        failing = hung >= section.shards or self._is_failing(known, settings)
         return ConnectionStatus(
             name=name,
             type=section.type,
             level=Level.ERROR if failing else Level.WARNING if hung else Level.NORMAL,
-            lanes=section.lanes,
+            shards=section.shards,
             hung=hung,
             superseded=superseded,
             missed_ticks=missed_ticks,
@@ -229,7 +229,7 @@ def _problems(
             yield f"prometheus {source.name} does not answer"
     for each in connections:
         if each.hung:
-            where = "" if each.lanes == 1 else f" in {each.hung} of {each.lanes} lanes"
+            where = "" if each.shards == 1 else f" in {each.hung} of {each.shards} shards"
             yield f"connection {each.name} hangs{where}"
         elif each.level is not Level.NORMAL:
             yield f"connection {each.name} fails"

@@ -25,7 +25,7 @@ from autoscaler.metrics.words import (
     outcome_of,
     towards,
 )
-from autoscaler.model import Autoscaler, ConnectionLimits, Decision, LaneName, MetricType
+from autoscaler.model import Autoscaler, ConnectionLimits, Decision, MetricType, ShardName
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
@@ -35,7 +35,7 @@ class Cycle(Protocol):
     """What one cycle came to, as `schedule.Batch` has it."""
 
     @property
-    def lane(self) -> LaneName:
+    def shard(self) -> ShardName:
         """Whose cycle it was."""
 
     @property
@@ -64,7 +64,7 @@ class Cycle(Protocol):
 
     @property
     def total(self) -> int | None:
-        """What the sizes of the lane's autoscalers sum to; None: the connection has no limit of it."""
+        """What the sizes of the shard's autoscalers sum to; None: the connection has no limit of it."""
 
 
 class Metrics:
@@ -85,8 +85,8 @@ class Metrics:
         self.health = Health(clock, self._limits)
         """The same for people: what the page and the API say of the daemon."""
         self._adapters: frozenset[str] = frozenset()
-        self._last_ticks: dict[str, dict[LaneName, float]] = {}
-        """Adapter -> when a cycle of each lane last ended, since the configuration was taken up."""
+        self._last_ticks: dict[str, dict[ShardName, float]] = {}
+        """Adapter -> when a cycle of each shard last ended, since the configuration was taken up."""
         self._sources: frozenset[str] = frozenset()
 
         def counter(name: str, text: str, *labels: str) -> Counter:
@@ -119,7 +119,7 @@ class Metrics:
         self._tick_late = histogram("tick_lateness_seconds", "How long after it was due a cycle began.", "adapter")
         self._last_tick = gauge(
             "last_tick_timestamp_seconds",
-            "When a cycle last ended, of the lane whose is oldest; 0 before the first since the start.",
+            "When a cycle last ended, of the shard whose is oldest; 0 before the first since the start.",
             "adapter",
         )
         self._query_seconds = histogram(
@@ -173,7 +173,7 @@ class Metrics:
         for name in self._adapters.difference(adapters):
             _forget("adapter", name, self._tick_seconds, self._tick_late, self._last_tick)
             _forget("adapter", name, self._call_seconds, self._call_failures)
-        self._last_ticks = {}  # a lane that has no autoscalers any more ends no cycle
+        self._last_ticks = {}  # a shard that has no autoscalers any more ends no cycle
         self._limits.configured({name: known for name, known in self._connection_limits.items() if name in adapters})
         self._adapters = frozenset(adapters)
         for name in adapters:  # start at 0, as above
@@ -193,15 +193,15 @@ class Metrics:
         self._state_up.set(answered)
 
     def cycle_ended(self, cycle: Cycle) -> None:
-        """A lane's cycle ended, whatever came of it."""
-        adapter = cycle.lane.adapter
+        """A shard's cycle ended, whatever came of it."""
+        adapter = cycle.shard.adapter
         if adapter in self._adapters:
             self._tick_seconds.labels(adapter).observe(cycle.seconds)
             self._tick_late.labels(adapter).observe(cycle.late_seconds)
-            ticked = self._ticked(cycle.lane)
+            ticked = self._ticked(cycle.shard)
             self._last_tick.labels(adapter).set(ticked)
             self.health.cycle_ended(adapter, ticked)
-            self._limits.cycle_ended(cycle.lane, Used(cycle.removals_left, cycle.total))
+            self._limits.cycle_ended(cycle.shard, Used(cycle.removals_left, cycle.total))
         odd = dict[str, Exception]()
         counts = each(cycle.decisions, _counts, odd)
         results = Tally(one.result for one in counts)
@@ -217,11 +217,11 @@ class Metrics:
             self._writes.labels(word).inc(count)
         self._latest.decided(without(cycle.decisions, odd))
 
-    def _ticked(self, lane: LaneName) -> float:
-        """Since when each lane of its adapter has ended a cycle: one that hangs must not hide behind the others."""
-        last = self._last_ticks.setdefault(lane.adapter, {})
-        last[lane] = self._clock.now().timestamp()
-        return min([at for name, at in last.copy().items() if name.of == lane.of])
+    def _ticked(self, shard: ShardName) -> float:
+        """Since when each shard of its adapter has ended a cycle: one that hangs must not hide behind the others."""
+        last = self._last_ticks.setdefault(shard.adapter, {})
+        last[shard] = self._clock.now().timestamp()
+        return min([at for name, at in last.copy().items() if name.of == shard.of])
 
     def queried(self, prometheus: str, seconds: float, error: MetricError | None) -> None:
         """A query to this source ended (`observe.QueryMeter`)."""

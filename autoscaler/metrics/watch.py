@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError
-from autoscaler.model import LaneName
+from autoscaler.model import ShardName
 from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
 
@@ -20,25 +20,25 @@ _STATE_SECONDS: Final = 60.0
 """How often the state's size is read at most: it costs queries."""
 
 
-class LaneCounts(Protocol):
-    """What is shown of `schedule.Lanes`."""
+class ShardCounts(Protocol):
+    """What is shown of `schedule.Shards`."""
 
     def missed(self) -> Mapping[str, int]:
-        """Adapter -> ticks of its lanes that found the cycle before still running."""
+        """Adapter -> ticks of its shards that found the cycle before still running."""
 
-    def hung(self) -> Collection[LaneName]:
-        """The lanes whose cycle is past its deadline."""
+    def hung(self) -> Collection[ShardName]:
+        """The shards whose cycle is past its deadline."""
 
     def superseded(self) -> Mapping[str, int]:
-        """Adapter -> how often one of its lanes hung and another took its place."""
+        """Adapter -> how often one of its shards hung and another took its place."""
 
     def clock_steps(self) -> int:
         """How often the wall clock was set."""
 
 
-def watch_lanes(registry: CollectorRegistry, lanes: LaneCounts) -> None:
-    """Show each adapter's missed ticks, and whether a lane of it hangs: a series for each lane would be many."""
-    registry.register(_LaneCollector(lanes))
+def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
+    """Show each adapter's missed ticks, and whether a shard of it hangs: a series for each shard would be many."""
+    registry.register(_ShardCollector(shards))
 
 
 def watch_queries(registry: CollectorRegistry, alone: Callable[[], Sequence[AskedAlone]]) -> None:
@@ -90,28 +90,28 @@ class _Undescribed(Collector):
         return ()
 
 
-class _LaneCollector(_Undescribed):
-    def __init__(self, lanes: LaneCounts) -> None:
-        self._lanes = lanes
+class _ShardCollector(_Undescribed):
+    def __init__(self, shards: ShardCounts) -> None:
+        self._shards = shards
 
     def collect(self) -> Iterator[Metric]:
         missed = CounterMetricFamily(
             "autoscaler_missed_ticks", "Cycles that were due while the one before still ran.", labels=("adapter",)
         )
         hung = GaugeMetricFamily(
-            "autoscaler_lane_hung", "Whether a cycle is running past its deadline.", labels=("adapter",)
+            "autoscaler_shard_hung", "Whether a cycle is running past its deadline.", labels=("adapter",)
         )
         superseded = CounterMetricFamily(
-            "autoscaler_lanes_superseded", "Lanes that hung and were given a successor.", labels=("adapter",)
+            "autoscaler_shards_superseded", "Shards that hung and were given a successor.", labels=("adapter",)
         )
-        for name, count in self._lanes.superseded().items():
+        for name, count in self._shards.superseded().items():
             superseded.add_metric((name,), count)
-        hanging = {lane.adapter for lane in self._lanes.hung()}
-        for name, count in self._lanes.missed().items():
+        hanging = {shard.adapter for shard in self._shards.hung()}
+        for name, count in self._shards.missed().items():
             missed.add_metric((name,), count)
             hung.add_metric((name,), name in hanging)
         steps = CounterMetricFamily("autoscaler_clock_steps", "How often the wall clock was set while the daemon ran.")
-        steps.add_metric((), self._lanes.clock_steps())
+        steps.add_metric((), self._shards.clock_steps())
         yield from (missed, hung, superseded, steps)
 
 

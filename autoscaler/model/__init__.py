@@ -22,11 +22,11 @@ from autoscaler.model.brake import (
 from autoscaler.model.condition import Condition, ConditionType
 from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
 from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
-from autoscaler.model.lane import LaneName
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.shadow import Backlog, Shadow, Starting
+from autoscaler.model.shard import ShardName
 from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Share, Standing
 from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
@@ -106,7 +106,6 @@ __all__ = [
     "InstanceLoss",
     "InstanceReading",
     "Intent",
-    "LaneName",
     "Limits",
     "LossBrake",
     "MetricFailure",
@@ -140,6 +139,7 @@ __all__ = [
     "ScalingRules",
     "SelectPolicy",
     "Shadow",
+    "ShardName",
     "Share",
     "Shortfall",
     "Sighting",

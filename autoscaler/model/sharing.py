@@ -29,7 +29,7 @@ class ConnectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which part of a connection's limits is whose: they are divided once for each lane of each daemon."""
+    """Which part of a connection's limits is whose: they are divided once for each shard of each daemon."""
 
     number: int = 0
     """From 0; below: it has no part."""

@@ -1,4 +1,4 @@
-"""How many queries one source is sent at a time: by all lanes together, and by all daemons that share a state."""
+"""How many queries one source is sent at a time: by all shards together, and by all daemons that share a state."""
 
 import threading
 from collections import deque
@@ -24,7 +24,7 @@ class Permits(Protocol):
 class Gate:
     """Lets a few in at a time, in the order in which they came; of heavy queries one, when no other query waits.
 
-    A lane has no more of its queries waiting here than may be under way, and comes again after each. So lanes take
+    A shard has no more of its queries waiting here than may be under way, and comes again after each. So shards take
     turns, and one with a thousand queries keeps another with one waiting for a few only.
     """
 
@@ -109,7 +109,7 @@ class Gate:
 
 
 class Gates:
-    """The gate of each source, for all lanes of a daemon. Used from one thread."""
+    """The gate of each source, for all shards of a daemon. Used from one thread."""
 
     def __init__(self, members: Callable[[], int] = lambda: 1, permits: Permits | None = None) -> None:
         """`members`: how many daemons divide what a source is sent; `permits`: for where it is less than one each."""

@@ -42,7 +42,7 @@ _NOTHING_KNOWN: Final[Mapping[TargetRef, Sightings]] = MappingProxyType({})
 
 
 class Observer:
-    """`cycle.Ports.observe` of one lane: one batch at a time. It never changes: other sources make another observer."""
+    """`cycle.Ports.observe` of one shard: a batch at a time. It never changes: other sources make another observer."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Observer:
     ) -> None:
         """`connections`: the adapters, by name. They outlive the observer, and with them what is under way.
 
-        `queries`: what the lane knows of its queries; `gates`: of the whole daemon. They outlive it, too.
+        `queries`: what the shard knows of its queries; `gates`: of the whole daemon. They outlive it, too.
         """
         gates = gates or Gates()
         self._settings = sources

@@ -1,4 +1,4 @@
-"""What a lane knows of its queries: how they are merged, and which of them are asked apart."""
+"""What a shard knows of its queries: how they are merged, and which of them are asked apart."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from autoscaler.observe.planner import APART, Apart, Asked, Outcome, Plan, Plann
 from autoscaler.observe.shards import Shards, Shared, in_shards, shared
 
 _BATCHES: Final = 4
-"""Kept: a lane has one for each sync period."""
+"""Kept: a shard has one for each sync period."""
 SWITCHED_OFF: Final = "mergeQueries is false"
 
 
@@ -42,7 +42,7 @@ class Queries:
         """Sources that failed in the last cycle and answered nothing quickly."""
 
     def follow(self, scalers: Sequence[Autoscaler]) -> None:
-        """These are the lane's from now on: what is known of others is forgotten."""
+        """These are the shard's from now on: what is known of others is forgotten."""
         if self._apart.known or self._unanswered:
             asked = {*questions(scalers), *self._shards_of(scalers)}
             self._apart.forget_others(asked)

@@ -29,7 +29,7 @@ class Connection:
         self._adapter = adapter
         self._check = StateCheck()
         self.normalise: Final = Normaliser()
-        """For the lane's thread."""
+        """For the shard's thread."""
         self._clock = clock
         self._logger = logger
         self._busy = threading.Lock()
@@ -46,7 +46,7 @@ class Connection:
         return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
 
     def follow(self, targets: Collection[TargetRef]) -> None:
-        """These are its targets from now on: what is held of others goes. Called by the lane's thread."""
+        """These are its targets from now on: what is held of others goes. Called by the shard's thread."""
         self._check.follow(targets)
         self.normalise.follow(targets)
 

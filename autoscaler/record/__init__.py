@@ -6,7 +6,7 @@ from autoscaler.record.housekeeping import Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.members import Followed, Member, Sharing
-from autoscaler.record.slots import lane_of, slot_of, slots_of
+from autoscaler.record.slots import shard_of, slot_of, slots_of
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
 from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize
@@ -29,8 +29,8 @@ __all__ = [
     "State",
     "StateSize",
     "SteeringEvent",
-    "lane_of",
     "make_folder",
+    "shard_of",
     "slot_of",
     "slots_of",
     "state_folder",

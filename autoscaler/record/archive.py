@@ -33,7 +33,7 @@ _LATEST: Final = 2**62
 
 
 class Archive:
-    """Reads the state, on connections of its own: readers never wait for lanes, nor lanes for readers.
+    """Reads the state, on connections of its own: readers never wait for shards, nor shards for readers.
 
     Any number of threads at once. Every method raises StateError.
     """
@@ -45,7 +45,7 @@ class Archive:
         published: MutableMapping[Key, Newest] | None = None,
         leases: Leases | None = None,
     ) -> None:
-        """`published`: each autoscaler's newest decision, as the lanes of this process commit it; None: no lanes.
+        """`published`: each autoscaler's newest decision, as the shards of this process commit it; None: no shards.
 
         `leases`: PostgreSQL, by which other daemons commit, too.
         """

@@ -232,7 +232,7 @@ def newest_numbers(connection: Connection) -> Mapping[Key, int]:
 
 
 class Loaded(NamedTuple):
-    """What the state holds of a lane's autoscalers."""
+    """What the state holds of a shard's autoscalers."""
 
     entries: dict[Key, Entry]
     damaged: Mapping[Key, str]

@@ -5,7 +5,7 @@ from collections import deque
 
 
 class FairLock:
-    """One holder at a time. With `threading.Lock` a busy lane could take its turn again before one that waits."""
+    """One holder at a time. With `threading.Lock` a busy shard could take its turn again before one that waits."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()

@@ -39,7 +39,7 @@ class Retention:
 
 
 class Housekeeper:
-    """One for all lanes of a process."""
+    """One for all shards of a process."""
 
     def __init__(self, retention: Retention) -> None:
         self.retention = retention
@@ -58,7 +58,7 @@ class Housekeeper:
         if at < self._due:
             return ()
         if not self._busy.acquire(blocking=False):
-            return ()  # another lane is at it
+            return ()  # another shard is at it
         try:
             if not is_free(connection, Lock.HOUSEKEEPING):
                 return ()  # another daemon is

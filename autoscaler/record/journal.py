@@ -26,7 +26,7 @@ _FEWEST_PAGES: Final = 20
 MOST_BYTES: Final = 2**24
 """Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
 _TURN_SECONDS: Final = 10.0
-"""How long a lane waits for its turn to write pages before its cycle gives up."""
+"""How long a shard waits for its turn to write pages before its cycle gives up."""
 MISSING: Final = "its newest recorded cycle is missing; restore a backup of the state"
 """Of an autoscaler whose row in the journal is not where its memory says."""
 
@@ -169,7 +169,7 @@ def read_pages(connection: Connection, name: str) -> dict[tuple[int, int], Pages
 
 
 class Journal:
-    """One connection's pages. Its lanes write them in turn, for a chunk may have autoscalers of several."""
+    """One connection's pages. Its shards write them in turn, for a chunk may have autoscalers of several."""
 
     def __init__(self, connection: str) -> None:
         self._connection = connection
@@ -184,8 +184,8 @@ class Journal:
         """For a commit that writes pages, up to `follow`. Raises StateError where it does not come soon."""
         if not self._turn.acquire(_TURN_SECONDS):
             raise StateError(
-                f"another lane of adapter {self._connection!r} has been recording for {_TURN_SECONDS:.0f} s; check the "
-                "state's database"
+                f"another shard of adapter {self._connection!r} has been recording for {_TURN_SECONDS:.0f} s; check "
+                "the state's database"
             )
         try:
             yield

@@ -1,7 +1,7 @@
-"""What one lane's autoscalers remember: the record half of the cycle's `Ports`.
+"""What one shard's autoscalers remember: the record half of the cycle's `Ports`.
 
-A ledger belongs to one lane and to one epoch of the slots that its targets fall into. Every commit first makes sure
-that its epochs are still the newest (`slots.fence`), so a cycle that comes back after its lane was superseded commits
+A ledger belongs to one shard and to one epoch of the slots that its targets fall into. Every commit first makes sure
+that its epochs are still the newest (`slots.fence`), so a cycle that comes back after its shard was superseded commits
 nothing.
 
 Memory and disk stay equal: memory changes only after a commit, and after any failed transaction (which may or may not
@@ -68,7 +68,7 @@ _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
 
 class Ledger:
-    """Used by one lane's thread; `is_current` by any."""
+    """Used by one shard's thread; `is_current` by any."""
 
     def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int], journal: Journal) -> None:
         """Of the adapter `connection`; `epochs`: slot -> epoch, as `slots.next_epochs` gave them."""
@@ -86,7 +86,7 @@ class Ledger:
         self._lead = shared.timeline.lead
         """Of the times of the cycle under way."""
         self._followed: frozenset[Key] | None = None
-        """This lane's autoscalers; None: not known yet, every one that the state remembers is held."""
+        """This shard's autoscalers; None: not known yet, every one that the state remembers is held."""
         self._unread: frozenset[Key] = frozenset()
         """Of those, the ones that came since the others were read."""
         self._fresh: Mapping[Key, History] = {}
@@ -94,7 +94,7 @@ class Ledger:
         self._limits = ConnectionLimits()
         self._share = Share()
         self._minimums: Mapping[Key, int] = {}
-        """Of this lane's autoscalers."""
+        """Of this shard's autoscalers."""
         self._removals = Removals()
 
     def is_current(self, target: TargetRef) -> bool:
@@ -115,10 +115,10 @@ class Ledger:
         limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
         share: Share = Share(),  # noqa: B008 - it is frozen
     ) -> None:
-        """These are this lane's autoscalers from now on: what is held of others goes (the state keeps it).
+        """These are this shard's autoscalers from now on: what is held of others goes (the state keeps it).
 
         `epochs`: of the slots that are its own from now on, as `Leases.held` has them; None: as before. `limits`: the
-        whole connection's, of which this lane has this share; without `max_total` and `removal_budget` nothing is
+        whole connection's, of which this shard has this share; without `max_total` and `removal_budget` nothing is
         counted.
 
         What comes back is read again: the state may have forgotten it meanwhile. So is what is in a slot of another
@@ -184,7 +184,7 @@ class Ledger:
         return self._sighted.of(targets, self._lead, self._reading)
 
     def standing(self, now: datetime) -> Standing:
-        """How the connection's limits stand for this lane. Raises StateError."""
+        """How the connection's limits stand for this shard. Raises StateError."""
         limits, name, leases = self._limits, self.connection, self._shared.leases
         if limits == WITHOUT_LIMITS.limits:
             return WITHOUT_LIMITS
@@ -276,7 +276,7 @@ class Ledger:
         return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
-        """What this lane's adapter keeps, by target; without what is damaged. From any thread. Raises StateError."""
+        """What this shard's adapter keeps, by target; without what is damaged. From any thread. Raises StateError."""
         table = schema.adapter_memory
         with self._reading() as connection:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()

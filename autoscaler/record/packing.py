@@ -25,7 +25,7 @@ def pack_pages(
     `goes_on`: ids of the autoscalers that are about to begin its next page, each with a whole row. Returns, of those
     that are not, a copy of the newest row of all: it belongs into that page as well, as what they remember.
 
-    What is damaged among them cannot be packed and is gone: the lane that records is not to stop for it.
+    What is damaged among them cannot be packed and is gone: the shard that records is not to stop for it.
     """
     table, memory = schema.journal, schema.memory
     mine = (table.c.connection == name) & (table.c.period == period) & (table.c.chunk == chunk)

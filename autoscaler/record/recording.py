@@ -49,7 +49,7 @@ class Recording:
 
     @classmethod
     def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision, entry: Entry | None) -> "Recording":
-        """The costly part of recording it, for which no other lane needs to wait. `entry`: its own, if any."""
+        """The costly part of recording it, for which no other shard needs to wait. `entry`: its own, if any."""
         as_before = entry is not None and entry.base_target == observation.target
         target = None if as_before else target_column(observation.target)
         columns = moving_columns(observation, decision)
@@ -63,7 +63,7 @@ class Recording:
     def place(self, entry: Entry, page: int, lead: int, first: int) -> "Placed":
         """Decide how it stands in a page of the journal.
 
-        `first`: the oldest page there is then; a whole row of an earlier one is packed, by this lane or by another of
+        `first`: the oldest page there is then; a whole row of an earlier one is packed, by this shard or by another of
         the connection. `lead`: of its times (`timeline`).
         """
         number = entry.number + 1
@@ -295,7 +295,7 @@ def write_events(connection: Connection, events: Sequence[EventRows]) -> None:
     """Insert events, and of their texts those that are new."""
     texts = {text["id"]: text for text, _ in events}
     if texts:
-        in_order = [texts[key] for key in sorted(texts)]  # lanes that wait for each other's rows wait in one direction
+        in_order = [texts[key] for key in sorted(texts)]  # shards that wait for each other's rows wait in one direction
         schema.insert_absent(connection, schema.event_text, in_order)
     _insert(connection, schema.event, [row for _, row in events])
 

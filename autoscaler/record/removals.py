@@ -35,7 +35,7 @@ class _Count(NamedTuple):
 
 
 class Removals:
-    """Those of one lane's autoscalers, whose thread uses it."""
+    """Those of one shard's autoscalers, whose thread uses it."""
 
     def __init__(self) -> None:
         self.budget: RemovalBudget | None = None

@@ -29,7 +29,7 @@ class Shared:
     leases: Leases | None
     """PostgreSQL: which slots this process holds, in which epochs."""
     latest: dict[Key, Newest]
-    """What was committed last about each autoscaler, for readers: they never wait for a lane."""
+    """What was committed last about each autoscaler, for readers: they never wait for a shard."""
 
 
 class Histories(dict[str, History]):

@@ -1,4 +1,4 @@
-"""Whose part of a connection's limits a slot uses: its lane's, and on PostgreSQL that of the daemon that holds it."""
+"""Whose part of a connection's limits a slot uses: its shard's, and on PostgreSQL that of the daemon that holds it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ NOBODY: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Of one adapter connection, as one of its lanes sees them."""
+    """Of one adapter connection, as one of its shards sees them."""
 
-    lane: Share
-    """Which of its daemon's lanes it is."""
+    shard: Share
+    """Which of its daemon's shards it is."""
     ranks: Mapping[int, int] | None = None
     """Slot -> place of the daemon that holds it, among those that hold any; None: there is one daemon."""
     rank: int = 0
@@ -27,22 +27,22 @@ class Shares:
 
     @property
     def mine(self) -> Share:
-        """The lane's share."""
+        """The shard's share."""
         if self.ranks is None:
-            return self.lane
+            return self.shard
         daemons = max(1, len(set(self.ranks.values())))
-        return Share(self._number(self.rank, self.lane.number), daemons * self.lane.of)
+        return Share(self._number(self.rank, self.shard.number), daemons * self.shard.of)
 
     def number_of(self, slot: int) -> int:
         """Of the share that a slot's autoscalers use."""
         rank = 0 if self.ranks is None else self.ranks.get(slot, NOBODY)
-        return self._number(rank, slot % self.lane.of)
+        return self._number(rank, slot % self.shard.of)
 
-    def _number(self, rank: int, lane: int) -> int:
-        return NOBODY if rank == NOBODY else rank * self.lane.of + lane
+    def _number(self, rank: int, shard: int) -> int:
+        return NOBODY if rank == NOBODY else rank * self.shard.of + shard
 
 
-def read_shares(connection: Connection, name: str, lane: Share, member: str | None) -> Shares:
+def read_shares(connection: Connection, name: str, shard: Share, member: str | None) -> Shares:
     """Those of the adapter connection `name`, by who holds its slots now; `member`: this daemon, where several are.
 
     Daemons that hold none of its slots have no part: they have nothing there to scale.
@@ -56,4 +56,4 @@ def read_shares(connection: Connection, name: str, lane: Share, member: str | No
     holders = {row.slot: row.holder for row in connection.execute(query)}
     ranks = {holder: rank for rank, holder in enumerate(sorted(set(holders.values())))}
     mine = NOBODY if member is None else ranks.get(member, NOBODY)
-    return Shares(lane, {slot: ranks[holder] for slot, holder in holders.items()}, mine)
+    return Shares(shard, {slot: ranks[holder] for slot, holder in holders.items()}, mine)

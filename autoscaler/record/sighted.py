@@ -1,4 +1,4 @@
-"""When the instances of one lane's targets were first seen: in memory what the state holds."""
+"""When the instances of one shard's targets were first seen: in memory what the state holds."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -29,7 +29,7 @@ def by_target(rows: Iterable[Row[Any]], kind: Binary[_T], what: str, forgotten: 
 
 
 class Sighted:
-    """Used by one lane's thread."""
+    """Used by one shard's thread."""
 
     def __init__(self, forgotten: dict[str, str]) -> None:
         """`forgotten`: where it is said of which targets they are damaged, and begin anew by themselves."""
@@ -37,12 +37,12 @@ class Sighted:
         self._held: dict[str, tuple[int, Sightings]] | None = None
         """By target, each with the lead of its times; None: not read yet, or in doubt since a transaction failed."""
         self._followed: frozenset[str] | None = None
-        """The lane's targets; None: not known yet, every one that the state remembers is held."""
+        """The shard's targets; None: not known yet, every one that the state remembers is held."""
         self._unread: frozenset[str] = frozenset()
         """Of those, the ones that came since the others were read."""
 
     def follow(self, targets: frozenset[str], new: frozenset[str]) -> None:
-        """These are the lane's from now on; `new`: those among them that are read again."""
+        """These are the shard's from now on; `new`: those among them that are read again."""
         if self._followed is None:
             self._held = None
         self._followed, self._unread = targets, (self._unread & targets) | new

@@ -1,6 +1,6 @@
 """Which slot of its connection a target falls into, which epoch a slot is at, and which member holds it.
 
-A slot is the unit in which the right to write is handed on: from a lane to its successor, and from host to host.
+A slot is the unit in which the right to write is handed on: from a shard to its successor, and from host to host.
 
 An epoch is a count, and above it (from bit 28) the state's incarnation, which rises when a backup is restored: what was
 begun after that backup is never begun again. On PostgreSQL the member that holds a slot is compared as well: an
@@ -31,14 +31,14 @@ def slot_of(target: TargetRef) -> int:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[0]
 
 
-def lane_of(target: TargetRef, lanes: int) -> int:
-    """Which of this many lanes of its connection serves a target, from 0."""
-    return slot_of(target) % lanes
+def shard_of(target: TargetRef, shards: int) -> int:
+    """Which of this many shards of its connection serves a target, from 0."""
+    return slot_of(target) % shards
 
 
-def slots_of(lane: int, lanes: int) -> range:
-    """The slots that this one of so many lanes serves: all lanes' together are all, and none is in two."""
-    return range(lane, SLOTS, lanes)
+def slots_of(shard: int, shards: int) -> range:
+    """The slots that this one of so many shards serves: all shards' together are all, and none is in two."""
+    return range(shard, SLOTS, shards)
 
 
 def next_epochs(
@@ -140,7 +140,7 @@ def fence(connection: Connection, name: str, epochs: Mapping[int, int], member: 
     """
     if epochs and not (_is_held(connection, name, epochs, member) if member else _is_newest(connection, name, epochs)):
         raise StaleLedger(
-            f"the lane of adapter {name!r} was superseded by another one; what its cycle came to is not recorded"
+            f"the shard of adapter {name!r} was superseded by another one; what its cycle came to is not recorded"
         )
 
 

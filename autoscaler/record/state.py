@@ -1,4 +1,4 @@
-"""The durable state, as one daemon has it: opened once, one ledger for each lane, an archive for readers."""
+"""The durable state, as one daemon has it: opened once, one ledger for each shard, an archive for readers."""
 
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""What operators asked for, in the state: any process may change it, and every lane follows in its next cycle."""
+"""What operators asked for, in the state: any process may change it, and every shard follows in its next cycle."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -3,7 +3,7 @@
 It is the wall clock's less a lead: by how much that clock was set forward since the state began, as CLOCK_BOOTTIME
 tells (backward: negative). What is remembered carries the lead that its times were written under. Read under another
 one it is moved by the difference, whoever reads it and however often: so nothing is moved twice, or not at all, by a
-restart, a commit that failed or a lane that takes over.
+restart, a commit that failed or a shard that takes over.
 """
 
 import threading
@@ -50,7 +50,7 @@ class Anchor(NamedTuple):
 
 
 class Timeline:
-    """One for all lanes of a process, which call it at any time."""
+    """One for all shards of a process, which call it at any time."""
 
     def __init__(self, anchor: Anchor) -> None:
         """`anchor`: as `read_anchor` found it."""
@@ -79,7 +79,7 @@ class Timeline:
             anchor = self._anchor
             if anchor.boot == moment.boot:
                 followed = anchor.followed(moment)
-                # a look from before a step that another lane has seen since: right for what was seen then
+                # a look from before a step that another shard has seen since: right for what was seen then
                 overtaken = moment.elapsed < self._followed_at
                 if followed is anchor or overtaken:
                     return followed.lead

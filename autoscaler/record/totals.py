@@ -15,7 +15,7 @@ class Totals(NamedTuple):
     """What `model.Standing` says of them."""
 
     sizes: Mapping[str, int]
-    """Of the lane's own autoscalers, by name; one that was never read counts as its minimum."""
+    """Of the shard's own autoscalers, by name; one that was never read counts as its minimum."""
     others: Mapping[int, int]
     """What all others sum to, by the number of their share."""
 
@@ -23,7 +23,7 @@ class Totals(NamedTuple):
 def read_totals(
     connection: Connection, name: str, shares: Shares, minimums: Mapping[Key, int], configured: Collection[Key]
 ) -> Totals:
-    """Of the adapter connection `name`. `minimums`: of the lane's own; `configured`: in this daemon's configuration.
+    """Of the adapter connection `name`. `minimums`: of the shard's own; `configured`: in this daemon's configuration.
 
     Those that another daemon's configuration has count, too; those that nobody's has do not.
     """
@@ -45,6 +45,6 @@ def read_totals(
             sizes[row.name] = max(known)
         elif key in configured or row.followed:
             number = shares.number_of(row.slot)
-            # a slot that this daemon has just taken, or is about to give back: no lane of it counts that
+            # a slot that this daemon has just taken, or is about to give back: no shard of it counts that
             others[NOBODY if number == shares.mine.number else number] += max(known)
     return Totals(sizes, others)

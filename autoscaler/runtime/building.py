@@ -10,7 +10,7 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.errors import AdapterError, AutoscalerError, named
 from autoscaler.logger import Logger
-from autoscaler.model import LaneName, TargetRef
+from autoscaler.model import ShardName, TargetRef
 from autoscaler.record import Ledger, make_folder
 from autoscaler.runtime.wanted import Wanted, WantedAdapter
 from autoscaler.schedule import Stop, Stopping
@@ -20,18 +20,18 @@ _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one second to let go."""
 
 
-class LaneMemory:
-    """`target.AdapterMemory` in the ledger of the adapter's lane, which begins after the adapter was built."""
+class ShardMemory:
+    """`target.AdapterMemory` in the ledger of the adapter's shard, which begins after the adapter was built."""
 
     def __init__(self) -> None:
         self.ledger: Ledger | None = None
 
     def load(self) -> Mapping[TargetRef, AdapterValues]:
-        """Nothing before the lane begins."""
+        """Nothing before the shard begins."""
         return {} if self.ledger is None else self.ledger.adapter_memory()
 
     def save(self, target: TargetRef, values: AdapterValues | None) -> None:
-        """As the ledger does. Raises AdapterError before the lane begins."""
+        """As the ledger does. Raises AdapterError before the shard begins."""
         if self.ledger is None:
             raise AdapterError("an adapter may save nothing before it was first asked to observe")
         self.ledger.save_adapter_memory(target, values)
@@ -39,10 +39,10 @@ class LaneMemory:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An adapter of one lane."""
+    """An adapter of one shard."""
 
     adapter: Adapter
-    memory: LaneMemory
+    memory: ShardMemory
 
 
 class Builder:
@@ -58,20 +58,20 @@ class Builder:
         self._stop = stop
         self._members = members
 
-    def build_all(self, lanes: Mapping[LaneName, Wanted]) -> Mapping[LaneName, Built]:
+    def build_all(self, shards: Mapping[ShardName, Wanted]) -> Mapping[ShardName, Built]:
         """An adapter for each. Raises AdapterError and Stopping: then none is left."""
-        built: dict[LaneName, Built] = {}
+        built: dict[ShardName, Built] = {}
         try:
-            for name, wanted in lanes.items():
+            for name, wanted in shards.items():
                 built[name] = self.build(name, wanted.adapter)
         except AutoscalerError:
             self.let_go(each.adapter for each in built.values())
             raise
         return built
 
-    def build(self, lane: LaneName, wanted: WantedAdapter) -> Built:
-        """The adapter of one lane. Raises AdapterError, which names the connection, and Stopping."""
-        name, section, memory = lane.adapter, wanted.section, LaneMemory()
+    def build(self, shard: ShardName, wanted: WantedAdapter) -> Built:
+        """The adapter of one shard. Raises AdapterError, which names the connection, and Stopping."""
+        name, section, memory = shard.adapter, wanted.section, ShardMemory()
         context = AdapterContext(
             name=name,
             settings=section.settings,

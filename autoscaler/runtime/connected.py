@@ -1,4 +1,4 @@
-"""One lane that runs: its adapter, its ledger, and what its cycles work with."""
+"""One shard that runs: its adapter, its ledger, and what its cycles work with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     History,
-    LaneName,
     Observed,
     Outcome,
+    ShardName,
     Share,
     Standing,
 )
@@ -28,16 +28,16 @@ from autoscaler.record import Ledger, slot_of, slots_of
 from autoscaler.runtime.building import Built
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted
-from autoscaler.schedule import Lane, Work
+from autoscaler.schedule import Shard, Work
 from autoscaler.target import ReloadsMemory
 
 _HANGS_AFTER_PERIODS: Final = 3
-"""How far past its deadline a lane is superseded."""
+"""How far past its deadline a shard is superseded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """`cycle.Ports` of one lane."""
+    """`cycle.Ports` of one shard."""
 
     observer: Observer
     ledger: Ledger
@@ -81,14 +81,14 @@ class Ports:
 
 
 class Connected:
-    """A lane in the one epoch of its ledger. Used from the main thread; the lane's own works with `Work` alone."""
+    """A shard in the one epoch of its ledger. Used from the main thread; the shard's own works with `Work` alone."""
 
     def __init__(
         self,
         wanted: Wanted,
         built: Built,
         ledger: Ledger,
-        lane: Lane,
+        shard: Shard,
         clock: Clock,
         logger: Logger,
         metrics: Metrics,
@@ -97,16 +97,16 @@ class Connected:
         membership: Membership | None = None,
         epochs: Mapping[int, int] | None = None,
     ) -> None:
-        """`lane` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
+        """`shard` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
 
         `members`: how many daemons share the state. `membership`: this one's among them; None: it has the state for
-        itself. `epochs`: of the slots that it serves, those of `ledger`; None: all of the lane's slots.
+        itself. `epochs`: of the slots that it serves, those of `ledger`; None: all of the shard's slots.
         """
-        name = lane.name.adapter
+        name = shard.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
         built.memory.ledger = ledger
         self.adapter: Final = built.adapter
-        self.lane: Final = lane
+        self.shard: Final = shard
         self.wanted = wanted
         self.epochs = epochs
         self._membership = membership
@@ -118,14 +118,14 @@ class Connected:
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
         self._retired = False
-        self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, lane.name.of, members)
+        self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, shard.name.of, members)
         self._observer = self._observing()
-        lane.assign(self._work())
+        shard.assign(self._work())
 
     @property
-    def name(self) -> LaneName:
-        """The lane's."""
-        return self.lane.name
+    def name(self) -> ShardName:
+        """The shard's."""
+        return self.shard.name
 
     @property
     def slots(self) -> Sequence[int]:
@@ -137,8 +137,8 @@ class Connected:
         used = {slot_of(target) for target in self._actuator.writing_to()}
         if not self._retired:
             used.update(self.slots if self.epochs is None else self.epochs)
-        begun = self.lane.begun_with
-        if begun is not None and (self.lane.running() or self._connection.calling()):
+        begun = self.shard.begun_with
+        if begun is not None and (self.shard.running() or self._connection.calling()):
             used.update(slot_of(scaler.target) for batch in begun.batches.values() for scaler in batch)
         return frozenset(used)
 
@@ -158,27 +158,27 @@ class Connected:
         moved, self.wanted, self.epochs = wanted.sources != before.sources, wanted, epochs
         if moved:
             self._observer = self._observing()
-        self.lane.assign(self._work())
+        self.shard.assign(self._work())
         return True
 
     def stuck(self) -> bool:
-        """Whether its lane, or its adapter in a thread of its own, hangs too long to be waited for."""
-        shortest = min(self.lane.periods, default=None)
+        """Whether its shard, or its adapter in a thread of its own, hangs too long to be waited for."""
+        shortest = min(self.shard.periods, default=None)
         calls = max(self._connection.overdue_seconds(), self._actuator.overdue_seconds())
         overdue = 0.0 if shortest is None else calls / shortest.total_seconds()
-        return max(self.lane.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
+        return max(self.shard.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
 
     def overdue_seconds(self) -> float:
         """How far past its deadline is what hangs longest; 0: nothing does."""
-        return max(self.lane.overdue_seconds(), self._connection.overdue_seconds(), self._actuator.overdue_seconds())
+        return max(self.shard.overdue_seconds(), self._connection.overdue_seconds(), self._actuator.overdue_seconds())
 
     def ended(self) -> bool:
         """Whether no thread is in it any more."""
-        return not (self.lane.running() or self._connection.calling() or self._actuator.writing())
+        return not (self.shard.running() or self._connection.calling() or self._actuator.writing())
 
     def end(self) -> None:
-        """Let go of what its cycles worked with. For whoever retired the lane, when it has ended."""
-        self.lane.end()
+        """Let go of what its cycles worked with. For whoever retired the shard, when it has ended."""
+        self.shard.end()
         self._observer.close()
 
     def _observing(self) -> Observer:
@@ -200,7 +200,7 @@ class Connected:
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
     def _begin(self, scalers: Sequence[Autoscaler], epochs: Mapping[int, int] | None, limits: ConnectionLimits) -> None:
-        """These are the lane's from now on. On its own thread."""
+        """These are the shard's from now on. On its own thread."""
         self._ledger.follow(scalers, epochs, limits, Share(self.name.number - 1, self.name.of))
         self._connection.follow({scaler.target for scaler in scalers})
         self.queries.follow(scalers)

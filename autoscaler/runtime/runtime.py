@@ -1,11 +1,11 @@
 """Everything that a configuration asks for, built; and made to follow the next configuration.
 
-A connection has one lane, or as many as its `lanes` says; each lane has an adapter of its own, and what its autoscalers
-remember in an epoch of its own. What a lane's cycles work with is one `Work`, which is replaced between cycles and
-never changed.
+A connection has one shard, or as many as its `shards` says; each shard has an adapter of its own, and what its
+autoscalers remember in an epoch of its own. What a shard's cycles work with is one `Work`, which is replaced between
+cycles and never changed.
 
-Where several daemons share the state, a lane has the autoscalers whose slots this daemon holds. A slot that comes joins
-its lane between two cycles; one that is to go leaves it, and is given back when the cycle that used it has ended.
+Where several daemons share the state, a shard has the autoscalers whose slots this daemon holds. A slot that comes
+joins its shard between two cycles; one that is to go leaves it, and is given back when its running cycle has ended.
 """
 
 from collections import Counter
@@ -19,26 +19,26 @@ from autoscaler.config.settings import Settings
 from autoscaler.errors import AdapterError, AutoscalerError, StateError
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
-from autoscaler.model import Autoscaler, LaneName
+from autoscaler.model import Autoscaler, ShardName
 from autoscaler.observe import AskedAlone, Gates
 from autoscaler.record import Ledger, State, slot_of, slots_of
 from autoscaler.runtime.building import Builder, Built
 from autoscaler.runtime.connected import Connected
 from autoscaler.runtime.membership import Membership
-from autoscaler.runtime.wanted import Wanted, needed_slots, wanted_lanes
-from autoscaler.schedule import Batch, Lane, Lanes, Stop, Stopping, wait_for
+from autoscaler.runtime.wanted import Wanted, needed_slots, wanted_shards
+from autoscaler.schedule import Batch, Shard, Shards, Stop, Stopping, wait_for
 
 _MOST_ABANDONED: Final = 3
-"""Threads left behind in what hangs, of those that served one slot, before its lane waits for one of them to end."""
+"""Threads left behind in what hangs, of those that served one slot, before its shard waits for one of them to end."""
 _RETRY_SECONDS: Final = 15.0
-"""How long after a failure it is tried again to begin a lane."""
+"""How long after a failure it is tried again to begin a shard."""
 
 _STATE_SECONDS: Final = 15.0
 """How long the main thread waits for the state. On SQLite another write may be under way for ten."""
 
 
 class Runtime:
-    """What runs. Used from the main thread alone, apart from the lanes."""
+    """What runs. Used from the main thread alone, apart from the shards."""
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class Runtime:
         host: str | None = None,
         machine: Clock | None = None,
     ) -> None:
-        """`report` is called with every cycle that ended, on its lane's thread.
+        """`report` is called with every cycle that ended, on its shard's thread.
 
         `stop`: asked for, whatever else is under way here is given up and raises Stopping; `close` comes next.
         `membership`: among the daemons that share the state; None: there is no other. `host`: this machine's name, by
         which it serves connections that are bound to one; None: it serves them all. `machine`: its own clock, by which
         the schedule wakes, where `clock` is the database's.
         """
-        self.lanes = Lanes(machine or clock, logger)
+        self.shards = Shards(machine or clock, logger)
         self._state = state
         self._clock = clock
         self._logger = logger
@@ -71,26 +71,26 @@ class Runtime:
         self._host = host
         self._gates = Gates(self._members, state.permits)
         self._builder = Builder(state_dir, clock, logger, self._stop, self._members)
-        self._wanted: Mapping[LaneName, Wanted] = {}
+        self._wanted: Mapping[ShardName, Wanted] = {}
         """What the configuration asks for, be it served here or not."""
         self._needs: Mapping[str, Collection[int]] = {}
         """The slots of all that."""
-        self._connected: dict[LaneName, Connected] = {}
+        self._connected: dict[ShardName, Connected] = {}
         self._abandoned: list[Connected] = []
         """Those whose thread hung when they were superseded, replaced or had no slots any more."""
         self._ending: list[Connected] = []
         """Those that have no slots any more, and a cycle under way."""
         self._leaving: Sequence[Connected] = ()
         """Those that have no further cycle, and whose running one is waited for."""
-        self._waiting: dict[LaneName, Built] = {}
-        """Adapters of lanes that have not begun: one of its abandoned threads has to end, the state has to take it, or
+        self._waiting: dict[ShardName, Built] = {}
+        """Adapters of shards that have not begun: one of its abandoned threads has to end, the state has to take it, or
         another daemon has all of its slots."""
-        self._given: dict[LaneName, tuple[Wanted, Mapping[int, int] | None]] = {}
-        """What a lane that runs was given last: all that is wanted of it, and epochs of the slots that it serves."""
-        self._crowded: frozenset[LaneName] = frozenset()
-        """Lanes that wait for one of the abandoned threads to end."""
-        self._retry_at: dict[LaneName, float] = {}
-        """When it is tried again to begin a lane."""
+        self._given: dict[ShardName, tuple[Wanted, Mapping[int, int] | None]] = {}
+        """What a shard that runs was given last: all that is wanted of it, and epochs of the slots that it serves."""
+        self._crowded: frozenset[ShardName] = frozenset()
+        """Shards that wait for one of the abandoned threads to end."""
+        self._retry_at: dict[ShardName, float] = {}
+        """When it is tried again to begin a shard."""
         self.changes = 0
         """Counts how often what is served here may have changed."""
 
@@ -109,11 +109,11 @@ class Runtime:
     def follow(self, settings: Settings) -> AutoscalerError | None:
         """Make what runs follow `settings`; what did not change goes on, in the same epoch.
 
-        An adapter without autoscalers is not built. Returns why a lane could not begin: `supervise` tries again.
+        An adapter without autoscalers is not built. Returns why a shard could not begin: `supervise` tries again.
         Raises AdapterError, then nothing has changed; or Stopping; or, at the first call, StateError where this daemon
         cannot join those that share the state.
         """
-        wanted = wanted_lanes(settings, self._host)
+        wanted = wanted_shards(settings, self._host)
         kept = {name for name, have in self._connected.items() if name in wanted and _same(wanted[name], have)}
         built = self._builder.build_all({name: want for name, want in wanted.items() if name not in kept})
         try:
@@ -143,7 +143,7 @@ class Runtime:
     def supervise(self) -> None:
         """To be called every second or so, and when other slots are held: follows those.
 
-        Gives a lane that hangs too long a successor.
+        Gives a shard that hangs too long a successor.
         """
         self._forget_ended()
         self._assign()
@@ -156,24 +156,24 @@ class Runtime:
         gone = [*self._leaving, *self._connected.values()]
         self._retire([*self._connected.values()])
         self._connected.clear()
-        wait_for([have.lane for have in (*gone, *self._ending)])
+        wait_for([have.shard for have in (*gone, *self._ending)])
         self._part([*gone, *self._ending])
         self._ending.clear()
         self._builder.let_go(each.adapter for each in self._waiting.values())
-        self.lanes.stop()
+        self.shards.stop()
         self._forget_ended()
         return not self._abandoned
 
     def asked_alone(self) -> Sequence[AskedAlone]:
-        """The queries of all lanes that are kept out of the merge. Any thread may ask."""
+        """The queries of all shards that are kept out of the merge. Any thread may ask."""
         return [each for have in [*self._connected.values()] for each in have.queries.asked_alone()]
 
     def hanging(self) -> Mapping[str, Collection[int]]:
         """Adapter connection -> slots that a call which was left behind still uses."""
         return _together(self._abandoned)
 
-    def _epochs(self, name: LaneName) -> Mapping[int, int] | None:
-        """Slots of a lane that it may serve here and has autoscalers in, with their epochs; None: all it has."""
+    def _epochs(self, name: ShardName) -> Mapping[int, int] | None:
+        """Slots of a shard that it may serve here and has autoscalers in, with their epochs; None: all it has."""
         if self._membership is None:
             return None
         mine, needed = slots_of(name.number - 1, name.of), self._needs.get(name.adapter, ())
@@ -181,7 +181,7 @@ class Runtime:
         return {slot: epoch for slot, epoch in usable.items() if slot in mine and slot in needed}
 
     def _assign(self) -> None:
-        """Give every lane that runs the autoscalers of the slots that it may serve; one without any ends."""
+        """Give every shard that runs the autoscalers of the slots that it may serve; one without any ends."""
         for name, have in [*self._connected.items()]:
             wanted, epochs = self._wanted[name], self._epochs(name)
             before, had = self._given.get(name, (None, None))
@@ -195,36 +195,36 @@ class Runtime:
                 self._retire([have])
                 self._ending.append(have)
             elif have.follow(served, epochs):
-                self.lanes.reschedule(have.lane)
+                self.shards.reschedule(have.shard)
 
-    def _may_begin(self, names: Collection[LaneName]) -> Sequence[LaneName]:
+    def _may_begin(self, names: Collection[ShardName]) -> Sequence[ShardName]:
         """Those that may begin now. Of others it is logged, once each, what they wait for."""
         served = [name for name in names if self._epochs(name) != {}]
         crowded = frozenset(name for name in served if self._is_crowded(name))
         for name in sorted(crowded - self._crowded):
             error = f"{_MOST_ABANDONED} threads left behind hang in it; it goes on when one of them ends"
-            self._logger.error("lane_waits", **name.labels(), error=error)
+            self._logger.error("shard_waits", **name.labels(), error=error)
         self._crowded = crowded
         now = self._clock.monotonic()
         return [name for name in served if name not in crowded and now >= self._retry_at.get(name, now)]
 
-    def _begin_all(self, names: Collection[LaneName], stuck: Mapping[LaneName, Connected]) -> AutoscalerError | None:
-        """Begin those of these lanes that may, in place of those that are stuck. Returns the first failure."""
+    def _begin_all(self, names: Collection[ShardName], stuck: Mapping[ShardName, Connected]) -> AutoscalerError | None:
+        """Begin those of these shards that may, in place of those that are stuck. Returns the first failure."""
         failures = list[AutoscalerError]()
         for name in self._may_begin(names):
             failure = self._supersede(stuck[name]) if name in stuck else self._begin(name)
             if failure is not None:
-                self._logger.error("lane_not_begun", **name.labels(), error=str(failure))
+                self._logger.error("shard_not_begun", **name.labels(), error=str(failure))
                 failures.append(failure)
         return failures[0] if failures else None
 
-    def _is_crowded(self, name: LaneName) -> bool:
-        """By slots, for a reload may have changed how many lanes there are, and which one serves what hangs."""
+    def _is_crowded(self, name: ShardName) -> bool:
+        """By slots, for a reload may have changed how many shards there are, and which one serves what hangs."""
         left = Counter(slot for have in self._abandoned if have.name.adapter == name.adapter for slot in have.slots)
         return any(left[slot] >= _MOST_ABANDONED for slot in slots_of(name.number - 1, name.of))
 
-    def _begin(self, name: LaneName) -> AutoscalerError | None:
-        """Begin a lane that waited. Returns why it could not: then it is tried again."""
+    def _begin(self, name: ShardName) -> AutoscalerError | None:
+        """Begin a shard that waited. Returns why it could not: then it is tried again."""
         wanted = self._wanted[name]
         try:
             built = self._waiting.pop(name, None) or self._builder.build(name, wanted.adapter)
@@ -241,11 +241,11 @@ class Runtime:
         return None
 
     def _retry_seconds(self) -> float:
-        """How long after the state refused a lane it is tried again: another daemon waits for a lease at most."""
+        """How long after the state refused a shard it is tried again: another daemon waits for a lease at most."""
         return _RETRY_SECONDS if self._membership is None else min(_RETRY_SECONDS, self._membership.period)
 
     def _supersede(self, have: Connected) -> AutoscalerError | None:
-        """A new adapter, lane and epoch in place of one that hangs. What hangs can write and record nothing more.
+        """A new adapter, shard and epoch in place of one that hangs. What hangs can write and record nothing more.
 
         Returns why that could not be: then the old one stays, and it is tried again.
         """
@@ -265,31 +265,31 @@ class Runtime:
         self._end([have], wait=False)
         self._connect(name, built, ledger)
         del self._retry_at[name]
-        self.lanes.count_superseded(name)
+        self.shards.count_superseded(name)
         self._logger.error(
-            "lane_superseded",
+            "shard_superseded",
             **name.labels(),
-            error=f"its cycle hung {overdue:.0f} s past its deadline; a new lane has taken over, the hanging thread is "
-            "left behind and can write nothing more",
+            error=f"its cycle hung {overdue:.0f} s past its deadline; a new shard has taken over, the hanging thread "
+            "is left behind and can write nothing more",
         )
         return None
 
-    def _ledger(self, name: LaneName) -> Ledger:
-        """In a new epoch of the lane's slots. Raises StateError and Stopping."""
+    def _ledger(self, name: ShardName) -> Ledger:
+        """In a new epoch of the shard's slots. Raises StateError and Stopping."""
         epochs = self._epochs(name)
         slots = slots_of(name.number - 1, name.of) if epochs is None else epochs.keys()
         return self._stop.unless(partial(self._state.ledger, name.adapter, slots), _STATE_SECONDS)
 
-    def _connect(self, name: LaneName, built: Built, ledger: Ledger) -> None:
-        """A lane in the epoch of `ledger`."""
-        lane = Lane(name, self._clock, self._logger, self._report)
+    def _connect(self, name: ShardName, built: Built, ledger: Ledger) -> None:
+        """A shard in the epoch of `ledger`."""
+        shard = Shard(name, self._clock, self._logger, self._report)
         wanted, epochs = self._wanted[name], self._epochs(name)
         self._given[name] = wanted, epochs
         self._connected[name] = Connected(
             wanted if epochs is None else wanted.within(epochs),
             built,
             ledger,
-            lane,
+            shard,
             self._clock,
             self._logger,
             self._metrics,
@@ -298,7 +298,7 @@ class Runtime:
             self._membership,
             epochs,
         )
-        self.lanes.add(lane)
+        self.shards.add(shard)
         self.changes += 1
 
     def _members(self) -> int:
@@ -307,7 +307,7 @@ class Runtime:
 
     def _retire(self, gone: Sequence[Connected]) -> None:
         """No further cycle of these."""
-        self.lanes.retire([have.lane for have in gone], wait=False)
+        self.shards.retire([have.shard for have in gone], wait=False)
         for have in gone:
             have.retire()
 
@@ -316,7 +316,7 @@ class Runtime:
         self._retire(gone)
         if wait:
             self._leaving = gone
-            wait_for([have.lane for have in gone], self._stop)
+            wait_for([have.shard for have in gone], self._stop)
             self._leaving = ()
         self._part(gone)
 
@@ -330,7 +330,7 @@ class Runtime:
                 self._abandoned.append(have)
 
     def _forget_ended(self) -> None:
-        """Let go of what threads worked with that were left behind and have ended since, and of lanes that ended."""
+        """Let go of what threads worked with that were left behind and have ended since, and of shards that ended."""
         for have in [each for each in self._abandoned if each.ended()]:
             have.end()
             self._abandoned.remove(have)
@@ -339,7 +339,7 @@ class Runtime:
             self._ending.remove(have)
             if not have.ended():
                 error = "its cycle hangs; its slots are given back when it ends, or when this daemon's lease does"
-                self._logger.error("lane_left_behind", **have.name.labels(), error=error)
+                self._logger.error("shard_left_behind", **have.name.labels(), error=error)
         self._part(over)
 
     def _give_back(self) -> None:
@@ -360,9 +360,9 @@ def _same(wanted: Wanted, have: Connected) -> bool:
     return wanted.adapter == have.wanted.adapter
 
 
-def _together(lanes: Collection[Connected]) -> Mapping[str, Collection[int]]:
+def _together(shards: Collection[Connected]) -> Mapping[str, Collection[int]]:
     """Adapter connection -> slots that these use."""
     used: dict[str, set[int]] = {}
-    for have in lanes:
+    for have in shards:
         used.setdefault(have.name.adapter, set()).update(have.used_slots())
     return used

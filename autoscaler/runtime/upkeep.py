@@ -10,7 +10,7 @@ from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
-from autoscaler.schedule import Lanes, NoThread, settle
+from autoscaler.schedule import NoThread, Shards, settle
 
 _SECONDS: Final = 5.0
 _QUIET_SECONDS: Final = 1.0
@@ -27,7 +27,7 @@ class Upkeep:
         look: Callable[[], Sequence[Cut]],
         cut: Callable[[Sequence[Cut]], None],
         answered: Callable[[bool], None],
-        lanes: Lanes,
+        shards: Shards,
         clock: Clock,
         logger: Logger,
     ) -> None:
@@ -35,7 +35,7 @@ class Upkeep:
 
         `answered` is told whether the state did.
         """
-        self._lanes = lanes
+        self._shards = shards
         self._look = look
         self._cut = cut
         self._answered = answered
@@ -46,7 +46,7 @@ class Upkeep:
         self._looking: Future[Sequence[Cut]] | None = None
         """The look that is under way."""
         self._retired = 0
-        """How many lanes had ended when what they left behind was freed last."""
+        """How many shards had ended when what they left behind was freed last."""
         self._collect_by: float | None = None
         """Until when a quiet moment is waited for to do so again, on the monotonic clock; None: there is no need."""
 
@@ -71,11 +71,11 @@ class Upkeep:
             self._logger.error("state_failed", error=str(NoThread()))  # noqa: TRY400 - an expected failure, not a bug
 
     def _free(self) -> None:
-        """What lanes that ended have left behind, when it disturbs no cycle."""
-        now, retired = self._clock.monotonic(), self._lanes.retired
+        """What shards that ended have left behind, when it disturbs no cycle."""
+        now, retired = self._clock.monotonic(), self._shards.retired
         if retired != self._retired and self._collect_by is None:
             self._collect_by = now + _PATIENCE_SECONDS
-        if self._collect_by is not None and (now >= self._collect_by or self._lanes.quiet(_QUIET_SECONDS)):
+        if self._collect_by is not None and (now >= self._collect_by or self._shards.quiet(_QUIET_SECONDS)):
             memory.collect()
             self._retired, self._collect_by = retired, None
 

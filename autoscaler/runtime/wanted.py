@@ -1,28 +1,28 @@
-"""What a configuration asks for, lane by lane."""
+"""What a configuration asks for, shard by shard."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.model import Autoscaler, ConnectionLimits, LaneName, TargetRef
-from autoscaler.record import lane_of, slot_of
+from autoscaler.model import Autoscaler, ConnectionLimits, ShardName, TargetRef
+from autoscaler.record import shard_of, slot_of
 
 
 @dataclass(frozen=True, slots=True)
 class WantedAdapter:
-    """What a lane's adapter is built from; an equal one does not cause a new adapter."""
+    """What a shard's adapter is built from; an equal one does not cause a new adapter."""
 
     section: AdapterSection
     dry_run: bool
-    """All the lane's autoscalers are, those too that another daemon serves: it changes with the configuration alone."""
+    """All the shard's autoscalers are, those of other daemons too: it changes with the configuration alone."""
     dry_targets: frozenset[TargetRef]
     """Those of its autoscalers that are, one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One lane, as a configuration asks for it."""
+    """One shard, as a configuration asks for it."""
 
     adapter: WantedAdapter
     scalers: Sequence[Autoscaler]
@@ -32,22 +32,22 @@ class Wanted:
     """The whole connection's."""
 
     def within(self, slots: Container[int]) -> "Wanted":
-        """The same lane with those of its autoscalers alone whose target falls into one of these slots."""
+        """The same shard with those of its autoscalers alone whose target falls into one of these slots."""
         return replace(self, scalers=[scaler for scaler in self.scalers if slot_of(scaler.target) in slots])
 
 
-def wanted_lanes(settings: Settings, host: str | None = None) -> Mapping[LaneName, Wanted]:
-    """Every lane that has autoscalers: one without has nothing to do.
+def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardName, Wanted]:
+    """Every shard that has autoscalers: one without has nothing to do.
 
     `host`: this machine's name; None: all connections are served here, those of other machines too.
     """
-    scalers: dict[LaneName, list[Autoscaler]] = {}
+    scalers: dict[ShardName, list[Autoscaler]] = {}
     for scaler in settings.autoscalers:
         if host is not None and settings.adapters[scaler.target.adapter].host not in (None, host):
             continue
-        adapter, lanes = scaler.target.adapter, settings.adapters[scaler.target.adapter].lanes
-        number = 1 + lane_of(scaler.target, lanes) if lanes > 1 else 1
-        scalers.setdefault(LaneName(adapter, number, lanes), []).append(scaler)
+        adapter, shards = scaler.target.adapter, settings.adapters[scaler.target.adapter].shards
+        number = 1 + shard_of(scaler.target, shards) if shards > 1 else 1
+        scalers.setdefault(ShardName(adapter, number, shards), []).append(scaler)
     return {
         name: Wanted(
             WantedAdapter(
@@ -63,11 +63,11 @@ def wanted_lanes(settings: Settings, host: str | None = None) -> Mapping[LaneNam
     }
 
 
-def needed_slots(wanted: Mapping[LaneName, Wanted]) -> Mapping[str, Collection[int]]:
+def needed_slots(wanted: Mapping[ShardName, Wanted]) -> Mapping[str, Collection[int]]:
     """Adapter connection -> the slots that some autoscaler of it falls into."""
     needs: dict[str, set[int]] = {}
-    for name, lane in wanted.items():
-        needs.setdefault(name.adapter, set()).update(slot_of(scaler.target) for scaler in lane.scalers)
+    for name, shard in wanted.items():
+        needs.setdefault(name.adapter, set()).update(slot_of(scaler.target) for scaler in shard.scalers)
     return needs
 
 

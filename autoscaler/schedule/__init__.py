@@ -1,16 +1,16 @@
-"""When cycles run: APScheduler, a lane for each adapter connection."""
+"""When cycles run: APScheduler, a shard for each adapter connection."""
 
 from autoscaler.schedule.batch import Batch
-from autoscaler.schedule.lane import LONGEST_CYCLE, Lane, Work
-from autoscaler.schedule.lanes import Lanes, wait_for
+from autoscaler.schedule.shard import LONGEST_CYCLE, Shard, Work
+from autoscaler.schedule.shards import Shards, wait_for
 from autoscaler.schedule.stop import NoThread, Stop, Stopping, settle, within
 
 __all__ = [
     "LONGEST_CYCLE",
     "Batch",
-    "Lane",
-    "Lanes",
     "NoThread",
+    "Shard",
+    "Shards",
     "Stop",
     "Stopping",
     "Work",

@@ -8,9 +8,9 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports, reconcile
 from autoscaler.errors import AutoscalerError
-from autoscaler.model import Autoscaler, Call, Decision, History, LaneName, Observed, Outcome, Standing
+from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, ShardName, Standing
 
-_NO_LANE: Final = LaneName("")
+_NO_SHARD: Final = ShardName("")
 _LATE_SECONDS: Final = 5.0
 """How long past its deadline an observation may come and still be decided on."""
 
@@ -32,8 +32,8 @@ class Batch:
     removals_left: int | None = None
     """What may still leave under the connection's removal budget; None: it has none."""
     total: int | None = None
-    """What the sizes of the lane's autoscalers sum to; None: the connection has no limit of it."""
-    lane: LaneName = _NO_LANE
+    """What the sizes of the shard's autoscalers sum to; None: the connection has no limit of it."""
+    shard: ShardName = _NO_SHARD
     """Whose cycle it was."""
     late_seconds: float = 0.0
     """From when it was due to its beginning."""

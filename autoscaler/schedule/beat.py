@@ -21,7 +21,7 @@ class Beat(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
     """
 
     def __init__(self, period: timedelta, phase: float, clock: Clock) -> None:
-        """`phase` in seconds keeps lanes apart."""
+        """`phase` in seconds keeps shards apart."""
         self._period = period.total_seconds()
         self._clock = clock
         self._anchor = clock.monotonic() + phase

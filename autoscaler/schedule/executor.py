@@ -1,4 +1,4 @@
-"""One thread for the jobs of one lane."""
+"""One thread for the jobs of one shard."""
 
 import threading
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from apscheduler.executors.base import BaseExecutor, run_job
 from apscheduler.job import Job
 
 
-class LaneExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no types
-    """Runs a lane's jobs one at a time, in a daemon thread.
+class ShardExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no types
+    """Runs a shard's jobs one at a time, in a daemon thread.
 
     APScheduler's own pool is joined when the interpreter ends, so a job that hangs would keep the process for ever.
     """
@@ -28,7 +28,7 @@ class LaneExecutor(BaseExecutor):  # type: ignore[misc]  # APScheduler ships no 
         threading.Thread(target=self._work, name=self._name, daemon=True).start()
 
     def shutdown(self, wait: bool = True) -> None:  # noqa: ARG002 - BaseExecutor's signature
-        """End the thread after the job it is at, without waiting: who stops a lane waits with a bound."""
+        """End the thread after the job it is at, without waiting: who stops a shard waits with a bound."""
         self._jobs.put(None)
 
     def _do_submit_job(self, job: Job, run_times: list[datetime]) -> None:

@@ -60,7 +60,7 @@ from autoscaler.target.protocol import (
     ReloadsMemory,
     concurrent_writes,
     one_host,
-    one_lane,
+    one_shard,
     without_requests,
 )
 from autoscaler.target.registry import installed, load
@@ -122,7 +122,7 @@ __all__ = [
     "load",
     "nothing_written",
     "one_host",
-    "one_lane",
+    "one_shard",
     "plain",
     "without_requests",
 ]

@@ -29,7 +29,7 @@ AdapterValues: TypeAlias = Mapping[str, Any]
 class AdapterMemory(Protocol):
     """What an adapter must not forget when the daemon restarts: a few values for each target, kept in the state.
 
-    It belongs to the adapter's lane. An adapter whose lane was superseded can save nothing any more.
+    It belongs to the adapter's shard. An adapter whose shard was superseded can save nothing any more.
     """
 
     def load(self) -> Mapping[TargetRef, AdapterValues]:
@@ -71,7 +71,7 @@ class AdapterContext(Generic[SettingsT]):
     clock: Clock
     logger: Logger
     state_dir: Path
-    """A folder of this connection's own, which its lanes share; it exists and survives restarts."""
+    """A folder of this connection's own, which its shards share; it exists and survives restarts."""
     dry_run: bool
     """True: nothing outside `state_dir` may be started, stopped, changed or replaced."""
     dry_targets: frozenset[TargetRef] = frozenset()
@@ -89,7 +89,7 @@ class Adapter(Protocol):
     at a time, of one target by one alone, and each call has a deadline of its own. `observe` is still called by one
     thread at a time, and with no `scale` beside it but one that has not returned by its deadline.
 
-    A connection with `lanes: N` has an adapter for each lane, each asked about targets of its own alone, at the same
+    A connection with `shards: N` has an adapter for each shard, each asked about targets of its own alone, at the same
     time as the others. They divide `concurrent_writes`, and share `state_dir`.
     """
 
@@ -127,12 +127,12 @@ def one_host(kind: object) -> bool:
     return getattr(kind, "one_host", False) is True
 
 
-def one_lane(kind: object) -> bool:
-    """Whether a connection of this type has one adapter only, so that `lanes` is not for it: its attribute `one_lane`.
+def one_shard(kind: object) -> bool:
+    """Whether a connection of this type has one adapter only, so that `shards` is refused: its attribute `one_shard`.
 
     One that keeps something running by itself says so: several of them would each keep it.
     """
-    return getattr(kind, "one_lane", False) is True
+    return getattr(kind, "one_shard", False) is True
 
 
 def without_requests(kind: object) -> bool:

@@ -1,4 +1,4 @@
-"""The event loop's selector: leaves processor time to the lanes while the server is flooded."""
+"""The event loop's selector: leaves processor time to the shards while the server is flooded."""
 
 import selectors
 import time
@@ -11,8 +11,8 @@ _MOST_DEBT_SECONDS: Final = 0.02
 class ConsiderateSelector(selectors.DefaultSelector):
     """Rests as long as the loop has worked.
 
-    Lanes and the server share Python's lock. A loop that always has more to do would take it again whenever a lane
-    lets go of it to wait for an answer; like this, lanes find it free half of the time.
+    Shards and the server share Python's lock. A loop that always has more to do would take it again whenever a shard
+    lets go of it to wait for an answer; like this, shards find it free half of the time.
     """
 
     def __init__(self) -> None:

@@ -43,8 +43,8 @@ _BACKLOG: Final = 1024
 _UNSENT_BYTES: Final = 128 * 1024
 """Of an answer, that the kernel keeps for a client that is slow to take it. Linux doubles it."""
 _SWITCH_SECONDS: Final = 0.001
-"""How long a thread that computes keeps Python's lock from a lane; Python's own 5 ms are many for a lane that waits for
-it hundreds of times in a cycle."""
+"""How long a thread that computes keeps Python's lock from a shard; Python's own 5 ms are many for a shard that waits
+for it hundreds of times in a cycle."""
 _LOOK_SECONDS: Final = 0.5
 """How often deadlines are looked at."""
 

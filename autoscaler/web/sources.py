@@ -16,7 +16,7 @@ from autoscaler.web.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Called from the server's threads, never from a lane's."""
+    """Called from the server's threads, never from a shard's."""
 
     state: State
     settings: Callable[[], Settings]
@@ -25,7 +25,7 @@ class Sources:
     registry: CollectorRegistry
     """What /metrics shows."""
     ready: Callable[[], bool]
-    """Whether every lane's first cycle has ended or met its deadline. Answers at once."""
+    """Whether every shard's first cycle has ended or met its deadline. Answers at once."""
     reload: Callable[[], Sequence[str]]
     """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
     status: Callable[[], DaemonStatus]

@@ -10,7 +10,7 @@ import anyio
 
 _T = TypeVar("_T")
 _THREADS: Final = 2
-"""That read the state and make documents at once; more would take processor time from the lanes."""
+"""That read the state and make documents at once; more would take processor time from the shards."""
 _MOST_WAITING: Final = 32
 """Requests that may wait for one of them."""
 RETRY: Final = {"Retry-After": "1"}
@@ -26,8 +26,8 @@ class TooBusy(Exception):
 class Work:
     """Runs functions on threads. A caller that is cancelled while it waits for its turn leaves the queue.
 
-    While others wait, a thread rests as long as it has worked. Lanes and these threads share Python's lock: without the
-    rest, a lane would stand behind them whenever it comes back from waiting for an answer.
+    While others wait, a thread rests as long as it has worked. Shards and these threads share Python's lock: without
+    the rest, a shard would stand behind them whenever it comes back from waiting for an answer.
     """
 
     def __init__(self, threads: int = _THREADS, most_waiting: int = _MOST_WAITING) -> None:

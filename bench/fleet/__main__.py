@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from bench.fleet import bare, lanes
+from bench.fleet import bare, shards
 from bench.fleet.adapter import own_mebibytes
 from bench.fleet.daemon import PERIOD_SECONDS, BenchError, Daemon, Measured, running_daemon
 from bench.fleet.series import METRIC
@@ -28,8 +28,8 @@ def main() -> None:
     try:
         with running_fleet(1_000 // scale, 10) as fleet:
             small = _shared(fleet, "at most 3")
-            late = max(lanes.late_seconds(fleet, _CYCLES))
-            report("1 of 4 lanes hanging: the latest cycle of the others", f"{late * 1000:.0f} ms", "within 50 ms")
+            late = max(shards.late_seconds(fleet, _CYCLES))
+            report("1 of 4 shards hanging: the latest cycle of the others", f"{late * 1000:.0f} ms", "within 50 ms")
         with running_fleet(10_000 // scale, 10) as fleet:
             _large(fleet, small, _STEADY_SECONDS // PERIOD_SECONDS // (5 if scale > 1 else 1))
         with running_fleet(10_000 // scale, 100) as fleet:

@@ -122,7 +122,7 @@ class Meter:
         return row
 
     def _punctual(self, cycles: Sequence[float]) -> int:
-        """Plans of the lane's grid in whose period a cycle began. Its anchor is the connection's second cycle."""
+        """Plans of the shard's grid in whose period a cycle began. Its anchor is the connection's second cycle."""
         first = self._notes.begun(0.0)[:2]
         anchor = first[-1] if first else 0.0
         return len({int((at - anchor) / self._period + _EARLY) for at in cycles})

@@ -196,7 +196,7 @@ def test_past_the_deadline_nothing_is_announced() -> None:
     assert back.announced == []
 
 
-def test_a_lane_that_was_superseded_writes_and_announces_nothing_more() -> None:
+def test_a_shard_that_was_superseded_writes_and_announces_nothing_more() -> None:
     """Its successor writes to the same targets: what was decided before it must not land after it."""
     back = Chronicler(accept)
     current = {TargetRef("fleet", "first-asg"): True}

@@ -48,11 +48,11 @@ class Back:
                 self.at_once -= 1
 
 
-class Lane:
+class Shard:
     """An actuator on the machine's clock."""
 
-    def __init__(self, back: Back, is_current: Callable[[TargetRef], bool] = lambda _: True, lanes: int = 1) -> None:
-        self.actuator = Actuator({"fleet": back}, SystemClock(), RecordingLogger(), is_current, lanes)
+    def __init__(self, back: Back, is_current: Callable[[TargetRef], bool] = lambda _: True, shards: int = 1) -> None:
+        self.actuator = Actuator({"fleet": back}, SystemClock(), RecordingLogger(), is_current, shards)
 
     def act(self, *decisions: Decision, seconds: float = 30) -> Mapping[str, Outcome]:
         return self.actuator.act(decisions, Call(NOW, time.monotonic() + seconds))
@@ -76,15 +76,15 @@ def test_as_many_are_written_at_a_time_as_the_adapter_takes(back: Back) -> None:
 
     names = ["a", "b", "c", "d"]
     pair = Meeting()
-    assert Lane(pair).act(*map(rescale, names)) == dict.fromkeys(names, Written(5))
+    assert Shard(pair).act(*map(rescale, names)) == dict.fromkeys(names, Written(5))
     assert sorted(pair.written) == names
-    assert list(Lane(back).act(*map(rescale, names))) == names
+    assert list(Shard(back).act(*map(rescale, names))) == names
     assert back.most_at_once <= 2
 
 
-@pytest.mark.parametrize(("lanes", "share"), [(1, 8), (3, 2), (4, 2), (8, 1), (64, 1)])
-def test_the_lanes_of_a_connection_divide_what_its_back_end_takes(lanes: int, share: int) -> None:
-    """Together they ask no more of it than one lane does, and one whose writes hang uses up its own share alone."""
+@pytest.mark.parametrize(("shards", "share"), [(1, 8), (3, 2), (4, 2), (8, 1), (64, 1)])
+def test_the_shards_of_a_connection_divide_what_its_back_end_takes(shards: int, share: int) -> None:
+    """Together they ask no more of it than one shard does, and one whose writes hang uses up its own share alone."""
     meeting = threading.Barrier(share, timeout=10)
 
     class Meeting(Back):
@@ -95,7 +95,7 @@ def test_the_lanes_of_a_connection_divide_what_its_back_end_takes(lanes: int, sh
             return super().scale(target, change, call)
 
     back = Meeting()
-    outcomes = Lane(back, lanes=lanes).act(*[rescale(f"s{number}") for number in range(16)])
+    outcomes = Shard(back, shards=shards).act(*[rescale(f"s{number}") for number in range(16)])
     assert set(outcomes.values()) == {Written(5)}
     assert back.most_at_once <= share
 
@@ -103,37 +103,37 @@ def test_the_lanes_of_a_connection_divide_what_its_back_end_takes(lanes: int, sh
 def test_a_write_that_hangs_holds_no_other_beyond_the_deadline(back: Back) -> None:
     """Its own outcome is unknown; the others are written and recorded."""
     back.hanging = {"a"}
-    lane = Lane(back)
-    outcomes = lane.act(*map(rescale, ["a", "b", "c"]), seconds=_SECONDS)
+    shard = Shard(back)
+    outcomes = shard.act(*map(rescale, ["a", "b", "c"]), seconds=_SECONDS)
     assert (outcomes["b"], outcomes["c"]) == (Written(5), Written(5))
     assert isinstance(outcomes["a"], TargetUnavailable)
     assert "unknown until the next cycle" in str(outcomes["a"])
-    assert lane.actuator.writing()
+    assert shard.actuator.writing()
 
 
 def test_a_target_whose_write_hangs_is_not_written_again_meanwhile(back: Back) -> None:
     """Two writes of one target could land in either order; the other targets go on."""
     back.hanging = {"a"}
-    lane = Lane(back)
-    lane.act(rescale("a"), seconds=_SECONDS)
-    outcomes = lane.act(rescale("a"), rescale("b"))
+    shard = Shard(back)
+    shard.act(rescale("a"), seconds=_SECONDS)
+    outcomes = shard.act(rescale("a"), rescale("b"))
     assert "an earlier write hangs" in str(outcomes["a"])
     assert outcomes["b"] == Written(5)
     assert back.written == ["a", "b"]
-    assert lane.actuator.overdue_seconds() > 0
+    assert shard.actuator.overdue_seconds() > 0
     back.release.set()
-    while lane.actuator.writing():
+    while shard.actuator.writing():
         time.sleep(0.001)
-    assert lane.actuator.overdue_seconds() == 0
-    assert lane.act(rescale("a")) == {"a": Written(5)}
+    assert shard.actuator.overdue_seconds() == 0
+    assert shard.act(rescale("a")) == {"a": Written(5)}
 
 
 def test_where_every_thread_hangs_the_rest_goes_first_next_time(back: Back) -> None:
     """They have had no turn: nothing was sent for them."""
     back.hanging = {"a", "b"}
-    lane = Lane(back)
-    lane.act(rescale("a"), rescale("b"), seconds=_SECONDS)
-    outcomes = lane.act(rescale("c"), seconds=_SECONDS)
+    shard = Shard(back)
+    shard.act(rescale("a"), rescale("b"), seconds=_SECONDS)
+    outcomes = shard.act(rescale("c"), seconds=_SECONDS)
     assert isinstance(outcomes["c"], TargetDeferred)
     assert "2 earlier writes hang" in str(outcomes["c"])
     assert back.written == ["a", "b"]
@@ -142,16 +142,16 @@ def test_where_every_thread_hangs_the_rest_goes_first_next_time(back: Back) -> N
 def test_an_outcome_that_comes_too_late_changes_nothing(back: Back) -> None:
     """The cycle that it belongs to has recorded another one."""
     back.hanging = {"a"}
-    lane = Lane(back)
-    outcomes = lane.act(rescale("a"), seconds=_SECONDS)
+    shard = Shard(back)
+    outcomes = shard.act(rescale("a"), seconds=_SECONDS)
     before = dict(outcomes)
     back.release.set()
-    while lane.actuator.writing():
+    while shard.actuator.writing():
         time.sleep(0.001)
     assert outcomes == before
 
 
-def test_before_each_write_it_is_asked_whether_the_lane_is_current(back: Back) -> None:
+def test_before_each_write_it_is_asked_whether_the_shard_is_current(back: Back) -> None:
     """A successor writes to the same targets: no thread begins a write after it has taken over."""
     asked: list[str] = []
 
@@ -160,7 +160,7 @@ def test_before_each_write_it_is_asked_whether_the_lane_is_current(back: Back) -
         return len(asked) <= 2
 
     with pytest.raises(StaleLedger):
-        Lane(back, is_current).act(*map(rescale, "abcdefgh"))
+        Shard(back, is_current).act(*map(rescale, "abcdefgh"))
     assert len(back.written) == 2
 
 
@@ -181,7 +181,7 @@ def test_whatever_an_adapter_raises_costs_its_target_alone(error: BaseException,
                 raise error
             return super().scale(target, change, call)
 
-    outcomes = Lane(Raising()).act(rescale("a"), rescale("b"))
+    outcomes = Shard(Raising()).act(rescale("a"), rescale("b"))
     assert isinstance(outcomes["a"], TargetUnavailable)
     assert type(error).__name__ in str(outcomes["a"])
     assert "hunter2" not in str(outcomes["a"])
@@ -190,7 +190,7 @@ def test_whatever_an_adapter_raises_costs_its_target_alone(error: BaseException,
 
 @pytest.mark.parametrize("odd", [None, 0, -3, "many", 2.5, True])
 def test_an_odd_number_of_writes_at_a_time_is_one(odd: object) -> None:
-    """Foreign code: what is not a number of threads is the safe one, the lane's own."""
+    """Foreign code: what is not a number of threads is the safe one, the shard's own."""
 
     class Odd(Back):
         concurrent_writes = odd  # type: ignore[assignment]  # the mistake under test
@@ -199,7 +199,7 @@ def test_an_odd_number_of_writes_at_a_time_is_one(odd: object) -> None:
             assert threading.current_thread() is threading.main_thread()
             return super().scale(target, change, call)
 
-    assert Lane(Odd()).act(rescale("a"), rescale("b")) == {"a": Written(5), "b": Written(5)}
+    assert Shard(Odd()).act(rescale("a"), rescale("b")) == {"a": Written(5), "b": Written(5)}
 
 
 def test_daemons_that_share_the_state_divide_the_writes_at_a_time() -> None:

@@ -57,8 +57,8 @@ from autoscaler.record import Ledger, Retention, State
 from autoscaler.web import Sources, WebServer, load_web_config, serve
 from autoscaler.web.page import pages
 from tests.replaced import replace
-from tests.web.lanes import SoundLanes
 from tests.web.serving import Logged
+from tests.web.shards import SoundShards
 
 EVERY = timedelta(seconds=15)
 OPERATOR = "robin"
@@ -140,16 +140,16 @@ def _share(place: int, of: int) -> float:
 
 @dataclass
 class World:
-    """All parts, in a lane for each connection: every write succeeds at once."""
+    """All parts, in a shard for each connection: every write succeeds at once."""
 
     state: State
     parts: Mapping[str, Part]
     start: datetime
-    lanes: Sequence["Lane"] = field(init=False)
+    shards: Sequence["Shard"] = field(init=False)
 
     def __post_init__(self) -> None:
         names = sorted({scaler.target.adapter for scaler in self.scalers})
-        self.lanes = [Lane(self, name, self.state.ledger(name)) for name in names]
+        self.shards = [Shard(self, name, self.state.ledger(name)) for name in names]
 
     @property
     def scalers(self) -> tuple[Autoscaler, ...]:
@@ -165,12 +165,12 @@ class World:
 
     def cycle(self, now: datetime) -> None:
         """One cycle of all."""
-        for lane in self.lanes:
-            reconcile(lane.scalers, Call(now, 0), lane)
+        for shard in self.shards:
+            reconcile(shard.scalers, Call(now, 0), shard)
 
 
 @dataclass
-class Lane:
+class Shard:
     """`Ports` of a cycle over one connection's parts."""
 
     world: World
@@ -284,19 +284,21 @@ class NoSettings(BaseModel):
 def settings_of(world: World) -> Settings:
     """The configuration that they are of."""
     source = PrometheusSource("http://10.0.0.7:9090", external_url="https://prometheus.example.org")
-    adapters = {lane.name: AdapterSection("memory", NoSettings()) for lane in world.lanes}
+    adapters = {shard.name: AdapterSection("memory", NoSettings()) for shard in world.shards}
     return Settings(Path("/etc/autoscaler/autoscaler.yaml"), {"default": source}, adapters, world.scalers)
 
 
 def health_of(world: World) -> Health:
     """Prometheus has answered, and so has each back end but Nomad."""
     health = Health(SystemClock(), LimitsInUse(CollectorRegistry()))
-    health.configured([lane.name for lane in world.lanes], ["default"])
+    health.configured([shard.name for shard in world.shards], ["default"])
     health.queried("default", None)
-    for lane in world.lanes:
-        down = lane.name == "nomad"
-        health.called(lane.name, 1, [TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer")] if down else ())
-        health.cycle_ended(lane.name, datetime.now(UTC).timestamp())
+    for shard in world.shards:
+        down = shard.name == "nomad"
+        health.called(
+            shard.name, 1, [TargetUnavailable("nomad at http://10.0.0.5:4646 did not answer")] if down else ()
+        )
+        health.cycle_ended(shard.name, datetime.now(UTC).timestamp())
     return health
 
 
@@ -320,7 +322,7 @@ def served(
             (folder / "web.yaml").write_text("basic_auth_users:\n" + "".join(lines))
             config = load_web_config(folder / "web.yaml")
             settings = replace(settings, web=WebSettings(operators={OPERATOR: (1, 1)}))
-        health, lanes = health_of(world), SoundLanes(*(lane.name for lane in world.lanes))
+        health, shards = health_of(world), SoundShards(*(shard.name for shard in world.shards))
         sources = Sources(
             state=state,
             settings=lambda: settings,
@@ -328,7 +330,7 @@ def served(
             registry=CollectorRegistry(),
             ready=lambda: True,
             reload=lambda: (),
-            status=lambda: health.status(settings, lanes, "1.2.3", world.start),
+            status=lambda: health.status(settings, shards, "1.2.3", world.start),
             started=world.start,
         )
         log = Logged()

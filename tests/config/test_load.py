@@ -86,18 +86,20 @@ def test_a_key_without_a_value_counts_as_left_out_in_every_section(load_text: Lo
     assert (pool.grace_period, pool.initial_replicas) == (timedelta(seconds=10), 1)
 
 
-@pytest.mark.parametrize(("written", "lanes"), [("", 1), (", lanes: 1", 1), (", lanes: 64", 64), (", lanes: ", 1)])
-def test_lanes_are_the_houses_own_key(load_text: Load, written: str, lanes: int) -> None:
+@pytest.mark.parametrize(
+    ("written", "shards"), [("", 1), (", shards: 1", 1), (", shards: 256", 256), (", shards: ", 1)]
+)
+def test_shards_are_the_houses_own_key(load_text: Load, written: str, shards: int) -> None:
     """The adapter, whose settings refuse what they do not know, never sees it."""
     section = load_text(f"autoscalers: []\nadapters: {{a: {{type: groups{written}}}}}\n").adapters["a"]
-    assert section.lanes == lanes
+    assert section.shards == shards
 
 
 def test_limits_of_a_connection_are_the_houses_own_keys(load_text: Load) -> None:
     """Its adapter never sees them, whatever its type; a key without a value counts as left out."""
     settings = load_text(
         "autoscalers: []\nadapters:\n"
-        "  a: {type: groups, lanes: 2, removalBudget: {instances: 5, periodSeconds: 60}, maxTotal: 40}\n"
+        "  a: {type: groups, shards: 2, removalBudget: {instances: 5, periodSeconds: 60}, maxTotal: 40}\n"
         "  b: {type: process, pools: {p: {command: x}}, maxTotal: 1}\n"
         "  c: {type: groups, removalBudget: , maxTotal: }\n"
     )

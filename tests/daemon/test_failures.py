@@ -48,7 +48,7 @@ def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str,
             line = daemon.wait_for("decision", autoscaler="stuck")
             assert (line["current"], line["reason"]) == (None, "FailedGetScale")
         else:
-            daemon.wait_for("lane_hung", adapter="third")
+            daemon.wait_for("shard_hung", adapter="third")
             daemon.wait_for("tick_missed", adapter="third")
         started = time.monotonic()
         assert daemon.stop() == 0
@@ -57,11 +57,11 @@ def test_an_adapter_that_hangs_delays_nobody_else(folder: Path, prometheus: str,
         assert len(set(web)) == len(web)
 
 
-def test_when_every_lane_hangs_the_watchdog_is_left_to_bite(folder: Path, prometheus: str) -> None:
+def test_when_every_shard_hangs_the_watchdog_is_left_to_bite(folder: Path, prometheus: str) -> None:
     """Successors are tried first; when they hang as well, a restart is the remedy, and only then."""
     config = write_config(folder, prometheus, [autoscaler("stuck", "vector(3)", adapter="third")], hanging("scale"))
     with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}) as daemon:
-        daemon.wait_for("lane_hung")
+        daemon.wait_for("shard_hung")
         fed, quiet_since = daemon.heard("WATCHDOG=1"), time.monotonic()
 
         def quiet() -> bool:
@@ -75,7 +75,7 @@ def test_when_every_lane_hangs_the_watchdog_is_left_to_bite(folder: Path, promet
 
 
 def test_a_failing_autoscaler_stops_no_other(folder: Path, prometheus: str) -> None:
-    """On the same lane, in the same batch."""
+    """On the same shard, in the same batch."""
     scalers = [autoscaler("broken", "absent_metric"), autoscaler("web", "vector(2)")]
     config = write_config(folder, prometheus, scalers)
     with running_daemon(config) as daemon:

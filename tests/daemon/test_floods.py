@@ -43,7 +43,7 @@ def test_idle_connections_cost_no_query_and_no_answer(folder: Path, prometheus: 
         assert daemon.stop() == 0
 
 
-def test_requests_in_masses_cost_the_lanes_no_cycle(folder: Path, prometheus: str) -> None:
+def test_requests_in_masses_cost_the_shards_no_cycle(folder: Path, prometheus: str) -> None:
     """Pages, lists and scrapes, as many as come through, and requests that are sent ahead of their answers."""
     names = [f"a{number}" for number in range(200)]
     adapters = {"groups": {"type": "memory", "groups": {name: {} for name in names}}}

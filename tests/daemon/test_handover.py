@@ -1,4 +1,4 @@
-"""A reload hands lanes over between two cycles: nothing is lost, written twice or recorded late."""
+"""A reload hands shards over between two cycles: nothing is lost, written twice or recorded late."""
 
 import signal
 from collections.abc import Sequence
@@ -37,17 +37,17 @@ def written(third: ThirdParty, name: str) -> Sequence[str]:
     return [size for _, _, size, _ in third.notes("writes", name)]
 
 
-def test_a_section_that_changes_while_its_cycle_hangs_gets_a_new_lane_at_once(
+def test_a_section_that_changes_while_its_cycle_hangs_gets_a_new_shard_at_once(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """What hung comes back after the reload, and once overwrote what the new lane had recorded."""
+    """What hung comes back after the reload, and once overwrote what the new shard had recorded."""
     config = write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1))
     with running_daemon(config, env=third.env) as daemon:
-        daemon.wait_for("lane_hung", adapter="third")
+        daemon.wait_for("shard_hung", adapter="third")
         write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1, label="new"))
         reload(daemon)
         daemon.wait_for("decision", autoscaler="a", written=3)
-        assert daemon.events("lane_superseded") == []
+        assert daemon.events("shard_superseded") == []
         assert epochs(folder, "third") == {2}
         third.release(1)
         daemon.wait_for("cycle_discarded", adapter="third")
@@ -76,7 +76,7 @@ def test_a_section_that_changes_waits_for_the_cycle_under_way(folder: Path, prom
     assert_unbroken(records(folder, "a"))
 
 
-def test_a_section_that_stays_keeps_its_lane_and_its_epoch(folder: Path, prometheus: str, third: ThirdParty) -> None:
+def test_a_section_that_stays_keeps_its_shard_and_its_epoch(folder: Path, prometheus: str, third: ThirdParty) -> None:
     """However often the file is read again, in the middle of a cycle: a new autoscaler, another query, a new source."""
     section = third.section("observe", seconds=0.3)
     scaler = autoscaler("a", "vector(3)", adapter="third", syncPeriod="4s")
@@ -125,7 +125,7 @@ def test_a_source_that_is_renamed_in_the_middle_of_a_cycle_breaks_nothing(
         assert unsound(daemon) == []
 
 
-def test_a_write_that_lands_after_its_lane_is_gone_is_seen_by_the_successor(
+def test_a_write_that_lands_after_its_shard_is_gone_is_seen_by_the_successor(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
     """The successor keeps it open until the target shows it, and then counts it, as its policies must."""
@@ -136,7 +136,7 @@ def test_a_write_that_lands_after_its_lane_is_gone_is_seen_by_the_successor(
         daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
         paused = daemon.post("/api/v1/autoscalers/a/pause", {"direction": "out"})
         assert paused.status_code == 200
-        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("shard_superseded", adapter="third")
         daemon.wait_for("decision", autoscaler="a", current=1, count=2)
         third.release(1)
         daemon.wait_for("decision", autoscaler="a", current=3, count=2)
@@ -170,7 +170,7 @@ def test_a_reload_while_three_threads_hang_waits_for_one_of_them(
             daemon.until(lambda hung=number: third.notes("hangs", hung) != [], "a write that hangs")  # type: ignore[misc]  # a lambda's default
             labelled(number)
             reload(daemon, number)
-        daemon.wait_for("lane_waits", adapter="third")
+        daemon.wait_for("shard_waits", adapter="third")
         count = len(daemon.events("decision", autoscaler="web"))
         daemon.wait_for("decision", autoscaler="web", count=count + 2)
         assert daemon.events("decision", autoscaler="a") == []

@@ -71,18 +71,18 @@ def test_a_daemon_that_is_killed_gets_no_fresh_budget(folder: Path, prometheus: 
     times = removed(folder)
     for until, _ in times:
         assert sum(count for at, count in times if until - timedelta(seconds=1) < at <= until) <= 3
-    assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot")} == {2}  # the reload needed no new lane
+    assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot")} == {2}  # the reload needed no new shard
 
 
-def test_two_lanes_stay_within_what_their_sizes_may_sum_to(folder: Path, prometheus: str) -> None:
+def test_two_shards_stay_within_what_their_sizes_may_sum_to(folder: Path, prometheus: str) -> None:
     """And say so, until a reload makes room."""
-    config = configured(folder, prometheus, "vector(9)", lanes=2, maxTotal=26)
+    config = configured(folder, prometheus, "vector(9)", shards=2, maxTotal=26)
     with running_daemon(config) as daemon:
         url = daemon.wait_for("listening")["url"]
         held(daemon, "MaxTotalLimit")
         shown = requests.get(f"{url}/metrics", timeout=10).text
         found = sizes(folder)
-        configured(folder, prometheus, "vector(9)", lanes=2, maxTotal=36)
+        configured(folder, prometheus, "vector(9)", shards=2, maxTotal=36)
         daemon.send(SIGHUP)
         daemon.wait_for("reloaded")
         for name in NAMES:

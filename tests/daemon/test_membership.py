@@ -1,4 +1,4 @@
-"""Lanes follow the slots that this daemon holds, among several that share the state."""
+"""Shards follow the slots that this daemon holds, among several that share the state."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import StateError, TargetError
 from autoscaler.metrics import Metrics
-from autoscaler.model import Autoscaler, Call, LaneName, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
+from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, ShardName, TargetRef, TargetState, Written
 from autoscaler.record import LeaseOptions, Ledger, Retention, State, slot_of
 from autoscaler.record.slots import next_epochs
 from autoscaler.runtime import Membership, Runtime
@@ -112,20 +112,20 @@ class House:
     built: list[Adapter]
     log: RecordingLogger
 
-    def follow(self, names: Sequence[str] = NAMES, lanes: int = 1) -> None:
+    def follow(self, names: Sequence[str] = NAMES, shards: int = 1) -> None:
         self.runtime.follow(
             Settings(
                 path=Path("autoscaler.yaml"),
                 prometheus={"default": PrometheusSource("http://x")},
-                adapters={"a": AdapterSection("fake", AdapterSettings(), lanes)},
+                adapters={"a": AdapterSection("fake", AdapterSettings(), shards)},
                 autoscalers=tuple(replace(scaler(name), target=TargetRef("a", name)) for name in names),
             )
         )
 
     def served(self) -> set[str]:
-        """Targets of the lanes that run."""
-        lanes = self.runtime._connected.values()
-        return {each.target.name for have in lanes for each in have.wanted.scalers}
+        """Targets of the shards that run."""
+        shards = self.runtime._connected.values()
+        return {each.target.name for have in shards for each in have.wanted.scalers}
 
     def give_back(self) -> set[int]:
         """Slots that the state is told of, after a look."""
@@ -167,29 +167,29 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     state.close()
 
 
-def test_a_lane_has_the_autoscalers_whose_slots_are_held(house: House) -> None:
+def test_a_shard_has_the_autoscalers_whose_slots_are_held(house: House) -> None:
     """Another daemon serves the others."""
     house.leases.hold(*NAMES[:3])
     house.follow()
     assert house.served() == set(NAMES[:3])
-    assert house.runtime.lanes.once()
+    assert house.runtime.shards.once()
     assert house.built[0].asked == [frozenset(NAMES[:3])]
 
 
-def test_a_slot_that_comes_joins_its_lane_and_changes_no_adapter(house: House) -> None:
+def test_a_slot_that_comes_joins_its_shard_and_changes_no_adapter(house: House) -> None:
     """What the adapter remembers of targets is loaded again: another daemon may have kept more."""
     house.leases.hold(*NAMES[:3])
     house.follow()
-    assert house.runtime.lanes.once()
+    assert house.runtime.shards.once()
     house.leases.hold(*NAMES[:5])
     house.runtime.supervise()
-    assert house.runtime.lanes.once()
+    assert house.runtime.shards.once()
     (adapter,) = house.built
     assert adapter.asked[-1] == frozenset(NAMES[:5])
     assert (adapter.closed, adapter.reloads) == (0, 2)
 
 
-def test_a_slot_that_is_to_go_leaves_its_lane_and_is_given_back(house: House) -> None:
+def test_a_slot_that_is_to_go_leaves_its_shard_and_is_given_back(house: House) -> None:
     """Once no cycle uses it."""
     house.leases.hold(*NAMES[:3])
     house.follow()
@@ -200,12 +200,12 @@ def test_a_slot_that_is_to_go_leaves_its_lane_and_is_given_back(house: House) ->
 
 
 def test_a_slot_is_not_given_back_while_the_cycle_that_uses_it_runs(house: House) -> None:
-    """It may still write. The others of its lane are served on, from the next cycle."""
+    """It may still write. The others of its shard are served on, from the next cycle."""
     house.leases.hold(*NAMES[:3])
     house.follow()
     (adapter,) = house.built
     adapter.go_on.clear()
-    house.runtime.lanes.start()
+    house.runtime.shards.start()
     until(lambda: adapter.asked != [])
     house.leases.excess = {"a": {SLOT[NAMES[0]]}}
     assert house.give_back() == set()
@@ -213,7 +213,7 @@ def test_a_slot_is_not_given_back_while_the_cycle_that_uses_it_runs(house: House
     until(lambda: house.give_back() == {SLOT[NAMES[0]]})
 
 
-def test_a_lane_without_slots_ends_and_comes_back_with_them(house: House) -> None:
+def test_a_shard_without_slots_ends_and_comes_back_with_them(house: House) -> None:
     """Nothing waits for it meanwhile."""
     house.leases.hold(*NAMES[:2])
     house.follow()
@@ -270,7 +270,7 @@ def test_a_write_has_to_end_before_the_lease_does(house: House) -> None:
     house.leases.hold(NAMES[0])
     house.follow()
     house.leases.left = 6.0
-    have = house.runtime._connected[LaneName("a")]
+    have = house.runtime._connected[ShardName("a")]
     now = time.monotonic()
     assert have._limited(Call(NOW, now + 100)).deadline == pytest.approx(now + 6, abs=1)
     assert have._limited(Call(NOW, now + 3)).deadline == now + 3
@@ -291,13 +291,13 @@ def test_the_schedule_goes_by_the_machines_own_clock(tmp_path: Path) -> None:
     database, machine, log = FakeClock(), FakeClock(), RecordingLogger()
     state = State.open(None, tmp_path, Retention())
     metrics = Metrics(CollectorRegistry(), database, "0")
-    lanes = Runtime(state, tmp_path, database, log, lambda batch: None, metrics, machine=machine).lanes
+    shards = Runtime(state, tmp_path, database, log, lambda batch: None, metrics, machine=machine).shards
     database.step(600)
-    lanes.follow_clock()
-    assert lanes.clock_steps() == 0
+    shards.follow_clock()
+    assert shards.clock_steps() == 0
     machine.step(-600)
-    lanes.follow_clock()
-    assert lanes.clock_steps() == 1
+    shards.follow_clock()
+    assert shards.clock_steps() == 1
     state.close()
 
 

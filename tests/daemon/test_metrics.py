@@ -37,7 +37,7 @@ def daemon_on(port: int, config: Path) -> Iterator[RunningDaemon]:
 
 
 def test_a_rescale_shows_from_the_query_to_the_write(folder: Path, port: int, scraper: PrometheusServer) -> None:
-    """Every boundary is wired: lane, query, adapter, decision, state."""
+    """Every boundary is wired: shard, query, adapter, decision, state."""
     config = write_config(folder, scraper.url, [autoscaler("web", "vector(3)")])
     with daemon_on(port, config):
         for expr in (
@@ -56,7 +56,7 @@ def test_a_rescale_shows_from_the_query_to_the_write(folder: Path, port: int, sc
             'autoscaler_tick_duration_seconds_sum{adapter="local"} > 0',
             'autoscaler_tick_lateness_seconds_sum{adapter="local"} > 0',
             'autoscaler_missed_ticks_total{adapter="local"} == 0',
-            'autoscaler_lane_hung{adapter="local"} == 0',
+            'autoscaler_shard_hung{adapter="local"} == 0',
             'autoscaler_query_duration_seconds_sum{prometheus="default"} > 0',
             'autoscaler_query_failures_total{prometheus="default"} == 0',
             'autoscaler_adapter_call_duration_seconds_count{adapter="local", operation="observe"} > 2',

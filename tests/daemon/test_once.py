@@ -57,7 +57,7 @@ def test_a_write_that_hangs_is_1_and_comes_back(folder: Path, prometheus: str) -
     config = write_config(folder, prometheus, scalers, {"third": {"type": "hanging", "where": "scale"}})
     done = run_once(config, env=install(folder))
     assert done.returncode == 1
-    assert "lane_hung" in done.stderr
+    assert "shard_hung" in done.stderr
 
 
 def test_a_dry_run_that_proposes_is_0(folder: Path, prometheus: str) -> None:

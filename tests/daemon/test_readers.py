@@ -1,4 +1,4 @@
-"""Whoever reads the state waits for no lane, and no lane for them."""
+"""Whoever reads the state waits for no shard, and no shard for them."""
 
 import itertools
 import sys
@@ -52,10 +52,10 @@ def get(url: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("read", [page, get])
-def test_reading_a_large_state_costs_the_lanes_no_tick(
+def test_reading_a_large_state_costs_the_shards_no_tick(
     folder: Path, prometheus: str, read: Callable[[str, Path], None]
 ) -> None:
-    """The first view once decoded every decision inside the lanes' lock, and all lanes stood still meanwhile."""
+    """The first view once decoded every decision inside the shards' lock, and all shards stood still meanwhile."""
     remember_many(folder / "state")
     third = ThirdParty(folder)
     scalers = [autoscaler(f"s{number}", "vector(2)", adapter="third", syncPeriod="2s") for number in range(CYCLING)]

@@ -138,7 +138,7 @@ def test_a_reload_while_the_state_is_locked_is_followed_everywhere(folder: Path,
         new = [autoscaler("web", "vector(3)"), autoscaler("queue", "vector(2)", adapter="fleet")]
         write_config(folder, prometheus, new, {"fleet": fleet})
         daemon.send(signal.SIGHUP)
-        assert "locked" in daemon.wait_for("lane_not_begun", adapter="fleet")["error"]
+        assert "locked" in daemon.wait_for("shard_not_begun", adapter="fleet")["error"]
         daemon.wait_for("reloaded", autoscalers=2)
         listed = requests.get(f"{url}/api/v1/autoscalers", timeout=30).json()["data"]
         assert {each["name"] for each in listed["autoscalers"]} == {"web", "queue"}

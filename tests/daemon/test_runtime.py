@@ -17,7 +17,7 @@ from autoscaler.config.settings import AdapterSection, PrometheusSource, Setting
 from autoscaler.errors import AdapterError, AutoscalerError, StateError, TargetError
 from autoscaler.metrics import Metrics
 from autoscaler.model import Autoscaler, Call, MetricType, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
-from autoscaler.record import Ledger, Retention, State, lane_of
+from autoscaler.record import Ledger, Retention, State, shard_of
 from autoscaler.record.entries import Entry
 from autoscaler.runtime import Runtime
 from autoscaler.target import AdapterContext, AdapterSettings
@@ -67,13 +67,13 @@ class House:
     opened: State
 
     def follow(
-        self, sections: Mapping[str, Section], scalers: Sequence[Autoscaler], url: str = "http://x", lanes: int = 1
+        self, sections: Mapping[str, Section], scalers: Sequence[Autoscaler], url: str = "http://x", shards: int = 1
     ) -> AutoscalerError | None:
         return self.runtime.follow(
             Settings(
                 path=Path("autoscaler.yaml"),
                 prometheus={"default": PrometheusSource(url)},
-                adapters={name: AdapterSection("fake", section, lanes) for name, section in sections.items()},
+                adapters={name: AdapterSection("fake", section, shards) for name, section in sections.items()},
                 autoscalers=tuple(scalers),
             )
         )
@@ -105,13 +105,13 @@ def on(adapter: str, name: str = "web", **changes: Any) -> Autoscaler:
     return replace(scaler(name), target=TargetRef(adapter, name), **changes)
 
 
-def test_lanes_share_a_sources_limit_on_queries(house: House) -> None:
+def test_shards_share_a_sources_limit_on_queries(house: House) -> None:
     """Each had its own: ten connections were twenty queries at a time."""
     metrics = tuple(metric(MetricType.EXTERNAL, f"q{number}") for number in range(4))
     with scripted() as server:
         server.hold = threading.Semaphore(0)
         house.follow({"a": Section(), "b": Section()}, [on("a", metrics=metrics), on("b", metrics=metrics)], server.url)
-        house.runtime.lanes.start()
+        house.runtime.shards.start()
         server.until(2)
         server.hold.release(6)
         server.until(8)
@@ -200,7 +200,7 @@ def test_an_adapter_that_hangs_as_it_closes_is_left(house: House) -> None:
 
 
 def refuse(house: House, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
-    """Let the state begin no lane of this connection. Returns what lets it again."""
+    """Let the state begin no shard of this connection. Returns what lets it again."""
     begin, refused = house.opened.ledger, {name}
 
     def ledger(connection: str, slots: Collection[int]) -> Ledger:
@@ -213,8 +213,8 @@ def refuse(house: House, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable
     return refused.clear
 
 
-def test_a_lane_that_the_state_refuses_begins_as_soon_as_it_may(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is full during a reload must not end lanes for good, nor another connection's at all."""
+def test_a_shard_that_the_state_refuses_begins_as_soon_as_it_may(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full during a reload must not end shards for good, nor another connection's at all."""
     house.follow({"a": Section(), "b": Section()}, [on("a"), on("b", "other")])
     allow = refuse(house, monkeypatch, "a")
     failure = house.follow({"a": Section(number=1), "b": Section(number=1)}, [on("a"), on("b", "other")])
@@ -222,8 +222,8 @@ def test_a_lane_that_the_state_refuses_begins_as_soon_as_it_may(house: House, mo
     assert house.runtime.adapters == ["b"]
     house.runtime.supervise()
     assert [(level, event, keys["adapter"]) for level, event, keys in house.log.lines] == [
-        ("error", "lane_not_begun", "a"),
-        ("error", "lane_not_begun", "a"),
+        ("error", "shard_not_begun", "a"),
+        ("error", "shard_not_begun", "a"),
     ]
     allow()
     house.runtime.supervise()
@@ -255,88 +255,88 @@ def entries_in_memory() -> list[Entry]:
     return [each for each in gc.get_objects() if type(each) is Entry]
 
 
-def test_a_lane_holds_in_memory_what_is_configured_and_no_more(house: House) -> None:
+def test_a_shard_holds_in_memory_what_is_configured_and_no_more(house: House) -> None:
     """Names that carry a version come and go with each deployment; a daemon runs for months."""
     others = entries_in_memory()  # of tests before this one; held, so that nothing new is taken for one of them
     theirs = set(map(id, others))
     for version in range(5):
         house.follow({"a": Section()}, [on("a", f"web-{version}-{number}") for number in range(20)])
-        assert house.runtime.lanes.once()
+        assert house.runtime.shards.once()
     names = sorted(each.scaler.name for each in entries_in_memory() if id(each) not in theirs and each.scaler)
     assert names == sorted(f"web-4-{number}" for number in range(20))
 
 
 SPREAD = [f"s{number}" for number in range(8)]
-"""Names of targets that fall into three of four lanes."""
+"""Names of targets that fall into three of four shards."""
 
 
-def lane_names(house: House) -> list[str]:
+def shard_names(house: House) -> list[str]:
     """Of those that run."""
     return sorted(str(name) for name in house.runtime._connected)
 
 
 def served(house: House, name: str) -> frozenset[str]:
-    """Names of the targets of a lane."""
+    """Names of the targets of a shard."""
     (have,) = [have for each, have in house.runtime._connected.items() if str(each) == name]
     return frozenset(scaler.target.name for scaler in have.wanted.scalers)
 
 
-def test_each_lane_of_a_connection_has_an_adapter_and_targets_of_its_own(house: House) -> None:
+def test_each_shard_of_a_connection_has_an_adapter_and_targets_of_its_own(house: House) -> None:
     """A call that hangs may hold the others up nowhere, so they cannot share an adapter."""
-    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], lanes=4)
+    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], shards=4)
     assert house.runtime.adapters == ["a"]
-    assert len(house.built) == len(lane_names(house))
+    assert len(house.built) == len(shard_names(house))
     assert {adapter.context.name for adapter in house.built} == {"a"}
-    everywhere = [served(house, name) for name in lane_names(house)]
-    assert sorted(target for lane in everywhere for target in lane) == SPREAD
+    everywhere = [served(house, name) for name in shard_names(house)]
+    assert sorted(target for shard in everywhere for target in shard) == SPREAD
     assert all(everywhere)
 
 
-def test_a_lane_without_targets_is_not_built(house: House) -> None:
-    """One target is in one lane, however many there may be."""
-    house.follow({"a": Section()}, [on("a", "web")], lanes=64)
-    assert len(lane_names(house)) == len(house.built) == 1
-    house.follow({"a": Section()}, [on("a", "web"), on("a", "api")], lanes=64)
-    assert len(lane_names(house)) == len(house.built) == 2
+def test_a_shard_without_targets_is_not_built(house: House) -> None:
+    """One target is in one shard, however many there may be."""
+    house.follow({"a": Section()}, [on("a", "web")], shards=64)
+    assert len(shard_names(house)) == len(house.built) == 1
+    house.follow({"a": Section()}, [on("a", "web"), on("a", "api")], shards=64)
+    assert len(shard_names(house)) == len(house.built) == 2
     assert [adapter.closed for adapter in house.built] == [0, 0]
 
 
-def test_the_only_lane_of_a_connection_is_called_as_the_connection(house: House) -> None:
-    """Who never heard of lanes reads of adapters."""
+def test_the_only_shard_of_a_connection_is_called_as_the_connection(house: House) -> None:
+    """Who never heard of shards reads of adapters."""
     house.follow({"a": Section()}, [on("a")])
-    assert lane_names(house) == ["a"]
-    house.follow({"a": Section()}, [on("a")], lanes=4)
-    assert lane_names(house) == [f"a/{1 + lane_of(TargetRef('a', 'web'), 4)}"]
+    assert shard_names(house) == ["a"]
+    house.follow({"a": Section()}, [on("a")], shards=4)
+    assert shard_names(house) == [f"a/{1 + shard_of(TargetRef('a', 'web'), 4)}"]
 
 
 def test_a_reload_with_other_autoscalers_keeps_every_adapter_ledger_and_connection(house: House) -> None:
     """Ten changed of ten thousand must disturb no cycle, and nobody's sessions."""
-    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], lanes=4)
-    assert house.runtime.lanes.once()
+    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], shards=4)
+    assert house.runtime.shards.once()
     before = {name: (have._ledger, have._observer) for name, have in house.runtime._connected.items()}
     changed = [replace(on("a", name), max_replicas=7) for name in SPREAD[:2]]
-    house.follow({"a": Section()}, [*changed, *(on("a", name) for name in SPREAD[2:])], lanes=4)
-    assert house.runtime.lanes.once()
+    house.follow({"a": Section()}, [*changed, *(on("a", name) for name in SPREAD[2:])], shards=4)
+    assert house.runtime.shards.once()
     assert {name: (have._ledger, have._observer) for name, have in house.runtime._connected.items()} == before
     assert {adapter.closed for adapter in house.built} == {0}
 
 
-def test_a_dry_run_of_one_target_concerns_its_own_lane_alone(house: House) -> None:
-    """Its adapter has to be told; the other lanes' need not."""
-    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], lanes=4)
+def test_a_dry_run_of_one_target_concerns_its_own_shard_alone(house: House) -> None:
+    """Its adapter has to be told; the other shards' need not."""
+    house.follow({"a": Section()}, [on("a", name) for name in SPREAD], shards=4)
     count = len(house.built)
-    house.follow({"a": Section()}, [on("a", name, dry_run=name == "s0") for name in SPREAD], lanes=4)
+    house.follow({"a": Section()}, [on("a", name, dry_run=name == "s0") for name in SPREAD], shards=4)
     assert sum(adapter.closed for adapter in house.built) == 1
     assert len(house.built) == count + 1
     assert house.built[-1].context.dry_targets == {TargetRef("a", "s0")}
 
 
-def test_another_number_of_lanes_lets_all_of_the_connection_go_and_no_other(house: House) -> None:
+def test_another_number_of_shards_lets_all_of_the_connection_go_and_no_other(house: House) -> None:
     """Its targets change hands; another connection's are none of its business."""
     sections = {"a": Section()}
-    house.follow(sections, [on("a", name) for name in SPREAD], lanes=4)
+    house.follow(sections, [on("a", name) for name in SPREAD], shards=4)
     old = list(house.built)
-    house.follow(sections, [on("a", name) for name in SPREAD], lanes=2)
+    house.follow(sections, [on("a", name) for name in SPREAD], shards=2)
     assert all(adapter.closed == 1 for adapter in old)
-    assert lane_names(house) == ["a/1", "a/2"]
+    assert shard_names(house) == ["a/1", "a/2"]
     assert served(house, "a/1") | served(house, "a/2") == set(SPREAD)

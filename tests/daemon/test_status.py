@@ -27,7 +27,7 @@ def test_what_the_daemon_depends_on_is_told(folder: Path, prometheus: str) -> No
         assert (well["level"], well["problems"], well["lastReload"]["successful"]) == ("normal", [], True)
         assert well["sources"][0]["lastSuccess"] is not None
         assert well["connections"][0]["lastSuccess"] is not None
-        assert (well["connections"][0]["lanes"], well["connections"][0]["hung"]) == (1, 0)
+        assert (well["connections"][0]["shards"], well["connections"][0]["hung"]) == (1, 0)
 
         config.write_text("{}")
         daemon.send(signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""What operators ask for reaches every lane, whoever wrote it into the state."""
+"""What operators ask for reaches every shard, whoever wrote it into the state."""
 
 import signal
 import sys
@@ -17,10 +17,10 @@ from tests.daemon.state import records
 pytestmark = pytest.mark.slow
 
 
-def test_a_pause_that_another_process_writes_reaches_every_lane_in_its_next_cycle(
+def test_a_pause_that_another_process_writes_reaches_every_shard_in_its_next_cycle(
     folder: Path, prometheus: str
 ) -> None:
-    """A host of a fleet, a script, a restored backup: lanes look at the state, not at this process's memory."""
+    """A host of a fleet, a script, a restored backup: shards look at the state, not at this process's memory."""
     third = ThirdParty(folder)
 
     def sized(replicas: int) -> Path:

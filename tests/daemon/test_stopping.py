@@ -41,7 +41,7 @@ def ends_within(daemon: RunningDaemon, seconds: float) -> None:
 def test_a_reload_that_waits_for_a_running_cycle_begins_no_further_one(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """The new lane's first cycle once began all the same, and was waited for too: up to a minute in all."""
+    """The new shard's first cycle once began all the same, and was waited for too: up to a minute in all."""
     config = configured(folder, prometheus, third, "scale", seconds=_CALL_SECONDS)
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "the first write")

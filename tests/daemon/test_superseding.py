@@ -33,20 +33,20 @@ def superseded(daemon: RunningDaemon) -> float:
     url = daemon.wait_for("listening")["url"]
     lines = requests.get(f"{url}/metrics", timeout=10).text.splitlines()
     (value,) = [
-        line.split()[-1] for line in lines if line.startswith("autoscaler_lanes_superseded_total{") and "third" in line
+        line.split()[-1] for line in lines if line.startswith("autoscaler_shards_superseded_total{") and "third" in line
     ]
     return float(value)
 
 
 @pytest.mark.parametrize("where", ["scale", "observe"])
-def test_a_lane_that_hangs_is_superseded_and_its_targets_are_scaled(
+def test_a_shard_that_hangs_is_superseded_and_its_targets_are_scaled(
     folder: Path, prometheus: str, third: ThirdParty, where: str
 ) -> None:
     """Three periods past the deadline, with a word in the log and a count; the other connection misses nothing."""
     config = configured(folder, prometheus, third, where, times=1)
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "a call that hangs")
-        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("shard_superseded", adapter="third")
         daemon.wait_for("decision", autoscaler="a", written=3)
         daemon.wait_for("decision", autoscaler="b", written=3)
         assert superseded(daemon) == 1
@@ -69,8 +69,8 @@ def test_where_several_are_written_at_a_time_one_that_hangs_costs_its_own_target
         again = daemon.wait_for("decision", autoscaler=late["autoscaler"], count=2)
         assert "an earlier write hangs" in again["message"]
         daemon.wait_for("decision", autoscaler=other, count=3)
-        assert daemon.events("lane_hung") == []
-        daemon.wait_for("lane_superseded", adapter="third")
+        assert daemon.events("shard_hung") == []
+        daemon.wait_for("shard_superseded", adapter="third")
         daemon.wait_for("decision", autoscaler=late["autoscaler"], written=3)
         assert daemon.stop() == 0
 
@@ -81,7 +81,7 @@ def test_what_a_superseded_write_answers_is_not_recorded_and_nothing_more_is_wri
     """Its own request may still land; the rest of its batch belongs to the successor."""
     config = configured(folder, prometheus, third, "scale", times=1)
     with running_daemon(config, env=third.env) as daemon:
-        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("shard_superseded", adapter="third")
         daemon.wait_for("decision", autoscaler="b", written=3)
         third.release(1)
         daemon.wait_for("cycle_discarded", adapter="third")
@@ -102,7 +102,7 @@ def test_what_a_superseded_reading_answers_is_not_recorded(folder: Path, prometh
     """Nobody waits for it any more."""
     config = configured(folder, prometheus, third, "observe", times=1)
     with running_daemon(config, env=third.env) as daemon:
-        daemon.wait_for("lane_superseded", adapter="third")
+        daemon.wait_for("shard_superseded", adapter="third")
         daemon.wait_for("decision", autoscaler="a", written=3)
         third.release(1)
         daemon.until(lambda: third.notes("returns", 1) != [], "the call's end")
@@ -137,15 +137,15 @@ def test_of_one_connection_three_threads_are_left_behind_at_most(
     """A back end that is gone for good must not fill the process with threads; it goes on when one of them ends."""
     config = configured(folder, prometheus, third, "scale", times=4)
     with running_daemon(config, env=third.env) as daemon:
-        daemon.wait_for("lane_waits", adapter="third")
-        assert len(daemon.events("lane_superseded", adapter="third")) == 3
+        daemon.wait_for("shard_waits", adapter="third")
+        assert len(daemon.events("shard_superseded", adapter="third")) == 3
         count = len(daemon.events("decision", autoscaler="web"))
         daemon.wait_for("decision", autoscaler="web", count=count + 2)
         assert len(third.notes("hangs")) == 4
-        assert len(daemon.events("lane_waits")) == 1
+        assert len(daemon.events("shard_waits")) == 1
         assert epochs(folder, "third") == {4}
         third.release(2)
-        daemon.wait_for("lane_superseded", adapter="third", count=4)
+        daemon.wait_for("shard_superseded", adapter="third", count=4)
         daemon.wait_for("decision", autoscaler="b", written=3)
         assert superseded(daemon) == 4
         assert daemon.stop() == 0

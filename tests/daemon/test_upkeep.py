@@ -1,4 +1,4 @@
-"""What lanes that ended leave behind is freed when it disturbs no cycle."""
+"""What shards that ended leave behind is freed when it disturbs no cycle."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ from autoscaler.target.contract.harness import RecordingLogger
 from tests.schedule.clock import FakeClock
 
 
-class FakeLanes:
-    """Stands for `schedule.Lanes`: so many were retired, and a cycle is near or not."""
+class FakeShards:
+    """Stands for `schedule.Shards`: so many were retired, and a cycle is near or not."""
 
     def __init__(self) -> None:
         self.retired, self.is_quiet = 0, True
@@ -33,13 +33,13 @@ CLOCK = FakeClock()
 
 
 @pytest.fixture
-def lanes() -> FakeLanes:
-    return FakeLanes()
+def shards() -> FakeShards:
+    return FakeShards()
 
 
 @pytest.fixture
-def turn(lanes: FakeLanes) -> Callable[[], None]:
-    upkeep = Upkeep(lambda: (), lambda _: None, lambda _: None, lanes, CLOCK, RecordingLogger())  # type: ignore[arg-type]  # a fake
+def turn(shards: FakeShards) -> Callable[[], None]:
+    upkeep = Upkeep(lambda: (), lambda _: None, lambda _: None, shards, CLOCK, RecordingLogger())  # type: ignore[arg-type]  # a fake
 
     def a_second_later() -> None:
         CLOCK.advance(1)
@@ -48,32 +48,32 @@ def turn(lanes: FakeLanes) -> Callable[[], None]:
     return a_second_later
 
 
-def test_nothing_is_collected_while_no_lane_has_ended(turn: Callable[[], None], collected: list[float]) -> None:
+def test_nothing_is_collected_while_no_shard_has_ended(turn: Callable[[], None], collected: list[float]) -> None:
     """Of a large fleet it holds every thread for up to a second."""
     for _ in range(100):
         turn()
     assert collected == []
 
 
-def test_after_lanes_have_ended_it_waits_for_a_quiet_moment(
-    turn: Callable[[], None], lanes: FakeLanes, collected: list[float]
+def test_after_shards_have_ended_it_waits_for_a_quiet_moment(
+    turn: Callable[[], None], shards: FakeShards, collected: list[float]
 ) -> None:
     """Then it is done once."""
-    lanes.retired, lanes.is_quiet = 2, False
+    shards.retired, shards.is_quiet = 2, False
     for _ in range(5):
         turn()
     assert collected == []
-    lanes.is_quiet = True
+    shards.is_quiet = True
     for _ in range(5):
         turn()
     assert len(collected) == 1
 
 
 def test_a_fleet_that_is_never_quiet_is_not_waited_for_longer_than_ten_seconds(
-    turn: Callable[[], None], lanes: FakeLanes, collected: list[float]
+    turn: Callable[[], None], shards: FakeShards, collected: list[float]
 ) -> None:
     """With periods of a second there is no such moment."""
-    lanes.retired, lanes.is_quiet = 1, False
+    shards.retired, shards.is_quiet = 1, False
     began = CLOCK.monotonic()
     for _ in range(30):
         turn()

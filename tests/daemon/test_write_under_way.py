@@ -92,7 +92,7 @@ class Seen:
 
 
 class Daemon:
-    """The ports of a lane on a state of its own; each cycle 15 s after the one before."""
+    """The ports of a shard on a state of its own; each cycle 15 s after the one before."""
 
     def __init__(self, back: Back, folder: Path) -> None:
         self.back, self.folder, self.now = back, folder, START

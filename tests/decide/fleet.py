@@ -1,4 +1,4 @@
-"""Autoscalers of one connection on a virtual clock, and what its limits count: as the ledger of each lane does it."""
+"""Autoscalers of one connection on a virtual clock, and what its limits count: as the ledger of each shard does it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -46,13 +46,13 @@ def limits(instances: int | None = None, seconds: int = 60, total: int | None = 
 class Fleet:
     """Each wants as many instances as its load; what it writes is so at once, unless its outcome says otherwise."""
 
-    def __init__(self, limited: ConnectionLimits, sizes: Mapping[str, int], lanes: int = 1, minimum: int = 1) -> None:
-        self.limits, self.lanes, self.now = limited, lanes, NOW
+    def __init__(self, limited: ConnectionLimits, sizes: Mapping[str, int], shards: int = 1, minimum: int = 1) -> None:
+        self.limits, self.shards, self.now = limited, shards, NOW
         self.sizes = dict(sizes)
         self.scalers = {
             name: Autoscaler(name, TargetRef("fleet", name), minimum, 100, (LOAD,), AT_ONCE) for name in sizes
         }
-        self.lane_of = {name: place % lanes for place, name in enumerate(sizes)}
+        self.shard_of = {name: place % shards for place, name in enumerate(sizes)}
         self.known = dict(sizes)
         self.histories = {name: History() for name in sizes}
         self.counted: dict[tuple[str, datetime], int] = {}
@@ -60,19 +60,19 @@ class Fleet:
         """When how many instances left."""
         self.shared: Shared
 
-    def standing(self, lane: int) -> Standing:
-        """As one lane finds it."""
-        share = Share(lane, self.lanes)
+    def standing(self, shard: int) -> Standing:
+        """As one shard finds it."""
+        share = Share(shard, self.shards)
         totals = {
-            other: sum(size for name, size in self.known.items() if self.lane_of[name] == other)
-            for other in range(self.lanes)
-            if other != lane
+            other: sum(size for name, size in self.known.items() if self.shard_of[name] == other)
+            for other in range(self.shards)
+            if other != shard
         }
         removals = tuple(
-            Removal(name, at, units, self.lane_of[name])
+            Removal(name, at, units, self.shard_of[name])
             for (name, at), units in sorted(self.counted.items(), key=lambda row: row[0][1])
         )
-        mine = {name: size for name, size in self.known.items() if self.lane_of[name] == lane}
+        mine = {name: size for name, size in self.known.items() if self.shard_of[name] == shard}
         return Standing("fleet", self.limits, share, removals, mine, totals)
 
     def cycle(
@@ -80,7 +80,7 @@ class Fleet:
         loads: Mapping[str, int | TargetError],
         outcomes: Mapping[str, Outcome] | None = None,
         arrives: bool = True,
-        lane: int = 0,
+        shard: int = 0,
         after: float = 0,
     ) -> dict[str, Decision]:
         """One of these, `after` seconds later; an error as a load: the target cannot be read.
@@ -89,7 +89,7 @@ class Fleet:
         """
         self.now += timedelta(seconds=after)
         made = [self._decide(name, load) for name, load in loads.items()]
-        self.shared = share(made, self.histories, self.standing(lane), self.now)
+        self.shared = share(made, self.histories, self.standing(shard), self.now)
         counted = {one.name: known for one in self.shared.decisions if (known := self._count(one)) is not None}
         done = {}
         for one in self.shared.decisions:

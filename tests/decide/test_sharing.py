@@ -67,21 +67,21 @@ def limited(made: Decision) -> Condition:
 
 
 def run(fleet: Fleet, schedule: Any) -> Any:
-    """Each cycle of a schedule, lane by lane: what was there before, and what was decided."""
+    """Each cycle of a schedule, shard by shard: what was there before, and what was decided."""
     for loads, failures, arrives, after in schedule:
-        for lane in range(fleet.lanes):
-            mine = {name: load for name, load in loads.items() if fleet.lane_of[name] == lane}
+        for shard in range(fleet.shards):
+            mine = {name: load for name, load in loads.items() if fleet.shard_of[name] == shard}
             before = dict(fleet.sizes)
-            yield before, fleet.cycle(mine, failures, arrives=arrives, lane=lane, after=0 if lane else after)
+            yield before, fleet.cycle(mine, failures, arrives=arrives, shard=shard, after=0 if shard else after)
 
 
 @given(cycles, st.integers(1, 8), st.integers(1, 90), st.sampled_from([1, 2, 3]))
 def test_no_more_leaves_within_a_period_than_the_budget_has(
-    schedule: Any, instances: int, seconds: int, lanes: int
+    schedule: Any, instances: int, seconds: int, shards: int
 ) -> None:
     """Whatever is wanted, and whatever comes of the writes: also when their answers are lost."""
-    instances = max(instances, lanes)
-    fleet = Fleet(limits(instances, seconds), dict.fromkeys(NAMES, 20), lanes)
+    instances = max(instances, shards)
+    fleet = Fleet(limits(instances, seconds), dict.fromkeys(NAMES, 20), shards)
     for _ in run(fleet, schedule):
         period = timedelta(seconds=seconds)
         assert fleet.within(period, fleet.left) <= instances
@@ -90,13 +90,13 @@ def test_no_more_leaves_within_a_period_than_the_budget_has(
 
 @given(cycles, st.integers(1, 60), st.integers(0, 5), st.sampled_from([1, 2, 3]), st.integers(0, 15))
 def test_sizes_never_grow_beyond_the_sum_that_is_allowed(
-    schedule: Any, total: int, minimum: int, lanes: int, begin: int
+    schedule: Any, total: int, minimum: int, shards: int, begin: int
 ) -> None:
     """Unless the minimums or the sizes that are there already are beyond it by themselves."""
-    fleet = Fleet(limits(total=max(total, lanes)), dict.fromkeys(NAMES, begin), lanes, minimum)
+    fleet = Fleet(limits(total=max(total, shards)), dict.fromkeys(NAMES, begin), shards, minimum)
     for before, _ in run(fleet, schedule):
         unavoidable = sum(max(size, minimum) for size in before.values())
-        assert sum(fleet.sizes.values()) <= max(total, lanes, unavoidable)
+        assert sum(fleet.sizes.values()) <= max(total, shards, unavoidable)
 
 
 @given(cycles, st.integers(1, 8), st.integers(1, 60), st.integers(0, 5))
@@ -264,29 +264,29 @@ def test_a_scale_in_of_a_shadow_is_cut_by_the_budget_from_its_own_size() -> None
     assert fleet.counted == {}
 
 
-def test_lanes_divide_a_limit_and_the_first_have_the_rest() -> None:
+def test_shards_divide_a_limit_and_the_first_have_the_rest() -> None:
     """Together they have all of it."""
     parts = [Share(number, 3).part(8) for number in range(3)]
     assert parts == [3, 3, 2]
-    fleet = Fleet(limits(5), {"a": 20, "b": 20}, lanes=2)
-    assert sizes(fleet.cycle({"a": 10}, lane=0)) == {"a": 17}
-    assert sizes(fleet.cycle({"b": 10}, lane=1)) == {"b": 18}
+    fleet = Fleet(limits(5), {"a": 20, "b": 20}, shards=2)
+    assert sizes(fleet.cycle({"a": 10}, shard=0)) == {"a": 17}
+    assert sizes(fleet.cycle({"b": 10}, shard=1)) == {"b": 18}
 
 
-@pytest.mark.parametrize("lanes", [2, 3])
-def test_what_was_spent_before_a_reload_divided_the_budget_is_not_spent_again(lanes: int) -> None:
-    """One lane has removed all five; the autoscalers of the others have removed none, and may not either."""
+@pytest.mark.parametrize("shards", [2, 3])
+def test_what_was_spent_before_a_reload_divided_the_budget_is_not_spent_again(shards: int) -> None:
+    """One shard has removed all five; the autoscalers of the others have removed none, and may not either."""
     fleet = Fleet(limits(5), {"a": 20, "b": 20, "c": 20})
     fleet.cycle({"a": 10})
-    fleet.lanes, fleet.lane_of = lanes, {name: place % lanes for place, name in enumerate(fleet.sizes)}
-    assert sizes(fleet.cycle({"b": 10}, lane=1, after=15)) == {"b": None}
-    assert sizes(fleet.cycle({"b": 10}, lane=1, after=45)) == {"b": 20 - Share(1, lanes).part(5)}
+    fleet.shards, fleet.shard_of = shards, {name: place % shards for place, name in enumerate(fleet.sizes)}
+    assert sizes(fleet.cycle({"b": 10}, shard=1, after=15)) == {"b": None}
+    assert sizes(fleet.cycle({"b": 10}, shard=1, after=45)) == {"b": 20 - Share(1, shards).part(5)}
 
 
-def test_room_that_another_lane_uses_beyond_its_part_is_not_there() -> None:
+def test_room_that_another_shard_uses_beyond_its_part_is_not_there() -> None:
     """Its sizes were larger when the limit was set."""
-    fleet = Fleet(limits(total=40), {"a": 30, "b": 5}, lanes=2)
-    assert sizes(fleet.cycle({"b": 20}, lane=1)) == {"b": 10}
+    fleet = Fleet(limits(total=40), {"a": 30, "b": 5}, shards=2)
+    assert sizes(fleet.cycle({"b": 20}, shard=1)) == {"b": 10}
     assert sum(fleet.sizes.values()) == 40
 
 
@@ -318,9 +318,9 @@ def test_a_removal_budget_that_holds_says_so() -> None:
 
 def test_a_sum_that_holds_is_a_warning() -> None:
     """A service does not get what its load asks for until somebody acts."""
-    fleet = Fleet(limits(total=30), {"a": 20, "b": 7}, lanes=2)
-    made = fleet.cycle({"a": 24}, lane=0)["a"]
-    why = "fleet's maxTotal is 30 (15 for this lane), of which 20 are in use"
+    fleet = Fleet(limits(total=30), {"a": 20, "b": 7}, shards=2)
+    made = fleet.cycle({"a": 24}, shard=0)["a"]
+    why = "fleet's maxTotal is 30 (15 for this shard), of which 20 are in use"
     assert (made.desired, made.change) == (20, None)
     assert made.trace[-1].detail == why
     assert (limited(made).status, limited(made).reason) == (True, "MaxTotalLimit")
@@ -348,17 +348,17 @@ def test_a_scale_to_zero_that_is_cut_is_none() -> None:
 
 def test_shares_take_turns_with_a_budget_that_is_less_than_one_for_each() -> None:
     """Three daemons and one instance a minute: none of them is kept from scaling in for ever."""
-    fleet = Fleet(limits(1), dict.fromkeys(NAMES[:3], 9), lanes=3)
+    fleet = Fleet(limits(1), dict.fromkeys(NAMES[:3], 9), shards=3)
     for _ in range(4 * 6):
-        for lane, name in enumerate(NAMES[:3]):
-            fleet.cycle({name: 1}, lane=lane, after=5)
+        for shard, name in enumerate(NAMES[:3]):
+            fleet.cycle({name: 1}, shard=shard, after=5)
     assert all(fleet.sizes[name] < 9 for name in NAMES[:3])
     assert fleet.within(MINUTE, fleet.left) == 1
 
 
 def test_what_nobody_serves_counts_as_used() -> None:
     """A daemon died: what it removed is in no part, and so is missing from everybody's."""
-    fleet = Fleet(limits(6), {"a": 9, "b": 9}, lanes=2)
-    fleet.cycle({"b": 7}, lane=1)
-    fleet.lane_of["b"] = -1
-    assert sizes(fleet.cycle({"a": 1}, lane=0, after=15)) == {"a": 8}
+    fleet = Fleet(limits(6), {"a": 9, "b": 9}, shards=2)
+    fleet.cycle({"b": 7}, shard=1)
+    fleet.shard_of["b"] = -1
+    assert sizes(fleet.cycle({"a": 1}, shard=0, after=15)) == {"a": 8}

@@ -165,18 +165,18 @@ def test_a_thread_that_fails_leaves_one_line() -> None:
     def fail() -> None:
         raise ValueError(HOSTILE)
 
-    thread = threading.Thread(target=fail, name="lane-\x1b")
+    thread = threading.Thread(target=fail, name="shard-\x1b")
     thread.start()
     thread.join()
     (line,) = lines(out)
-    assert (line["event"], line["thread"]) == ("thread_failed", "lane-\\x1b")
+    assert (line["event"], line["thread"]) == ("thread_failed", "shard-\\x1b")
     assert line["error"].startswith("ValueError at ")
     assert line["calls"][-1].endswith(" fail")
     assert "p@ss" not in out.getvalue()
 
 
 def test_a_plain_line_costs_little() -> None:
-    """Ten thousand autoscalers log as many lines in a cycle, and a lane has other things to do."""
+    """Ten thousand autoscalers log as many lines in a cycle, and a shard has other things to do."""
     keys = decisions.keys(decision("web"))
     started = process_time()
     for _ in range(10_000):

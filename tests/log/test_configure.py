@@ -41,9 +41,9 @@ def lines(out: io.StringIO) -> list[dict[str, Any]]:
 def test_where_there_is_no_terminal_a_line_is_json() -> None:
     """Journald and log shippers take it apart without a pattern."""
     log, out = configured(style=Format.AUTO)
-    log.info("ready", lanes=2)
+    log.info("ready", shards=2)
     (line,) = lines(out)
-    assert list(line) == ["timestamp", "level", "event", "lanes"]
+    assert list(line) == ["timestamp", "level", "event", "shards"]
 
 
 def test_below_the_level_nothing_is_logged() -> None:

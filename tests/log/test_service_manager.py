@@ -96,7 +96,7 @@ def test_without_systemd_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.timeout(20)
 def test_a_socket_that_nobody_reads_holds_nothing_up(notify_socket: socket.socket) -> None:
-    """A busy service manager was waited for, and behind it every lane's watchdog."""
+    """A busy service manager was waited for, and behind it every shard's watchdog."""
     clock = FakeClock()
     with closing(ServiceManager(clock)) as service:
         for number in range(1_000):

@@ -8,7 +8,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.metrics import Metrics, watch_lanes, watch_membership, watch_queries, watch_state
+from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     Autoscaler,
     Brakes,
@@ -16,12 +16,12 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     Direction,
-    LaneName,
     LossBrake,
     Override,
     Pause,
     RemovalBudget,
     Shadow,
+    ShardName,
     Steering,
     TargetRef,
     Written,
@@ -34,7 +34,7 @@ from tests.decisions import NOW, condition, cpu, decision, rescale
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
-FLEET: Final = LaneName("fleet")
+FLEET: Final = ShardName("fleet")
 HEAVY: Final = AskedAlone(Question("default", "load"), Why.HEAVY, "did not answer within 5 s", ("web",))
 SHADOW: Final = Shadow(4, NOW, timedelta(seconds=60))
 LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
@@ -46,7 +46,7 @@ class FakeCycle:
 
     decisions: Sequence[Decision] = ()
     broken: Mapping[str, Exception] = field(default_factory=dict)
-    lane: LaneName = FLEET
+    shard: ShardName = FLEET
     late_seconds: float = 0.5
     observing_seconds: float = 0.1
     seconds: float = 0.2
@@ -54,12 +54,12 @@ class FakeCycle:
     total: int | None = None
 
 
-class FakeLanes:
+class FakeShards:
     def missed(self) -> Mapping[str, int]:
         return {"fleet": 3, "swarm": 0}
 
-    def hung(self) -> tuple[LaneName, ...]:
-        return (LaneName("fleet", 2, 4),)
+    def hung(self) -> tuple[ShardName, ...]:
+        return (ShardName("fleet", 2, 4),)
 
     def clock_steps(self) -> int:
         return 0
@@ -115,7 +115,7 @@ def everything() -> Shown:
     shown = Shown("web", "api", "batch")
     web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
-    watch_lanes(shown.registry, FakeLanes())
+    watch_shards(shown.registry, FakeShards())
     watch_queries(shown.registry, lambda: [HEAVY])
     watch_state(shown.registry, lambda: StateSize(4096, {"memory": 7}, [Cut("detail", NOW, NOW)]), shown.clock)
     watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)

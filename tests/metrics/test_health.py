@@ -14,7 +14,7 @@ from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceSt
 from autoscaler.errors import MetricError, TargetDeferred, TargetNotFound, TargetUnavailable
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
-from autoscaler.model import LaneName
+from autoscaler.model import ShardName
 from autoscaler.observe import AskedAlone
 from autoscaler.observe.failure import NoAnswer, QueryError
 from autoscaler.observe.plan import Question
@@ -32,16 +32,16 @@ class NoSettings(BaseModel):
 
 
 @dataclass
-class Lanes:
-    """One connection's, as `schedule.Lanes` counts them."""
+class Shards:
+    """One connection's, as `schedule.Shards` counts them."""
 
-    hanging: Sequence[LaneName] = ()
+    hanging: Sequence[ShardName] = ()
     count: int = 1
 
     def missed(self) -> Mapping[str, int]:
         return {"fleet": 2}
 
-    def hung(self) -> Sequence[LaneName]:
+    def hung(self) -> Sequence[ShardName]:
         return self.hanging
 
     def superseded(self) -> Mapping[str, int]:
@@ -55,7 +55,7 @@ class Lanes:
 class Known:
     """The daemon of one source and one connection."""
 
-    lanes: Lanes = field(default_factory=Lanes)
+    shards: Shards = field(default_factory=Shards)
     clock: FakeClock = field(default_factory=FakeClock)
     alone: Sequence[AskedAlone] = ()
     health: Health = field(init=False)
@@ -65,9 +65,9 @@ class Known:
 
     @property
     def status(self) -> DaemonStatus:
-        adapters = {"fleet": AdapterSection("memory", NoSettings(), lanes=self.lanes.count)}
+        adapters = {"fleet": AdapterSection("memory", NoSettings(), shards=self.shards.count)}
         settings = Settings(Path("a.yaml"), {"default": PrometheusSource("http://localhost:9090")}, adapters, ())
-        return self.health.status(settings, self.lanes, "1.2.3", NOW, alone=self.alone)
+        return self.health.status(settings, self.shards, "1.2.3", NOW, alone=self.alone)
 
     @property
     def source(self) -> SourceStatus:
@@ -180,20 +180,20 @@ def test_a_write_for_which_there_was_no_time_says_nothing() -> None:
     assert (known.connection.last_success, known.connection.last_failure) == (None, None)
 
 
-def test_a_lane_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
-    """With several lanes the others go on."""
-    known = Known(Lanes([LaneName("fleet", 1, 2)], count=2))
+def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
+    """With several shards the others go on."""
+    known = Known(Shards([ShardName("fleet", 1, 2)], count=2))
     known.health.called("fleet", 1, ())
 
-    assert (known.connection.level, known.connection.hung, known.connection.lanes) == (Level.WARNING, 1, 2)
-    assert known.status.problems == ("connection fleet hangs in 1 of 2 lanes",)
-    known.lanes = Lanes([LaneName("fleet")])
+    assert (known.connection.level, known.connection.hung, known.connection.shards) == (Level.WARNING, 1, 2)
+    assert known.status.problems == ("connection fleet hangs in 1 of 2 shards",)
+    known.shards = Shards([ShardName("fleet")])
     assert known.connection.level is Level.ERROR
     assert known.status.problems == ("connection fleet hangs",)
 
 
-def test_what_lanes_count_is_shown() -> None:
-    """Ticks that were missed, and lanes that were given up, since the start."""
+def test_what_shards_count_is_shown() -> None:
+    """Ticks that were missed, and shards that were given up, since the start."""
     known = Known()
     ended = NOW + timedelta(seconds=3)
     known.health.cycle_ended("fleet", ended.timestamp())

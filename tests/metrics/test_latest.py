@@ -198,7 +198,7 @@ def test_steering_shows_while_it_is_in_force() -> None:
 
 
 def test_an_autoscaler_that_is_configured_has_series_before_its_first_cycle() -> None:
-    """One whose lane never comes to it must be seen missing."""
+    """One whose shard never comes to it must be seen missing."""
     shown = Shown("web", "api")
     assert shown.value("autoscalers") == 2
     labels = {"autoscaler": "api", "adapter": "fleet", "target": "api-asg", "dry_run": "false"}

@@ -1,18 +1,18 @@
 """How far a connection's limits are used, for graphs and alerts."""
 
-from autoscaler.model import ConnectionLimits, LaneName
+from autoscaler.model import ConnectionLimits, ShardName
 from tests.metrics.exposed import LIMITS, Shown, scaler
 
 
-def test_lanes_add_up_to_their_connection() -> None:
+def test_shards_add_up_to_their_connection() -> None:
     """Each has a part of the limits, and says what is used of that."""
     shown = Shown()
     shown.configure(scaler(), limits=LIMITS)
     assert shown.value("total_size_limit", adapter="fleet") == 40
     assert shown.value("total_size", adapter="fleet") is None
-    shown.ended(lane=LaneName("fleet", 1, 2), removals_left=1, total=7)
-    shown.ended(lane=LaneName("fleet", 2, 2), removals_left=2, total=8)
-    shown.ended(lane=LaneName("fleet", 1, 2), removals_left=0, total=9)
+    shown.ended(shard=ShardName("fleet", 1, 2), removals_left=1, total=7)
+    shown.ended(shard=ShardName("fleet", 2, 2), removals_left=2, total=8)
+    shown.ended(shard=ShardName("fleet", 1, 2), removals_left=0, total=9)
     assert shown.value("removal_budget_left", adapter="fleet") == 2
     assert shown.value("total_size", adapter="fleet") == 17
 
@@ -31,10 +31,10 @@ def test_a_connection_without_limits_has_no_series_of_them() -> None:
     assert not any(shown.series(name) for name in names)
 
 
-def test_lanes_that_a_reload_divided_anew_are_not_added_to_those_of_before() -> None:
+def test_shards_that_a_reload_divided_anew_are_not_added_to_those_of_before() -> None:
     """Everything would count twice."""
     shown = Shown()
     shown.configure(scaler(), limits=LIMITS)
     shown.ended(removals_left=5, total=7)  # its cycle was still running
-    shown.ended(lane=LaneName("fleet", 1, 2), removals_left=3, total=4)
+    shown.ended(shard=ShardName("fleet", 1, 2), removals_left=3, total=4)
     assert shown.value("total_size", adapter="fleet") == 4

@@ -10,16 +10,16 @@ from autoscaler.errors import (
     TargetRefused,
     TargetUnavailable,
 )
-from autoscaler.metrics import watch_lanes, watch_queries, watch_state
+from autoscaler.metrics import watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     ConditionType,
     Conflict,
     Decision,
     Held,
     HoldReason,
-    LaneName,
     MetricType,
     Proposed,
+    ShardName,
     TargetRef,
     Unchanged,
     Written,
@@ -27,7 +27,7 @@ from autoscaler.model import (
 from autoscaler.observe.planner import Why
 from autoscaler.record import StateSize
 from tests.decisions import condition, cpu, decision, rescale
-from tests.metrics.exposed import HEAVY, FakeLanes, Shown
+from tests.metrics.exposed import HEAVY, FakeShards, Shown
 
 BOUNDS_CONFLICT = (condition(ConditionType.ABLE_TO_SCALE, "BoundsConflict", status=False),)
 
@@ -96,7 +96,7 @@ def test_writes_are_counted_by_outcome(outcome: object, word: str) -> None:
 
 
 def test_a_cycle_is_timed_by_its_adapter() -> None:
-    """Each connection has a lane of its own, and one back end's slowness must not hide in an average."""
+    """Each connection has a shard of its own, and one back end's slowness must not hide in an average."""
     shown = Shown()
     shown.ended()
     assert shown.value("tick_duration_seconds_sum", adapter="fleet") == 0.2
@@ -104,17 +104,17 @@ def test_a_cycle_is_timed_by_its_adapter() -> None:
     assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == shown.clock.now().timestamp()
 
 
-def test_of_several_lanes_the_one_that_has_ended_no_cycle_for_longest_is_shown() -> None:
+def test_of_several_shards_the_one_that_has_ended_no_cycle_for_longest_is_shown() -> None:
     """One that hangs must not hide behind the others of its connection; one of before a reload counts no more."""
     shown = Shown()
-    lanes, began = [LaneName("fleet", number, 3) for number in (1, 2, 3)], shown.clock.now().timestamp()
-    for seconds, lane in [(0, lanes[0]), (1, lanes[1]), (2, lanes[2]), (3, lanes[2]), (4, lanes[0])]:
+    shards, began = [ShardName("fleet", number, 3) for number in (1, 2, 3)], shown.clock.now().timestamp()
+    for seconds, shard in [(0, shards[0]), (1, shards[1]), (2, shards[2]), (3, shards[2]), (4, shards[0])]:
         shown.clock.advance(began + seconds - shown.clock.now().timestamp())
-        shown.ended(lane=lane)
+        shown.ended(shard=shard)
     assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == began + 1
     assert shown.value("tick_duration_seconds_count", adapter="fleet") == 5
     shown.configure()
-    shown.ended(lane=lanes[0])
+    shown.ended(shard=shards[0])
     assert shown.value("last_tick_timestamp_seconds", adapter="fleet") == began + 4
 
 
@@ -178,13 +178,13 @@ def test_adapters_and_sources_that_left_take_their_series_along() -> None:
     assert shown.series("last_tick_timestamp_seconds") == [{"adapter": "swarm"}]
 
 
-def test_a_lane_shows_its_missed_ticks_and_whether_it_hangs() -> None:
+def test_a_shard_shows_its_missed_ticks_and_whether_it_hangs() -> None:
     """A hung call ends no cycle, so nothing else would ever tell of it."""
     shown = Shown()
-    watch_lanes(shown.registry, FakeLanes())
+    watch_shards(shown.registry, FakeShards())
     assert shown.value("missed_ticks_total", adapter="fleet") == 3
-    assert shown.value("lane_hung", adapter="fleet") == 1
-    assert shown.value("lane_hung", adapter="swarm") == 0
+    assert shown.value("shard_hung", adapter="fleet") == 1
+    assert shown.value("shard_hung", adapter="swarm") == 0
 
 
 def test_queries_that_are_asked_alone_are_counted_by_reason() -> None:
@@ -226,6 +226,6 @@ def test_a_state_that_cannot_be_read_costs_its_own_series_alone() -> None:
 def test_an_unknown_adapter_is_not_invented() -> None:
     """A decision of a target that was removed meanwhile still counts, without an adapter of its own."""
     shown = Shown()
-    shown.ended(decision("old", target=TargetRef("gone", "old")), lane=LaneName("gone"))
+    shown.ended(decision("old", target=TargetRef("gone", "old")), shard=ShardName("gone"))
     assert shown.series("tick_duration_seconds_count") == []
     assert shown.value("reconciliations_total", action="none", error="none") == 1

@@ -135,13 +135,13 @@ class Ahead(SystemClock):
 
 
 class Simulated:
-    """A source in which queries take the time that a test says, on the lane's clock alone: nobody waits for it."""
+    """A source in which queries take the time that a test says, on the shard's clock alone: nobody waits for it."""
 
-    def __init__(self, lane: "Lane", monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, shard: "Shard", monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[str] = []
         self.cost: Callable[[Sequence[str]], float] = lambda _: 0.001
         """Seconds that a query for these groups takes; for none, the whole answer."""
-        self._lane = lane
+        self._shard = shard
         self._lock = threading.Lock()
         monkeypatch.setattr(Prometheus, "exchange", lambda _, *given, **how: self._exchange(*given, **how))
 
@@ -152,11 +152,11 @@ class Simulated:
         groups = found[1].split("|") if found else []
         with self._lock:
             self.asked.append(expr)
-            took, left = self.cost(groups), min(seconds, deadline - self._lane.clock.monotonic())
-            self._lane.clock.seconds += max(0, min(took, left))
+            took, left = self.cost(groups), min(seconds, deadline - self._shard.clock.monotonic())
+            self._shard.clock.seconds += max(0, min(took, left))
         if took > left:
             return Exchange(NoAnswer(f"did not answer within {left:.3g} s"), left)
-        points = [Point({"group": name}, float(name[1:])) for name in groups or self._lane.names]
+        points = [Point({"group": name}, float(name[1:])) for name in groups or self._shard.names]
         return Exchange(QueryResult(ResultType.VECTOR, tuple(points)), took)
 
     def taken(self) -> list[str]:
@@ -169,7 +169,7 @@ class Simulated:
         self.cost = lambda asked: 10.0 if set(groups) & set(asked or groups) else 0.001
 
 
-class Lane:
+class Shard:
     """An observer of some autoscalers over a scripted server."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How many queries a source is sent at a time, by all lanes together."""
+"""How many queries a source is sent at a time, by all shards together."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,36 +13,36 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError, StateError
 from autoscaler.observe.gate import Gate, Gates
 from autoscaler.observe.workers import settle, spawn
-from tests.observe.scripted import Lane, Scripted, fleet, scripted
+from tests.observe.scripted import Scripted, Shard, fleet, scripted
 from tests.replaced import replace
 
 SOURCE = PrometheusSource("http://p", concurrency=2)
 
 
-def look(lane: Lane, seconds: float = 60) -> "Future[dict[str, int | str]]":
+def look(shard: Shard, seconds: float = 60) -> "Future[dict[str, int | str]]":
     """A cycle in a thread of its own."""
     future: Future[dict[str, int | str]] = Future()
-    spawn("lane", partial(settle, future, partial(lane.values, seconds=seconds)))
+    spawn("shard", partial(settle, future, partial(shard.values, seconds=seconds)))
     return future
 
 
 @contextmanager
-def two_lanes(**source: Any) -> Iterator[tuple[Scripted, Lane, Lane]]:
+def two_shards(**source: Any) -> Iterator[tuple[Scripted, Shard, Shard]]:
     """One with 30 queries, one with one, of one daemon; each query waits to be let go of."""
     gates = Gates()
     with scripted() as server:
         server.hold = threading.Semaphore(0)
         yield (
             server,
-            Lane(server, fleet(30), gates, merge_queries=False, **source),
-            Lane(server, fleet(1, 99), gates, merge_queries=False, **source),
+            Shard(server, fleet(30), gates, merge_queries=False, **source),
+            Shard(server, fleet(1, 99), gates, merge_queries=False, **source),
         )
 
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_the_limit_is_the_whole_daemons(limit: int) -> None:
-    """It was each lane's own: with ten lanes, Prometheus had twenty queries at a time."""
-    with two_lanes(concurrency=limit) as (server, many, one):
+    """It was each shard's own: with ten shards, Prometheus had twenty queries at a time."""
+    with two_shards(concurrency=limit) as (server, many, one):
         assert server.hold is not None
         futures = [look(many), look(one)]
         server.until(limit)
@@ -52,8 +52,8 @@ def test_the_limit_is_the_whole_daemons(limit: int) -> None:
         assert (len(server.asked), len(futures[0].result()), futures[1].result()) == (31, 30, {"g99": 99000})
 
 
-def test_a_lane_with_one_query_does_not_wait_for_another_ones_thirty() -> None:
-    with two_lanes() as (server, many, one):
+def test_a_shard_with_one_query_does_not_wait_for_another_ones_thirty() -> None:
+    with two_shards() as (server, many, one):
         assert server.hold is not None
         first = look(many)
         server.until(2)
@@ -68,9 +68,9 @@ def test_a_lane_with_one_query_does_not_wait_for_another_ones_thirty() -> None:
         wait([first, second])
 
 
-def test_a_lane_waits_no_longer_than_to_its_deadline() -> None:
+def test_a_shard_waits_no_longer_than_to_its_deadline() -> None:
     """And says what it waited for."""
-    with two_lanes() as (server, many, one):
+    with two_shards() as (server, many, one):
         assert server.hold is not None
         first = look(many)
         server.until(2)
@@ -90,7 +90,7 @@ def test_who_gives_up_leaves_its_turn_to_the_next() -> None:
 
 
 def test_a_heavy_query_goes_when_no_other_waits_and_one_at_a_time() -> None:
-    """Of all lanes together: two that each have one would take both slots from a third."""
+    """Of all shards together: two that each have one would take both slots from a third."""
     gate = Gate(3)
     assert gate.enter(0, heavy=True)
     assert not gate.enter(0.01, heavy=True)
@@ -180,7 +180,7 @@ class FakePermits:
 def values(members: int, permits: FakePermits) -> dict[str, int | str]:
     """What one query comes to, of a source with a concurrency of 2."""
     with scripted() as server:
-        return Lane(server, fleet(1), Gates(lambda: members, permits), concurrency=2).values()
+        return Shard(server, fleet(1), Gates(lambda: members, permits), concurrency=2).values()
 
 
 def test_a_permit_is_taken_where_there_are_more_daemons_than_queries_at_a_time() -> None:

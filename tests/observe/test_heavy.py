@@ -9,7 +9,7 @@ import pytest
 
 from autoscaler.model import MetricType, TargetRef
 from tests.observe.build import metric, scaler
-from tests.observe.scripted import Lane
+from tests.observe.scripted import Shard
 from tests.servers.heavy import HEAVY, LIGHT, expression, groups
 
 pytestmark = pytest.mark.slow
@@ -24,10 +24,10 @@ def test_a_heavy_member_that_fails_recovers_and_fails_again_costs_only_itself(tm
             scaler(metric(MetricType.EXTERNAL, expression(name)), name=name, target=TargetRef("fleet", name))
             for name in (*LIGHT, HEAVY)
         ]
-        lane = Lane(found.prometheus, scalers, timeout=timedelta(seconds=1))
+        shard = Shard(found.prometheus, scalers, timeout=timedelta(seconds=1))
 
         def cycle() -> Mapping[str, int | str]:
-            return lane.values(now=datetime.now(UTC), seconds=6)
+            return shard.values(now=datetime.now(UTC), seconds=6)
 
         cycle()
         for heavy in (True, False, True):

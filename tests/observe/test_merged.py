@@ -10,7 +10,7 @@ import pytest
 from autoscaler.observe.planner import Limits, Planner
 from autoscaler.observe.queries import Queries
 from tests.observe.build import NOW
-from tests.observe.scripted import Answer, Lane, Scripted, Simulated, answered, fleet, refused, sample, scripted
+from tests.observe.scripted import Answer, Scripted, Shard, Simulated, answered, fleet, refused, sample, scripted
 
 DUPLICATE = "found duplicate series for the match group"
 
@@ -30,17 +30,17 @@ def refusing(*culprits: str) -> Any:
 def test_300_expressions_are_two_queries() -> None:
     """Each was a request of its own, and that is where every peer stops."""
     with scripted() as server:
-        lane = Lane(server, fleet(300))
-        assert lane.values() == well(300)
+        shard = Shard(server, fleet(300))
+        assert shard.values() == well(300)
         assert len(server.taken()) == 2
-        assert lane.values() == well(300)
+        assert shard.values() == well(300)
         assert len(server.taken()) == 2
 
 
 def test_expressions_are_asked_as_written_when_merging_is_switched_off() -> None:
     with scripted() as server:
-        lane = Lane(server, fleet(5), merge_queries=False)
-        assert lane.values() == well(5)
+        shard = Shard(server, fleet(5), merge_queries=False)
+        assert shard.values() == well(5)
         assert sorted(server.taken()) == [f'load{{group="g{number}"}}' for number in range(5)]
 
 
@@ -48,8 +48,8 @@ def test_one_at_fault_costs_only_itself_in_the_same_cycle() -> None:
     """Before the merge it was one failed query among many; it must not fail the others now."""
     with scripted() as server:
         server.answer = refusing("g77")
-        lane = Lane(server, fleet(200))
-        values = lane.values()
+        shard = Shard(server, fleet(200))
+        values = shard.values()
         assert DUPLICATE in str(values.pop("g77"))
         assert values == well(200, "g77")
         assert len(server.taken()) <= 17
@@ -59,19 +59,19 @@ def test_the_one_at_fault_is_asked_alone_for_ten_minutes_and_a_reload_forgets_no
     """No search in every cycle. Each look is by another observer, as after a reload; the wall clock says nothing."""
     with scripted() as server:
         server.answer = refusing("g3")
-        lane = Lane(server, fleet(8))
-        lane.look()
+        shard = Shard(server, fleet(8))
+        shard.look()
         server.taken()
         for minutes in (1, 9, 18):
-            lane.clock.seconds = 60 * minutes
-            lane.queries.follow(lane.scalers)
-            assert DUPLICATE in str(lane.values(now=NOW + timedelta(days=minutes))["g3"])
+            shard.clock.seconds = 60 * minutes
+            shard.queries.follow(shard.scalers)
+            assert DUPLICATE in str(shard.values(now=NOW + timedelta(days=minutes))["g3"])
             alone, together = sorted(server.taken(), key=len)
             assert (alone, "g3" in together) == ('load{group="g3"}', False)
         server.answer = answered
         for minutes, count in ((20, 2), (29, 2), (30, 2), (31, 1)):
-            lane.clock.seconds = 60 * minutes
-            assert lane.values() == well(8)
+            shard.clock.seconds = 60 * minutes
+            assert shard.values() == well(8)
             assert len(server.taken()) == count
 
 
@@ -79,11 +79,11 @@ def test_what_is_known_of_an_autoscaler_goes_with_it() -> None:
     """And of the others it stays."""
     with scripted() as server:
         server.answer = refusing("g2", "g3")
-        lane = Lane(server, fleet(8))
-        lane.look()
-        assert [each.autoscalers for each in lane.queries.asked_alone()] == [("g2",), ("g3",)]
-        lane.queries.follow(lane.scalers[:3])
-        assert [each.question.expr for each in lane.queries.asked_alone()] == ['load{group="g2"}']
+        shard = Shard(server, fleet(8))
+        shard.look()
+        assert [each.autoscalers for each in shard.queries.asked_alone()] == [("g2",), ("g3",)]
+        shard.queries.follow(shard.scalers[:3])
+        assert [each.question.expr for each in shard.queries.asked_alone()] == ['load{group="g2"}']
 
 
 @pytest.mark.slow
@@ -92,11 +92,11 @@ def test_where_many_are_at_fault_all_others_are_read_from_the_next_cycle_on() ->
     culprits = [f"g{number}" for number in range(0, 200, 3)]
     with scripted() as server:
         server.answer = refusing(*culprits)
-        lane = Lane(server, fleet(200))
-        first = lane.values()
+        shard = Shard(server, fleet(200))
+        first = shard.values()
         assert len(server.taken()) == 41
         assert "it was asked together with others" in str(first["g199"])
-        assert {name: value for name, value in lane.values().items() if isinstance(value, int)} == well(200, *culprits)
+        assert {name: value for name, value in shard.values().items() if isinstance(value, int)} == well(200, *culprits)
 
 
 @pytest.mark.parametrize(
@@ -113,20 +113,20 @@ def test_a_server_that_has_too_much_to_do_is_asked_no_more_queries(failure: Answ
     """A search would be a burst on a server that is down already. One member is asked to tell it from a heavy one."""
     with scripted() as server:
         server.answer = lambda groups: failure
-        lane = Lane(server, fleet(300))
+        shard = Shard(server, fleet(300))
         for _ in range(5):
-            values = lane.values()
+            values = shard.values()
             assert not [value for value in values.values() if isinstance(value, int)]
             assert len(server.taken()) <= 4
         server.answer = answered
-        assert lane.values() == well(300)
+        assert shard.values() == well(300)
         assert len(server.taken()) == 3
 
 
-def simulated(monkeypatch: pytest.MonkeyPatch, count: int, **source: Any) -> tuple[Lane, Simulated]:
+def simulated(monkeypatch: pytest.MonkeyPatch, count: int, **source: Any) -> tuple[Shard, Simulated]:
     """A fleet over a source whose time passes as told."""
-    lane = Lane(Scripted(), fleet(count), **source)
-    return lane, Simulated(lane, monkeypatch)
+    shard = Shard(Scripted(), fleet(count), **source)
+    return shard, Simulated(shard, monkeypatch)
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
@@ -134,13 +134,13 @@ def test_a_server_that_answers_nothing_in_time_is_asked_as_many_queries_as_befor
     monkeypatch: pytest.MonkeyPatch, concurrency: int
 ) -> None:
     """Two merged queries and two to tell, in every cycle. Nothing is learned, for the time when it is well again."""
-    lane, server = simulated(monkeypatch, 300, concurrency=concurrency)
+    shard, server = simulated(monkeypatch, 300, concurrency=concurrency)
     server.cost = lambda _: 60
     for _ in range(5):
-        assert not [value for value in lane.values(seconds=60).values() if isinstance(value, int)]
+        assert not [value for value in shard.values(seconds=60).values() if isinstance(value, int)]
         assert len(server.taken()) == 4
     server.cost = lambda _: 0.001
-    assert lane.values(seconds=60) == well(300)
+    assert shard.values(seconds=60) == well(300)
     assert len(server.taken()) == 3
 
 
@@ -149,9 +149,9 @@ def test_a_server_that_is_late_with_all_but_small_queries_is_not_stormed() -> No
     with scripted() as server:
         late = refused("query timed out in query execution", 503, "timeout")
         server.answer = lambda groups: late if len(groups) > 1 else answered(groups)
-        lane = Lane(server, fleet(600))
+        shard = Shard(server, fleet(600))
         for _ in range(10):
-            lane.look()
+            shard.look()
             assert len(server.taken()) <= 3 + 2 + 40 + 100
 
 
@@ -161,38 +161,38 @@ def test_heavy_members_cost_only_themselves_from_the_second_cycle_on(
     monkeypatch: pytest.MonkeyPatch, heavy: Sequence[str], concurrency: int
 ) -> None:
     """Failing, recovering and failing again. Nothing says which they are but the time that they take."""
-    lane, server = simulated(monkeypatch, 41, concurrency=concurrency)
+    shard, server = simulated(monkeypatch, 41, concurrency=concurrency)
     server.heavy(*heavy)
-    lane.look(seconds=15)
+    shard.look(seconds=15)
     for turn, recovered in enumerate((False, False, True, False, True, False) * 3):
         server.heavy(*(() if recovered else heavy))
-        values = lane.values(seconds=15)
+        values = shard.values(seconds=15)
         assert {name: values[name] for name in well(41, *heavy)} == well(41, *heavy), turn
         assert all(isinstance(values[name], int) is recovered for name in heavy), turn
-    assert {name for each in lane.queries.asked_alone() for name in each.autoscalers} == set(heavy)
+    assert {name for each in shard.queries.asked_alone() for name in each.autoscalers} == set(heavy)
 
 
 def test_a_heavy_member_comes_back_when_it_was_cheap_for_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    lane, server = simulated(monkeypatch, 41)
+    shard, server = simulated(monkeypatch, 41)
     server.heavy("g7")
-    lane.look(seconds=15)
+    shard.look(seconds=15)
     server.heavy()
     counts = []
     for _ in range(4):
         server.taken()
-        assert lane.values(seconds=15) == well(41)
+        assert shard.values(seconds=15) == well(41)
         counts.append(len(server.taken()))
-        lane.clock.seconds += 300
+        shard.clock.seconds += 300
     assert counts == [2, 2, 2, 1]
 
 
 @pytest.mark.parametrize("heavy", range(41))
 def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: pytest.MonkeyPatch, heavy: int) -> None:
     """It may be the very one that is asked to tell a heavy member from a server with too much to do."""
-    lane, server = simulated(monkeypatch, 41)
+    shard, server = simulated(monkeypatch, 41)
     server.heavy(f"g{heavy}")
-    lane.look(seconds=12)
-    values = lane.values(seconds=12)
+    shard.look(seconds=12)
+    values = shard.values(seconds=12)
     assert {name: values[name] for name in well(41, f"g{heavy}")} == well(41, f"g{heavy}")
 
 
@@ -201,59 +201,59 @@ def test_late_queries_that_fill_a_cycle_are_asked_after_those_that_had_no_turn(
     monkeypatch: pytest.MonkeyPatch, concurrency: int
 ) -> None:
     """Two of them take all the time. The same two must not be the first again."""
-    lane, server = simulated(monkeypatch, 8, concurrency=concurrency, merge_queries=False)
+    shard, server = simulated(monkeypatch, 8, concurrency=concurrency, merge_queries=False)
     server.heavy("g0", "g1", "g2")
     for _ in range(2):
-        lane.look(seconds=15)
+        shard.look(seconds=15)
     for _ in range(3):
-        values = lane.values(seconds=15)
+        values = shard.values(seconds=15)
         assert {name: values[name] for name in well(8, "g0", "g1", "g2")} == well(8, "g0", "g1", "g2")
 
 
 def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked as a whole, any two of the queries take all of a cycle's time: the search goes before."""
-    lane, server = simulated(monkeypatch, 140)
-    monkeypatch.setattr(lane.queries, "_planner", Planner(Limits(values=10)))
-    lane.look(seconds=15)
+    shard, server = simulated(monkeypatch, 140)
+    monkeypatch.setattr(shard.queries, "_planner", Planner(Limits(values=10)))
+    shard.look(seconds=15)
     heavy = [expr.split("|")[3] for expr in server.taken()][1:]
     assert len(heavy) == 13
     server.heavy(*heavy)
     for _ in range(20):
-        lane.look(seconds=15)
-    values = lane.values(seconds=15)
+        shard.look(seconds=15)
+    values = shard.values(seconds=15)
     assert {name: values[name] for name in well(140, *heavy)} == well(140, *heavy)
 
 
 def test_late_queries_that_fill_each_cycle_are_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each merged query has a heavy member, so none is quick: one member is asked before them, and tells."""
-    lane, server = simulated(monkeypatch, 300, concurrency=1)
+    shard, server = simulated(monkeypatch, 300, concurrency=1)
     heavy = ("g7", "g260")
     server.heavy(*heavy)
     for _ in range(4):
-        lane.look(seconds=15)
-    values = lane.values(seconds=15)
+        shard.look(seconds=15)
+    values = shard.values(seconds=15)
     assert {name: values[name] for name in well(300, *heavy)} == well(300, *heavy)
 
 
 def test_a_search_that_has_no_time_goes_on_in_the_second_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """The timeout is longer than the cycle: all of its neighbours have their value in the second one."""
-    lane, server = simulated(monkeypatch, 41, timeout=timedelta(seconds=60))
+    shard, server = simulated(monkeypatch, 41, timeout=timedelta(seconds=60))
     server.heavy("g7")
-    assert 1 < sum(not isinstance(value, int) for value in lane.values(seconds=3).values()) < 41
+    assert 1 < sum(not isinstance(value, int) for value in shard.values(seconds=3).values()) < 41
     for _ in range(2):
-        values = lane.values(seconds=3)
+        values = shard.values(seconds=3)
         assert {name: values[name] for name in well(41, "g7")} == well(41, "g7")
 
 
 def test_the_heavy_are_asked_after_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """They would take the slots of those that are quick. Those that were answered last time go first."""
-    lane, server = simulated(monkeypatch, 41)
+    shard, server = simulated(monkeypatch, 41)
     server.heavy("g7", "g30")
-    lane.look(seconds=15)
+    shard.look(seconds=15)
     server.heavy("g7")
-    lane.look(seconds=60)
+    shard.look(seconds=60)
     server.taken()
-    lane.look(seconds=60)
+    shard.look(seconds=60)
     assert server.taken()[1:] == ['load{group="g30"}', 'load{group="g7"}']
 
 
@@ -261,10 +261,10 @@ def test_what_is_too_large_is_halved_in_the_same_cycle_and_stays_so() -> None:
     """Merged answers may be over a limit that each alone is far below."""
     with scripted() as server:
         server.answer = lambda groups: refused("too many samples") if len(groups) > 60 else answered(groups)
-        lane = Lane(server, fleet(200))
+        shard = Shard(server, fleet(200))
         counts = []
         for _ in range(3):
-            assert lane.values() == well(200)
+            assert shard.values() == well(200)
             counts.append(len(server.taken()))
         assert counts == [1 + 1 + 2 + 4, 5, 5]
 
@@ -272,19 +272,19 @@ def test_what_is_too_large_is_halved_in_the_same_cycle_and_stays_so() -> None:
 def test_an_answer_over_max_answer_is_halved_too() -> None:
     with scripted() as server:
         server.answer = lambda groups: answered(groups, *(sample(group, filler="x" * 700) for group in groups))
-        lane = Lane(server, fleet(100), max_answer=2**16)
+        shard = Shard(server, fleet(100), max_answer=2**16)
         for _ in range(2):
-            assert lane.values() == {f"g{number}": 1000 * number for number in range(100)}
+            assert shard.values() == {f"g{number}": 1000 * number for number in range(100)}
 
 
 def test_queries_that_were_answered_last_time_go_first() -> None:
     """One that hangs, for whatever reason, does not take the time of the others again and again."""
     with scripted() as server:
         server.answer = lambda groups: (500, {}) if "g0" in groups else answered(groups)
-        lane = Lane(server, fleet(5), merge_queries=False, concurrency=1)
-        lane.look()
+        shard = Shard(server, fleet(5), merge_queries=False, concurrency=1)
+        shard.look()
         assert server.taken()[0] == 'load{group="g0"}'
-        lane.look()
+        shard.look()
         assert server.taken()[-1] == 'load{group="g0"}'
 
 
@@ -296,7 +296,7 @@ def test_an_answer_with_labels_that_nobody_asked_for_costs_only_the_one_whose_it
 
     with scripted() as server:
         server.answer = answer
-        values = Lane(server, fleet(20)).values()
+        values = Shard(server, fleet(20)).values()
     assert values == well(20)  # `stray` is g5's own, and adds 0
 
 
@@ -309,7 +309,7 @@ def test_a_warning_on_ones_samples_costs_only_that_one() -> None:
 
     with scripted() as server:
         server.answer = answer
-        values = Lane(server, fleet(20)).values()
+        values = Shard(server, fleet(20)).values()
     assert "partial data: PromQL warning" in str(values.pop("g5"))
     assert values == well(20, "g5")
 
@@ -317,7 +317,7 @@ def test_a_warning_on_ones_samples_costs_only_that_one() -> None:
 def test_data_that_is_partial_for_all_is_no_reason_to_ask_again() -> None:
     with scripted() as server:
         server.answer = lambda groups: (200, answered(groups)[1] | {"warnings": ["remote_read: server is down"]})
-        Lane(server, fleet(20)).look()
+        Shard(server, fleet(20)).look()
         assert len(server.taken()) == 1
 
 
@@ -334,7 +334,7 @@ def test_the_deadline_ends_a_search_and_what_was_answered_counts() -> None:
             return refused(DUPLICATE) if "g7" in groups else answered(groups)
 
         server.answer = answer
-        values = Lane(server, fleet(8)).values(seconds=1.5)
+        values = Shard(server, fleet(8)).values(seconds=1.5)
         released.release(20)
     assert {name: value for name, value in values.items() if isinstance(value, int)} == well(4)
     assert "who is to blame was not found in time" in str(values["g7"])
@@ -354,9 +354,9 @@ def test_a_bug_in_how_questions_are_asked_costs_nobody_an_answer(
     """They are asked as they are written, and the log says so."""
     monkeypatch.setattr(Queries, method, lambda *_: 1 // 0)
     with scripted() as server:
-        lane = Lane(server, fleet(5))
-        assert lane.values() == well(5)
+        shard = Shard(server, fleet(5))
+        assert shard.values() == well(5)
         assert len(server.taken()) == queries
-    ((level, said, keys),) = lane.log.lines
+    ((level, said, keys),) = shard.log.lines
     assert (level, said) == ("error", event)
     assert "ZeroDivisionError" in keys["error"]

@@ -11,7 +11,7 @@ from autoscaler.observe import gathering, shards
 from autoscaler.observe.plan import Question
 from autoscaler.observe.shards import Shards, in_shards, shared
 from tests.observe.build import metric, scaler
-from tests.observe.scripted import Answer, Lane, Scripted, Simulated, answered, refused, sample, scripted
+from tests.observe.scripted import Answer, Scripted, Shard, Simulated, answered, refused, sample, scripted
 from tests.observe.test_merged import well
 
 LOAD = Question("default", "load")
@@ -47,10 +47,10 @@ def test_an_answer_that_was_large_is_asked_for_in_shards() -> None:
     """The whole of it would be in memory until the last autoscaler has its part."""
     with scripted() as server:
         server.answer = every
-        lane = Lane(server, matching(100))
-        assert lane.values() == well(100)
+        shard = Shard(server, matching(100))
+        assert shard.values() == well(100)
         assert server.taken() == ["load"]
-        assert lane.values() == well(100)
+        assert shard.values() == well(100)
         assert len(asked := server.taken()) == 4
         assert all(each.startswith('load{group=~"g') for each in asked)
 
@@ -59,9 +59,9 @@ def test_an_answer_that_is_not_large_is_asked_for_once() -> None:
     """Below, one query costs less than the many."""
     with scripted() as server:
         server.answer = lambda groups: every(groups, 99)
-        lane = Lane(server, matching(99))
+        shard = Shard(server, matching(99))
         for _ in range(3):
-            assert lane.values() == well(99)
+            assert shard.values() == well(99)
         assert server.taken() == ["load"] * 3
 
 
@@ -74,11 +74,11 @@ def test_an_answer_that_became_small_is_asked_for_once_again() -> None:
 
     with scripted() as server:
         server.answer = answer
-        lane = Lane(server, matching(100))
+        shard = Shard(server, matching(100))
         counts = []
         for count in (100, 60, 60, 40, 40, 40):
             present = count
-            lane.look()
+            shard.look()
             counts.append(len(server.taken()))
         assert counts[0] == counts[-1] == 1
         assert all(count > 1 for count in counts[1:4])
@@ -91,18 +91,18 @@ def test_one_that_is_over_max_answer_is_asked_for_in_shards_from_the_next_cycle_
             groups or [f"g{number}" for number in range(60)],
             *(sample(group, filler="0" * 2000) for group in groups or [f"g{number}" for number in range(60)]),
         )
-        lane = Lane(server, matching(60), max_answer=2**16)
-        assert "more than 0.0625 MiB" in str(lane.values()["g0"])
-        assert lane.values() == well(60)
+        shard = Shard(server, matching(60), max_answer=2**16)
+        assert "more than 0.0625 MiB" in str(shard.values()["g0"])
+        assert shard.values() == well(60)
 
 
 def test_nothing_is_sharded_where_queries_are_not_merged() -> None:
     """Each autoscaler's part would be a query."""
     with scripted() as server:
         server.answer = every
-        lane = Lane(server, matching(100), merge_queries=False)
+        shard = Shard(server, matching(100), merge_queries=False)
         for _ in range(2):
-            assert lane.values() == well(100)
+            assert shard.values() == well(100)
         assert server.taken() == ["load"] * 2
 
 
@@ -111,20 +111,20 @@ def test_a_fleet_on_one_query_is_in_shards_from_the_first_cycle_on(monkeypatch: 
     monkeypatch.setattr(shards, "_MANY", 20)
     with scripted() as server:
         server.answer = every
-        lane = Lane(server, matching(100))
-        assert lane.values() == well(100)
+        shard = Shard(server, matching(100))
+        assert shard.values() == well(100)
         assert len(server.taken()) == 1  # the limit of values
-        lane.look()
+        shard.look()
         assert len(server.taken()) == 4
 
 
 def test_a_shard_that_fails_costs_only_its_own() -> None:
     with scripted() as server:
-        lane = Lane(server, matching(100))
+        shard = Shard(server, matching(100))
         server.answer = every
-        lane.look()
+        shard.look()
         server.answer = lambda groups: (503, {}) if "g99" in groups else every(groups)
-        values = lane.values()
+        values = shard.values()
         failed = {name for name, value in values.items() if not isinstance(value, int)}
         assert "g99" in failed
         assert len(failed) == 25
@@ -133,29 +133,29 @@ def test_a_shard_that_fails_costs_only_its_own() -> None:
 
 def test_a_member_that_makes_a_shared_answer_late_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole, the answer is late for all who match on it: it is asked in shards, and the one that is late searched."""
-    lane = Lane(Scripted(), matching(60))
-    server = Simulated(lane, monkeypatch)
+    shard = Shard(Scripted(), matching(60))
+    server = Simulated(shard, monkeypatch)
     server.heavy("g7")
-    assert not isinstance(lane.values(seconds=15)["g0"], int)
+    assert not isinstance(shard.values(seconds=15)["g0"], int)
     for _ in range(3):
-        values = lane.values(seconds=15)
+        values = shard.values(seconds=15)
         assert not isinstance(values.pop("g7"), int)
         assert values == well(60, "g7")
-    (alone,) = lane.queries.asked_alone()
+    (alone,) = shard.queries.asked_alone()
     assert (alone.question.expr, alone.autoscalers) == ('load{group="g7"}', ("g7",))
-    lane.queries.follow(lane.scalers)
-    assert lane.queries.asked_alone()
-    lane.queries.follow([each for each in lane.scalers if each.name != "g7"])
-    assert not lane.queries.asked_alone()
+    shard.queries.follow(shard.scalers)
+    assert shard.queries.asked_alone()
+    shard.queries.follow([each for each in shard.scalers if each.name != "g7"])
+    assert not shard.queries.asked_alone()
 
 
 def test_a_shared_answer_that_an_overloaded_server_is_late_with_stays_whole() -> None:
     """In shards it would be asked for many times, of a server that answers nothing."""
     with scripted() as server:
         server.answer = lambda groups: refused("query timed out in query execution", 503, "timeout")
-        lane = Lane(server, matching(60))
+        shard = Shard(server, matching(60))
         for _ in range(3):
-            lane.look()
+            shard.look()
             assert len(server.taken()) == 3
 
 
@@ -171,10 +171,10 @@ def test_answers_are_let_go_of_as_soon_as_nobody_needs_them(monkeypatch: pytest.
     monkeypatch.setattr(gathering.Gathering, "settle", watched)
     with scripted() as server:
         server.answer = every
-        lane = Lane(server, matching(1000))
+        shard = Shard(server, matching(1000))
         for _ in range(2):
             held.clear()
-            values = lane.values()
+            values = shard.values()
     assert len(values) == 1000
     assert max(held) < 200
 

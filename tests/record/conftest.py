@@ -53,7 +53,7 @@ class Opener:
         return state
 
     def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen
-        """As a lane of a daemon that has just started has it."""
+        """As a shard of a daemon that has just started has it."""
         return self.state(retention).ledger(FLEET)
 
     def archive(self) -> Archive:
@@ -68,7 +68,7 @@ class Opener:
             self._open.pop().close()
 
     def restart(self) -> Ledger:
-        """Another daemon's lane on the same state."""
+        """Another daemon's shard on the same state."""
         self.close()
         return self.ledger()
 

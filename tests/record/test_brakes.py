@@ -128,7 +128,7 @@ def test_a_write_that_is_seen_late_after_a_restart_is_not_somebody_elses(opener:
     assert active(daemon.cycle(14, 14)) == []
 
 
-def test_a_late_write_of_a_lane_that_was_superseded_is_not_somebody_elses(opener: Opener) -> None:
+def test_a_late_write_of_a_shard_that_was_superseded_is_not_somebody_elses(opener: Opener) -> None:
     """The successor decides otherwise, and then the hanging request arrives after all."""
     daemon = Daemon(opener, one())
     daemon.cycle(10, 10)

@@ -60,7 +60,7 @@ def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:
 def test_a_damaged_block_concerns_its_own_autoscaler(
     opener: Opener, short_blocks: int, read: Callable[[Archive, str], object]
 ) -> None:
-    """The pages of the others go on; so does the lane, whose memory stands elsewhere."""
+    """The pages of the others go on; so does the shard, whose memory stands elsewhere."""
     ledger = opener.ledger()
     for cycle in range(short_blocks + 1):
         keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
@@ -100,7 +100,7 @@ def test_a_damaged_row_concerns_its_own_autoscaler(opener: Opener, change: Calla
 
 @pytest.mark.parametrize("change", [NONSENSE["bytes"], NONSENSE["no whole row"], NONSENSE["fewer columns"]])
 def test_nothing_is_scaled_on_a_damaged_memory(opener: Opener, change: Callable[[Row], Row]) -> None:
-    """A lane that took it for empty would forget windows and rate limits."""
+    """A shard that took it for empty would forget windows and rate limits."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     hurt_pages(ledger, change)
@@ -149,7 +149,7 @@ def test_a_damaged_page_costs_those_whose_newest_cycle_is_in_it(opener: Opener) 
 
 
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
-def test_a_damaged_row_does_not_stop_the_lane_when_its_hour_is_packed(
+def test_a_damaged_row_does_not_stop_the_shard_when_its_hour_is_packed(
     opener: Opener, short_blocks: int, change: Callable[[Row], Row]
 ) -> None:
     """Packing is part of a commit: one that fails for ever would leave every write of the connection unrecorded."""
@@ -167,7 +167,7 @@ def test_a_damaged_row_does_not_stop_the_lane_when_its_hour_is_packed(
 def test_a_page_that_is_damaged_while_it_is_not_needed_is_left_out_when_its_hour_is_packed(
     opener: Opener, short_blocks: int
 ) -> None:
-    """The lane remembers all of it by itself; only what is shown of that hour is gone."""
+    """The shard remembers all of it by itself; only what is shown of that hour is gone."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     with ledger._shared.database.writing() as connection:

@@ -1,4 +1,4 @@
-"""A lane that was superseded commits nothing: whose memory it is, is made sure inside each commit."""
+"""A shard that was superseded commits nothing: whose memory it is, is made sure inside each commit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ LATE: dict[str, Callable[[Ledger], object]] = {
     "adapter memory": lambda ledger: ledger.save_adapter_memory(WEB, {"late": True}),
     "adapter memory, taken back": lambda ledger: ledger.save_adapter_memory(WEB, None),
 }
-"""Everything that commits, by a lane that has hung meanwhile."""
+"""Everything that commits, by a shard that has hung meanwhile."""
 
 
 def contents(state: State) -> dict[str, list[Any]]:
@@ -40,7 +40,7 @@ def epochs_of(state: State) -> dict[int, int]:
 
 @pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
 def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger], None]) -> None:
-    """A cycle that hung and came back after its lane was replaced must not undo what the successor did."""
+    """A cycle that hung and came back after its shard was replaced must not undo what the successor did."""
     state = opener.state()
     stale = state.ledger(FLEET)
     keep(stale, decision(0))
@@ -48,7 +48,7 @@ def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger
     stale.recall([scaler()])
     keep(state.ledger(FLEET), decision(60, size=20))
     before = contents(state)
-    with pytest.raises(StaleLedger, match="the lane of adapter 'fleet' was superseded"):
+    with pytest.raises(StaleLedger, match="the shard of adapter 'fleet' was superseded"):
         commit(stale)
     assert contents(state) == before
 
@@ -89,7 +89,7 @@ def test_a_ledger_stays_stale(opener: Opener) -> None:
             keep(stale, decision(0))
 
 
-def test_another_connections_lane_goes_on(opener: Opener) -> None:
+def test_another_connections_shard_goes_on(opener: Opener) -> None:
     """One failure, one victim."""
     state = opener.state()
     ours, theirs = state.ledger(FLEET), state.ledger("swarm")

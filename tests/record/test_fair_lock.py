@@ -17,7 +17,7 @@ def until_waiting(lock: FairLock, count: int) -> None:
 
 
 def test_turns_come_in_the_order_in_which_they_were_asked_for() -> None:
-    """A busy lane must not take its turn again before one that waits."""
+    """A busy shard must not take its turn again before one that waits."""
     lock, order, threads = FairLock(), list[int](), list[threading.Thread]()
 
     def take(number: int) -> None:
@@ -62,7 +62,7 @@ def test_a_lock_that_was_given_back_can_be_taken_at_once() -> None:
 def test_a_write_that_waits_too_long_for_its_turn_is_explained(
     sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that hangs in one lane's commit: the others say so, and go on once it is over."""
+    """A disk that hangs in one shard's commit: the others say so, and go on once it is over."""
     monkeypatch.setattr("autoscaler.record.database._TURN_SECONDS", 0.05)
     state = sqlite_opener.state()
     ledger = state.ledger(FLEET)

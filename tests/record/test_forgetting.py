@@ -25,7 +25,7 @@ def ids(ledger: Ledger) -> dict[str, set[int]]:
         }
 
 
-def lane(state: State, *names: str) -> Ledger:
+def shard(state: State, *names: str) -> Ledger:
     """One that has just been told of these."""
     scalers = [scaler(name, name) for name in names]
     ledger = state.ledger(FLEET)
@@ -49,7 +49,7 @@ def test_one_that_left_is_remembered_for_the_retention(opener: Opener) -> None:
 def test_one_that_left_is_forgotten_after_the_retention(opener: Opener) -> None:
     """All of it: its rows in every table, what was seen of its target, what the adapter kept of it."""
     state = opener.state(KEEP)
-    ledger = lane(state, "left", "stays")
+    ledger = shard(state, "left", "stays")
     left, stays = scaler("left", "left"), scaler("stays", "stays")
     for cycle in range(6):
         keep(ledger, *(decision(cycle, name, name, events=[event()]) for name in ("left", "stays")))
@@ -58,7 +58,7 @@ def test_one_that_left_is_forgotten_after_the_retention(opener: Opener) -> None:
     for one in (left, stays):
         ledger.save_adapter_memory(one.target, {"failures": 1})
     assert {len(owners) for name, owners in ids(ledger).items() if name not in ("intent", "removal")} == {2}
-    ledger = lane(state, "stays")
+    ledger = shard(state, "stays")
     keep(ledger, decision(PAST + 10, "stays", "stays"))
     assert {len(owners) for name, owners in ids(ledger).items() if name != "intent"} <= {0, 1}
     assert state.archive.latest().keys() == opener.archive().latest().keys() == {"stays"}
@@ -79,7 +79,7 @@ def test_a_write_that_was_announced_and_never_recorded_is_forgotten_too(opener: 
 
 
 def test_one_that_is_still_configured_is_never_forgotten(opener: Opener) -> None:
-    """After a long standstill one lane's first cycle ends before another's."""
+    """After a long standstill one shard's first cycle ends before another's."""
     opener.connections = ("slow", "fast")
     state = opener.state(KEEP)
     keep(state.ledger("slow"), decision(0, "slow"))
@@ -98,7 +98,7 @@ def test_one_that_is_still_configured_is_never_forgotten(opener: Opener) -> None
 def test_one_that_was_forgotten_and_comes_back_is_recorded_anew(opener: Opener) -> None:
     """What the daemon still held of it in memory belongs to rows that are gone."""
     state = opener.state(KEEP)
-    ledger = lane(state, "left", "stays")
+    ledger = shard(state, "left", "stays")
     keep(ledger, decision(0, "left", "left"), decision(0, "stays", "stays"))
     for names in (("stays",), ("left", "stays")):
         scalers = [scaler(name, name) for name in names]
@@ -112,10 +112,10 @@ def test_one_that_was_forgotten_and_comes_back_is_recorded_anew(opener: Opener) 
 def test_one_that_a_daemon_never_knew_and_that_was_forgotten_is_recorded_anew(opener: Opener) -> None:
     """It left before this daemon's start, was forgotten after it, and is put back."""
     state = opener.state(KEEP)
-    keep(lane(state, "left", "stays"), decision(0, "left", "left"), decision(0, "stays", "stays"))
+    keep(shard(state, "left", "stays"), decision(0, "left", "left"), decision(0, "stays", "stays"))
     opener.close()
     state = opener.state(KEEP)
-    ledger = lane(state, "stays")
+    ledger = shard(state, "stays")
     keep(ledger, decision(PAST + 10, "stays", "stays"))
     both = [scaler("left", "left"), scaler("stays", "stays")]
     state.follow(KEEP, both)
@@ -128,9 +128,9 @@ def test_one_that_a_daemon_never_knew_and_that_was_forgotten_is_recorded_anew(op
 def test_packing_passes_over_the_rows_of_one_that_was_forgotten(opener: Opener) -> None:
     """They stand in one page with those of others that go on."""
     state = opener.state(KEEP)
-    ledger = lane(state, "left", "stays")
+    ledger = shard(state, "left", "stays")
     keep(ledger, decision(0, "left", "left"), decision(0, "stays", "stays"))
-    ledger = lane(state, "stays")
+    ledger = shard(state, "stays")
     for cycle in range(12):
         keep(ledger, decision(PAST + 10 + cycle, "stays", "stays"))
     assert len(list(opener.archive().records("stays"))) == 13
@@ -140,11 +140,11 @@ def test_packing_passes_over_the_rows_of_one_that_was_forgotten(opener: Opener) 
 def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
     """The journal may still hold rows of the one that was forgotten: they would be the new one's."""
     state = opener.state(KEEP)
-    ledger = lane(state, "stays", "left")
+    ledger = shard(state, "stays", "left")
     keep(ledger, decision(0, "stays", "stays"), decision(0, "left", "left"))
-    ledger = lane(state, "stays")
+    ledger = shard(state, "stays")
     keep(ledger, decision(PAST + 10, "stays", "stays"))
-    ledger = lane(state, "stays", "new")
+    ledger = shard(state, "stays", "new")
     ledger.recall([scaler("new", "new")])
     save(ledger, decision(PAST + 20, "new", "new"))
     assert [record.decision.now for record in opener.archive().records("new")] == [at(PAST + 20)]

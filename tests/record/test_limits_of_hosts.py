@@ -41,8 +41,8 @@ def names_of(host: Host) -> Sequence[str]:
     return [name for name in NAMES if slot_of(TargetRef(FLEET, name)) in host.leases.held.get(FLEET, {})]
 
 
-def lane(host: Host, limited: ConnectionLimits) -> Ledger:
-    """The one lane of a daemon, with the autoscalers whose slots it holds."""
+def shard(host: Host, limited: ConnectionLimits) -> Ledger:
+    """The one shard of a daemon, with the autoscalers whose slots it holds."""
     host.state.follow(Retention(), [scaler(name, name) for name in NAMES])
     ledger = host.ledger()
     ledger.follow([scaler(name, name) for name in names_of(host)], limits=limited)
@@ -69,7 +69,7 @@ def removals(ledger: Ledger, seconds: float) -> list[tuple[str, int, int]]:
 def test_each_daemon_has_its_share(hosts: Hosts) -> None:
     """All parts together are the whole, and each knows whose a removal was."""
     first, second = two(hosts)
-    ledgers = [lane(first, FOUR), lane(second, FOUR)]
+    ledgers = [shard(first, FOUR), shard(second, FOUR)]
     assert [ledger.standing(at(0)).share for ledger in ledgers] == [Share(0, 2), Share(1, 2)]
     name = names_of(first)[0]
     assert intend(ledgers[0], falling(0, name)) == []
@@ -80,12 +80,12 @@ def test_a_removal_goes_with_its_slot(hosts: Hosts) -> None:
     """Who takes the slot has that much less to remove, and does not begin with a fresh budget."""
     first, second = two(hosts)
     name = names_of(first)[0]
-    ledger = lane(first, FOUR)
+    ledger = shard(first, FOUR)
     assert intend(ledger, falling(0, name)) == []
     save(ledger, conclude(falling(0, name), Written(2)))
     first.leases.leave()
     turns(second)
-    ledger = lane(second, FOUR)
+    ledger = shard(second, FOUR)
     assert ledger.standing(at(15)).share == Share(0, 1)
     assert removals(ledger, 15) == [(name, 3, 0)]
     assert "has 1 left, of 3 to remove" in intend(ledger, falling(15, names_of(second)[0]))[0]
@@ -95,8 +95,8 @@ def test_what_a_daemon_that_died_has_removed_stays_counted(hosts: Hosts) -> None
     """Before its slots are taken it is nobody's, and nobody may use that much; then it is who takes them's."""
     first, second = two(hosts)
     name = names_of(first)[0]
-    assert intend(lane(first, FOUR), falling(0, name)) == []
-    survivor = lane(second, FOUR)
+    assert intend(shard(first, FOUR), falling(0, name)) == []
+    survivor = shard(second, FOUR)
     for _ in range(2):
         hosts.advance(SECONDS / 2 + 1)
         second.leases.renew()
@@ -104,13 +104,13 @@ def test_what_a_daemon_that_died_has_removed_stays_counted(hosts: Hosts) -> None
     assert removals(survivor, 30) == [(name, 3, -1)]
     assert "another daemon has used it" in intend(survivor, falling(30, names_of(second)[0]))[0]
     turns(second)
-    assert removals(lane(second, FOUR), 30) == [(name, 3, 0)]
+    assert removals(shard(second, FOUR), 30) == [(name, 3, 0)]
 
 
 def test_two_that_intend_at_the_same_moment_stay_within_the_budget(hosts: Hosts) -> None:
     """Each has seen that there was enough for it: one of them is told that there is not, and writes nothing."""
     first, second = two(hosts)
-    ledgers = [lane(host, FOUR) for host in (first, second)]
+    ledgers = [shard(host, FOUR) for host in (first, second)]
     made = [falling(15, names_of(host)[0]) for host in (first, second)]
     said: list[list[str]] = []
     with hosts.start().state._database.writing() as connection:
@@ -131,7 +131,7 @@ def test_two_that_intend_at_the_same_moment_stay_within_the_budget(hosts: Hosts)
 def test_what_was_refused_is_intended_in_a_later_cycle(hosts: Hosts) -> None:
     """Nothing of it is in the state: neither an unfinished write nor a removal."""
     first, second = two(hosts)
-    ledgers = [lane(host, FOUR) for host in (first, second)]
+    ledgers = [shard(host, FOUR) for host in (first, second)]
     name = names_of(second)[0]
     assert intend(ledgers[0], falling(0, names_of(first)[0])) == []
     ledgers[1].recall([scaler(name, name)])
@@ -144,7 +144,7 @@ def test_what_was_refused_is_intended_in_a_later_cycle(hosts: Hosts) -> None:
 def test_a_retry_of_what_is_counted_already_is_not_refused(hosts: Hosts) -> None:
     """The budget is used up by its own unfinished write, which it takes the place of."""
     first, _ = two(hosts)
-    ledger, name = lane(first, FOUR), names_of(first)[0]
+    ledger, name = shard(first, FOUR), names_of(first)[0]
     lost = falling(0, name, 1)
     assert intend(ledger, lost) == []
     save(ledger, conclude(lost, TargetUnavailable("no answer")))
@@ -155,7 +155,7 @@ def test_a_retry_of_what_is_counted_already_is_not_refused(hosts: Hosts) -> None
 def test_without_a_budget_nobody_waits_for_another(hosts: Hosts) -> None:
     """What a connection without limits commits costs what it did before there were any."""
     first, second = two(hosts)
-    ledger = lane(first, ConnectionLimits())
+    ledger = shard(first, ConnectionLimits())
     with second.state._database.writing() as connection:
         wait_for(connection, Lock.REMOVALS, FLEET)
         assert intend(ledger, falling(0, names_of(first)[0])) == []
@@ -164,7 +164,7 @@ def test_without_a_budget_nobody_waits_for_another(hosts: Hosts) -> None:
 def test_each_daemon_knows_the_sizes_of_the_others(hosts: Hosts) -> None:
     """As they were recorded, and what may still arrive of what was intended."""
     first, second = two(hosts)
-    mine, theirs = lane(first, limits(total=100)), lane(second, limits(total=100))
+    mine, theirs = shard(first, limits(total=100)), shard(second, limits(total=100))
     for name in names_of(second):
         keep(theirs, decision(0, name, name))
     standing = mine.standing(at(15))
@@ -178,7 +178,7 @@ def test_each_daemon_knows_the_sizes_of_the_others(hosts: Hosts) -> None:
 def test_sizes_in_slots_that_no_daemon_serves_count_as_used(hosts: Hosts) -> None:
     """They are there, whoever died: the others must not take their room."""
     first, second = two(hosts)
-    mine, theirs = lane(first, limits(total=100)), lane(second, limits(total=100))
+    mine, theirs = shard(first, limits(total=100)), shard(second, limits(total=100))
     for name in names_of(second):
         keep(theirs, decision(0, name, name))
     for _ in range(2):
@@ -190,7 +190,7 @@ def test_sizes_in_slots_that_no_daemon_serves_count_as_used(hosts: Hosts) -> Non
 def test_an_autoscaler_of_another_daemons_configuration_alone_counts(hosts: Hosts) -> None:
     """A new configuration has reached one host, and its autoscalers run there."""
     first, second = two(hosts)
-    mine, theirs = lane(first, limits(total=100)), lane(second, limits(total=100))
+    mine, theirs = shard(first, limits(total=100)), shard(second, limits(total=100))
     slots = second.leases.held[FLEET]
     new = next(name for name in map(str, range(1000)) if slot_of(TargetRef(FLEET, name)) in slots)
     keep(theirs, decision(0, new, new))

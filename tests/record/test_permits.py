@@ -15,7 +15,7 @@ from autoscaler.observe import Gates
 from autoscaler.observe.workers import settle, spawn
 from autoscaler.record.database import Database, locate
 from autoscaler.record.permits import Permits
-from tests.observe.scripted import Lane, fleet, scripted
+from tests.observe.scripted import Shard, fleet, scripted
 from tests.record.conftest import Opener
 from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
 
@@ -175,10 +175,10 @@ def test_three_daemons_send_a_source_no_more_than_two_queries_at_a_time(postgres
     with scripted() as server:
         server.hold = threading.Semaphore(0)
         settings = {"merge_queries": False, "timeout": timedelta(seconds=LONG)}
-        lanes = [Lane(server, fleet(8, 10 * n), Gates(lambda: 3, permits[n]), **settings) for n in range(3)]
-        futures: list[Future[dict[str, int | str]]] = [Future() for _ in lanes]
-        for lane, future in zip(lanes, futures, strict=True):
-            spawn("lane", partial(settle, future, partial(lane.values, seconds=LONG)))
+        shards = [Shard(server, fleet(8, 10 * n), Gates(lambda: 3, permits[n]), **settings) for n in range(3)]
+        futures: list[Future[dict[str, int | str]]] = [Future() for _ in shards]
+        for shard, future in zip(shards, futures, strict=True):
+            spawn("shard", partial(settle, future, partial(shard.values, seconds=LONG)))
         for count in range(2, 9):  # then one of them may have none left
             server.until(count)
             server.hold.release()

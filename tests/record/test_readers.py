@@ -1,4 +1,4 @@
-"""Readers never wait for lanes, nor lanes for readers."""
+"""Readers never wait for shards, nor shards for readers."""
 
 import threading
 import time
@@ -53,8 +53,8 @@ def test_a_reader_does_not_wait_for_a_commit(writer: State, opener: Opener, read
     read(opener.archive())
 
 
-def test_a_lane_recalls_while_another_one_commits(opener: Opener) -> None:
-    """One lane's slow disk is not the other's, as long as that one does not write."""
+def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
+    """One shard's slow disk is not the other's, as long as that one does not write."""
     opener.connections = ("slow", "quick")
     state = opener.state()
     slow, quick = state.ledger("slow"), state.ledger("quick")

@@ -20,7 +20,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, State
-from autoscaler.record.slots import lane_of, slots_of
+from autoscaler.record.slots import shard_of, slots_of
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, count_rows, decision, save, scaler
@@ -33,8 +33,8 @@ ALL = Share()
 GONE = TargetUnavailable("no answer")
 
 
-def lane(state: State, names: Sequence[str] = NAMES, limited: ConnectionLimits = MINUTE, share: Share = ALL) -> Ledger:
-    """A lane's ledger in a new epoch, with these autoscalers."""
+def shard(state: State, names: Sequence[str] = NAMES, limited: ConnectionLimits = MINUTE, share: Share = ALL) -> Ledger:
+    """A shard's ledger in a new epoch, with these autoscalers."""
     ledger = state.ledger(FLEET, slots_of(share.number, share.of))
     ledger.follow([scaler(name, name) for name in names], limits=limited, share=share)
     return ledger
@@ -64,25 +64,25 @@ def counted(ledger: Ledger, seconds: float) -> list[tuple[str, float, int]]:
 
 def test_a_restart_forgets_no_removal(opener: Opener) -> None:
     """A daemon that is restarted every minute would else have a fresh budget each time."""
-    ledger = lane(opener.state())
+    ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0"), Written(2))
     cycle(ledger, falling(15, "s1", 4), Written(4))
     opener.close()
-    ledger = lane(opener.state())
+    ledger = shard(opener.state())
     assert counted(ledger, 20) == [("s0", 0, 3), ("s1", 15, 1)]
     assert counted(ledger, 60) == [("s1", 15, 1)]
 
 
 def test_a_daemon_that_dies_before_the_outcome_has_counted_it(opener: Opener) -> None:
     """Nobody knows whether it was written, so it was."""
-    intend(lane(opener.state()), falling(0, "s0"), falling(0, "s1"))
+    intend(shard(opener.state()), falling(0, "s0"), falling(0, "s1"))
     opener.close()
-    assert counted(lane(opener.state()), 15) == [("s0", 0, 3), ("s1", 0, 3)]
+    assert counted(shard(opener.state()), 15) == [("s0", 0, 3), ("s1", 0, 3)]
 
 
 def test_what_was_not_written_is_given_back(opener: Opener) -> None:
     """And what was written in part, or has no answer, stays."""
-    ledger = lane(opener.state())
+    ledger = shard(opener.state())
     made = [falling(0, name) for name in NAMES[:4]]
     intend(ledger, *made)
     ends: list[Outcome] = [Conflict("it changed"), GONE, Written(2), Written(4)]
@@ -92,12 +92,12 @@ def test_what_was_not_written_is_given_back(opener: Opener) -> None:
 
 def test_a_scale_in_that_is_tried_again_takes_the_place_of_the_one_before(opener: Opener) -> None:
     """Also where it turns out that it was not sent: then the first one may still arrive."""
-    ledger = lane(opener.state())
+    ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0", 1), GONE)
     cycle(ledger, falling(15, "s0", 2), Conflict("it changed"))
     assert counted(ledger, 30) == [("s0", 0, 4)]
     opener.close()
-    ledger = lane(opener.state())
+    ledger = shard(opener.state())
     cycle(ledger, falling(30, "s0", 2), GONE)
     assert counted(ledger, 45) == [("s0", 30, 4)]
     cycle(ledger, falling(45, "s0", 2), Written(2))
@@ -106,7 +106,7 @@ def test_a_scale_in_that_is_tried_again_takes_the_place_of_the_one_before(opener
 
 def test_one_that_is_tried_again_after_the_period_counts_for_itself_alone(opener: Opener) -> None:
     """What was counted a minute ago is free again for everybody."""
-    ledger = lane(opener.state())
+    ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0", 1), GONE)
     intend(ledger, falling(60, "s0", 3))
     assert counted(ledger, 60) == [("s0", 60, 2)]
@@ -114,7 +114,7 @@ def test_one_that_is_tried_again_after_the_period_counts_for_itself_alone(opener
 
 def test_a_dry_run_and_growth_are_not_counted(opener: Opener) -> None:
     """Nothing leaves."""
-    ledger = lane(opener.state())
+    ledger = shard(opener.state())
     dry = replace(falling(0, "s0"), dry_run=True)
     intend(ledger, dry, replace(falling(0, "s1"), change=ScaleChange("x", 9, 5, None, "cpu above target")))
     save(ledger, conclude(dry, Proposed(2)))
@@ -123,14 +123,14 @@ def test_a_dry_run_and_growth_are_not_counted(opener: Opener) -> None:
 
 def test_without_a_budget_nothing_is_counted(opener: Opener) -> None:
     """It would be rows that nobody reads."""
-    ledger = lane(opener.state(), limited=ConnectionLimits())
+    ledger = shard(opener.state(), limited=ConnectionLimits())
     cycle(ledger, falling(0, "s0"), Written(2))
     assert count_rows(ledger, "removal") == 0
 
 
 def test_what_no_period_can_count_any_more_is_deleted(opener: Opener) -> None:
     """The longest period a reload could set decides, not the one that is set."""
-    ledger, longest = lane(opener.state()), LONGEST_PERIOD.total_seconds()
+    ledger, longest = shard(opener.state()), LONGEST_PERIOD.total_seconds()
     cycle(ledger, falling(0, "s0"), Written(2))
     cycle(ledger, falling(longest - 1, "s1"), Written(2))
     assert count_rows(ledger, "removal") == 2
@@ -141,15 +141,15 @@ def test_what_no_period_can_count_any_more_is_deleted(opener: Opener) -> None:
     assert count_rows(ledger, "removal") == 2
 
 
-@pytest.mark.parametrize("lanes", [2, 3])
-def test_the_lanes_of_a_connection_see_each_others_removals(opener: Opener, lanes: int) -> None:
+@pytest.mark.parametrize("shards", [2, 3])
+def test_the_shards_of_a_connection_see_each_others_removals(opener: Opener, shards: int) -> None:
     """Each with the number of the share whose autoscaler it was, also after a reload that divides them anew."""
     state = opener.state()
-    first = lane(state)
+    first = shard(state)
     for place, name in enumerate(NAMES):
         cycle(first, falling(place, name, 4), Written(4))
-    ledgers = [lane(state, share=Share(number, lanes)) for number in range(lanes)]
-    expected = [(name, lane_of(TargetRef(FLEET, name), lanes)) for name in NAMES]
+    ledgers = [shard(state, share=Share(number, shards)) for number in range(shards)]
+    expected = [(name, shard_of(TargetRef(FLEET, name), shards)) for name in NAMES]
     for ledger in ledgers:
         assert [(one.name, one.share) for one in ledger.standing(at(15)).removals] == expected
     with pytest.raises(StaleLedger):
@@ -163,7 +163,7 @@ def test_a_setting_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) ->
     """Half an hour forward would else free the whole budget at once."""
     clock = FakeClock(START)
     state = sqlite_opener.state(clock=clock)
-    ledger = lane(state)
+    ledger = shard(state)
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(0, "s0"), Written(2))
     clock.step(1800)
@@ -175,7 +175,7 @@ def test_a_setting_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) ->
 def test_an_unfinished_scale_in_is_found_again_after_the_clock_was_set(sqlite_opener: Opener) -> None:
     """Its time is kept twice, and both are moved."""
     clock = FakeClock(START)
-    ledger = lane(sqlite_opener.state(clock=clock))
+    ledger = shard(sqlite_opener.state(clock=clock))
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(0, "s0", 1), GONE)
     clock.step(-600)

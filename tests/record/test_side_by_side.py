@@ -1,4 +1,4 @@
-"""Readers wait for no lane, and no lane for readers."""
+"""Readers wait for no shard, and no shard for readers."""
 
 from collections.abc import Callable
 
@@ -22,8 +22,8 @@ READS: dict[str, Callable[[Archive], object]] = {
 
 
 @pytest.mark.parametrize("read", READS)
-def test_a_reader_sees_what_is_committed_while_a_lane_is_in_its_commit(opener: Opener, read: str) -> None:
-    """A first page view once stood in line with every lane, for one lock."""
+def test_a_reader_sees_what_is_committed_while_a_shard_is_in_its_commit(opener: Opener, read: str) -> None:
+    """A first page view once stood in line with every shard, for one lock."""
     state = opener.state()
     keep(state.ledger("fleet"), decision())
     before = READS[read](state.archive)
@@ -36,7 +36,7 @@ def test_a_reader_sees_what_is_committed_while_a_lane_is_in_its_commit(opener: O
         beside.close()
 
 
-def test_a_lane_commits_while_a_reader_is_half_way(opener: Opener) -> None:
+def test_a_shard_commits_while_a_reader_is_half_way(opener: Opener) -> None:
     """Somebody pages through a month; cycles go on."""
     state = opener.state()
     ledger = state.ledger("fleet")
@@ -49,10 +49,10 @@ def test_a_lane_commits_while_a_reader_is_half_way(opener: Opener) -> None:
     assert len(list(state.archive.records("web"))) == 3
 
 
-def test_the_latest_decisions_of_lanes_need_no_look_at_the_state(
+def test_the_latest_decisions_of_shards_need_no_look_at_the_state(
     sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the first page view the lanes say what they decide: the next ones decode nothing."""
+    """After the first page view the shards say what they decide: the next ones decode nothing."""
     state = sqlite_opener.state()
     ledger = state.ledger("fleet")
     keep(ledger, decision())

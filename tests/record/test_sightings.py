@@ -28,7 +28,7 @@ def test_sightings_survive_a_restart(opener: Opener) -> None:
 
 
 def test_saving_one_target_leaves_the_others(opener: Opener) -> None:
-    """What has disappeared from a target is forgotten; other lanes save other targets at the same time."""
+    """What has disappeared from a target is forgotten; other shards save other targets at the same time."""
     second = {"task-2": Sighting(at(5), False, at(5))}
     ledger = opener.ledger()
     see(ledger, {WEB: FIRST, API: FIRST})

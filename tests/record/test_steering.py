@@ -1,4 +1,4 @@
-"""What operators ask for survives everything but its own end, and reaches every lane."""
+"""What operators ask for survives everything but its own end, and reaches every shard."""
 
 import threading
 from collections.abc import Mapping
@@ -63,14 +63,14 @@ def test_what_another_process_writes_reaches_the_next_cycle(opener: Opener) -> N
         other.close()
 
 
-def test_every_lane_follows(opener: Opener) -> None:
-    """An autoscaler's name is steered, whichever lane has it."""
+def test_every_shard_follows(opener: Opener) -> None:
+    """An autoscaler's name is steered, whichever shard has it."""
     state = opener.state()
-    lanes = [state.ledger("fleet"), state.ledger("swarm")]
-    for lane in lanes:
-        lane.recall([scaler()])
+    shards = [state.ledger("fleet"), state.ledger("swarm")]
+    for shard in shards:
+        shard.recall([scaler()])
     state.steer("web", PAUSED)
-    assert [lane.recall([scaler()])["web"].steering for lane in lanes] == [PAUSED, PAUSED]
+    assert [shard.recall([scaler()])["web"].steering for shard in shards] == [PAUSED, PAUSED]
 
 
 def test_a_pause_and_an_override_that_two_hosts_are_asked_for_at_once_are_both_kept(opener: Opener) -> None:

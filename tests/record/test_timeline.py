@@ -167,7 +167,7 @@ def test_a_step_during_a_cycle_is_the_next_ones(sqlite_opener: Opener, clock: Fa
     assert ages(cycle(ledger, clock), clock) == [15]
 
 
-def test_every_lane_follows_a_step_once(sqlite_opener: Opener, clock: FakeClock) -> None:
+def test_every_shard_follows_a_step_once(sqlite_opener: Opener, clock: FakeClock) -> None:
     """Also one that has not run since before the step, and one that looked before it and comes to it later."""
     state = sqlite_opener.state()
     ledgers = {name: state.ledger(name) for name in ("one", "two")}

@@ -117,7 +117,7 @@ class FakePorts:
         self.announced += [one.name for one in decisions]
 
     def work(self, scalers: Sequence[Autoscaler]) -> Work:
-        """A lane's, with these ports; counts how often it was begun and ended."""
+        """A shard's, with these ports; counts how often it was begun and ended."""
 
         def begin() -> None:
             self.begun += 1

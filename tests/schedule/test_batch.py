@@ -92,7 +92,7 @@ def test_a_port_that_breaks_is_nobodys_fault_among_the_autoscalers(verb: str) ->
 
 
 def test_an_observation_from_long_ago_is_not_decided_on() -> None:
-    """A lane that hung for an hour must not scale on what it saw an hour ago."""
+    """A shard that hung for an hour must not scale on what it saw an hour ago."""
     clock = FakeClock()
     ports = FakePorts(before_observe=lambda: clock.advance(3600))
     with pytest.raises(batch.LateError, match="3585 s after the deadline"):

@@ -23,7 +23,7 @@ def test_the_first_tick_comes_at_once() -> None:
 
 
 def test_the_second_comes_a_period_and_the_phase_later() -> None:
-    """The phase keeps lanes apart."""
+    """The phase keeps shards apart."""
     clock = FakeClock()
     assert next_in(Beat(PERIOD, 1.0, clock), clock) == pytest.approx(16)
 

@@ -195,7 +195,7 @@ class Fleet:
         return outcome
 
 
-class Lane:
+class Shard:
     """`cycle.Ports` over a real connection, actuator and ledger; readings and histories of the others are given."""
 
     def __init__(self, ledger: Ledger, clock: FakeClock) -> None:
@@ -243,23 +243,23 @@ class House:
     def __init__(self, folder: Path) -> None:
         self.state = State.open(None, folder, Retention())
         self.clock = FakeClock()
-        self.lane = Lane(self.state.ledger("fleet"), self.clock)
+        self.shard = Shard(self.state.ledger("fleet"), self.clock)
 
     def cycle(self, odd: Neighbour, other: Neighbour, size: int, load: int) -> batch.Batch:
         """Whatever the others are, the good one is decided, written and recorded as if it were alone."""
         self.clock.advance(15)
         around, mine = {"odd": odd, "other": other}, (ValueReading((load,)),)
-        lane, good, now = self.lane, SCALERS[NAMES.index("good")], self.clock.now()
-        lane.fleet.states = {name: each.state for name, each in around.items()} | {"good": good_state(size)}
-        lane.fleet.outcomes = {name: each.outcome for name, each in around.items() if each.outcome}
-        lane.readings = {name: each.readings for name, each in around.items()} | {"good": mine}
-        lane.histories = {name: each.history for name, each in around.items() if each.history}
-        done = batch.run(SCALERS, Call(now, self.clock.monotonic() + 15), lane, self.clock)
-        known = lane.recalled["good"]
+        shard, good, now = self.shard, SCALERS[NAMES.index("good")], self.clock.now()
+        shard.fleet.states = {name: each.state for name, each in around.items()} | {"good": good_state(size)}
+        shard.fleet.outcomes = {name: each.outcome for name, each in around.items() if each.outcome}
+        shard.readings = {name: each.readings for name, each in around.items()} | {"good": mine}
+        shard.histories = {name: each.history for name, each in around.items() if each.history}
+        done = batch.run(SCALERS, Call(now, self.clock.monotonic() + 15), shard, self.clock)
+        known = shard.recalled["good"]
         alone = decide(good, Observation(good_state(size), mine), known, now)
         alone = alone if alone.change is None else conclude(alone, Written(alone.change.size))
         assert [made for made in done.decisions if made.name == "good"] == [alone]
-        assert lane.ledger.recall([good])["good"] == remember(good, known, alone)
+        assert shard.ledger.recall([good])["good"] == remember(good, known, alone)
         assert {*done.broken, *(made.name for made in done.decisions)} == set(NAMES)
         return done
 

@@ -20,7 +20,7 @@ from autoscaler.web import Sources, WebServer, load_web_config, serve
 from autoscaler.web.page import pages
 from autoscaler.web.work import Work
 from tests.documents.lives import At
-from tests.web.lanes import SoundLanes
+from tests.web.shards import SoundShards
 from tests.web.unix import unix_session
 
 
@@ -75,7 +75,7 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self.is_ready,
             reload=self._reload,
-            status=lambda: self.health.status(self.settings, SoundLanes(), "1.2.3", self.clock.now()),
+            status=lambda: self.health.status(self.settings, SoundShards(), "1.2.3", self.clock.now()),
             started=self.clock.now(),
             work=self.work,
         )

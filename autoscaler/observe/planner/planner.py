@@ -16,7 +16,7 @@ APART: Final = 0
 """The part of those that are asked as they are written."""
 _NOBODY: Final[Mapping[Question, int]] = {}
 _PLANS: Final = 4
-"""Kept: lanes whose autoscalers have several sync periods ask different sets in turn."""
+"""Kept: shards whose autoscalers have several sync periods ask different sets in turn."""
 _SPARE: Final = 1000
 """Readings that are kept although nobody asks for them in this cycle."""
 

@@ -11,6 +11,6 @@ SECTIONS: Final[Mapping[str, Sequence[Case]]] = {
     "Sockets": (*sockets.CASES, *users.CASES),
     "Names and files": names.CASES,
     "Time": clocks.CASES,
-    "Lanes and writes": writes.CASES,
+    "Shards and writes": writes.CASES,
     "Merged queries": queries.CASES,
 }

@@ -236,7 +236,7 @@ def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, s
 
 @pytest.mark.parametrize("listing", ["/version", r"/services\?", "/tasks", "/nodes"])
 def test_a_slow_server_is_unavailable_by_the_deadline(front: Faults, swarm: DockerSwarm, listing: str) -> None:
-    """Whichever of the calls hangs: the lane is free again in time."""
+    """Whichever of the calls hangs: the shard is free again in time."""
     front.faults.insert(0, Fault(listing, delay_seconds=30))
     began = time.monotonic()
     error = failing(swarm, 0.5)

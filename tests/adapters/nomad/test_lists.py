@@ -124,7 +124,7 @@ def test_a_list_is_read_again_after_a_while_although_it_has_not_moved(table: Tab
 
 
 def test_batches_of_other_jobs_are_kept_apart(table: Table) -> None:
-    """Lanes of one connection take turns; a job of the one is none of the other's."""
+    """Shards of one connection take turns; a job of the one is none of the other's."""
     alone = frozenset({JobKey("default", "api")})
     first = table.read()
     assert list(table.read(alone)) == []

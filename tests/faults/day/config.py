@@ -38,7 +38,7 @@ class Wanted:
     more: int = 0
     """Autoscalers that come for a while."""
     startup_time: str = "90s"
-    """Of the members on `west`: another one makes the section another one, so that its lanes begin anew."""
+    """Of the members on `west`: another one makes the section another one, so that its shards begin anew."""
 
 
 def write(folder: Path, url: str, wanted: Wanted) -> Mapping[str, str]:
@@ -81,7 +81,7 @@ def write(folder: Path, url: str, wanted: Wanted) -> Mapping[str, str]:
             "east": {"type": "memory", "groups": {name: member for name, adapter in on.items() if adapter == "east"}},
             "west": {
                 "type": "memory",
-                "lanes": 2,
+                "shards": 2,
                 "groups": {
                     name: member | {"startupTime": wanted.startup_time}
                     for name, adapter in on.items()

@@ -106,7 +106,7 @@ def a_reload_with_more(world: World) -> Iterator[None]:
 
 @contextmanager
 def a_reload_of_a_connection(world: World) -> Iterator[None]:
-    """Its lanes begin anew, in another epoch."""
+    """Its shards begin anew, in another epoch."""
     other = {"90s": "60s", "60s": "90s"}[world.wanted.startup_time]
     world.configure(replace(world.wanted, startup_time=other))
     world.reload()

@@ -151,6 +151,6 @@ def _taken_over(world: World, victim: Host, slots: Collection[Slot], at: int) ->
 
 
 def _decided(world: World, slots: Collection[Slot], after: int) -> bool:
-    """Whether every autoscaler in these slots was decided about after then. One that never was has no name there yet."""
+    """Whether every autoscaler in these slots was decided about after then. One that never was has no name there."""
     newest, names = world.newest(), world.slots_of_names()
     return all(slot in names and newest.get(names[slot], 0) > after for slot in slots)

@@ -19,7 +19,7 @@ _RELEASED_SECONDS: Final = 60.0
 _WAITS: Final = "another write has been under way for 10 s; check its disk"
 """What is said of a cycle that only waits for another one's commit."""
 _MISSED: Final = 5
-_LANES: Final = ("local", "other")
+_SHARDS: Final = ("local", "other")
 _FULL: Final = "the disk is full; free some space"
 
 
@@ -96,32 +96,34 @@ def it_becomes_read_only(scene: Scene, _: int) -> None:
 def it_hangs(scene: Scene, _: int) -> None:
     """Writes wait for a frozen file system, as they do for storage that is away; then they go through.
 
-    Every lane is said to hang, and no cycle ends: nothing is decided or written. Where a lane waits for the disk, and
-    not for another lane's commit, nothing more can be known.
+    Every shard is said to hang, and no cycle ends: nothing is decided or written. Where a shard waits for the disk, and
+    not for another shard's commit, nothing more can be known.
     """
     with _on_a_disk(scene), scene.settled() as daemon:
         hung, recovered = (
-            {lane: len(daemon.events(event, adapter=lane)) for lane in _LANES}
-            for event in ("lane_hung", "lane_recovered")
+            {shard: len(daemon.events(event, adapter=shard)) for shard in _SHARDS}
+            for event in ("shard_hung", "shard_recovered")
         )
         run("fsfreeze", "--freeze", str(scene.state))
         try:
             before, failed = scene.sizes(), len(daemon.events("cycle_failed"))
             scene.ask_for_more()
-            for lane, count in hung.items():
-                daemon.wait_for("lane_hung", count + 1, adapter=lane)
+            for shard, count in hung.items():
+                daemon.wait_for("shard_hung", count + 1, adapter=shard)
             decided = len(daemon.events("decision"))
-            for lane in _LANES:
-                daemon.wait_for("tick_missed", len(daemon.events("tick_missed", adapter=lane)) + _MISSED, adapter=lane)
+            for shard in _SHARDS:
+                daemon.wait_for(
+                    "tick_missed", len(daemon.events("tick_missed", adapter=shard)) + _MISSED, adapter=shard
+                )
             assert (scene.sizes(), len(daemon.events("decision"))) == (before, decided), "a cycle has ended"
             told = [line["error"] for line in daemon.events("cycle_failed")[failed:]]
             assert all(_WAITS in each for each in told), told
-            scene.refused_cycles += len(_LANES)
+            scene.refused_cycles += len(_SHARDS)
         finally:
             run("fsfreeze", "--unfreeze", str(scene.state))
         scene.follows_again(daemon)
-        for lane, count in recovered.items():
-            daemon.wait_for("lane_recovered", count + 1, adapter=lane)
+        for shard, count in recovered.items():
+            daemon.wait_for("shard_recovered", count + 1, adapter=shard)
         assert daemon.stop() == 0
         scene.remembered()
 

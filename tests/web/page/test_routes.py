@@ -191,7 +191,7 @@ def test_a_typed_time_explains_the_decision_that_is_shown_with_it(tmp_path: Path
 
 @pytest.mark.parametrize(("shown", "read"), [("1h", True), ("7d", False)])
 def test_a_refresh_reads_no_week_for_a_table(site: Site, shown: str, *, read: bool) -> None:
-    """Forty thousand decisions every five seconds would take a core from the lanes."""
+    """Forty thousand decisions every five seconds would take a core from the shards."""
     refresh = {"Autoscaler-Refresh": "yes"}
 
     assert ('id="points"' in site.get(f"/autoscalers/web?range={shown}", **refresh).text) is read

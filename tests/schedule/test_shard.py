@@ -5,25 +5,25 @@ import threading
 import pytest
 
 from autoscaler.errors import StateError
-from autoscaler.model import LaneName
-from autoscaler.schedule import Batch, Lane
+from autoscaler.model import ShardName
+from autoscaler.schedule import Batch, Shard
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.schedule.clock import FakeClock
 from tests.schedule.ports import FakePorts, scaler
 
 
 class Bench:
-    """A lane with everything around it."""
+    """A shard with everything around it."""
 
     def __init__(self, *periods: float) -> None:
         self.clock, self.log, self.ports = FakeClock(), RecordingLogger(), FakePorts()
         self.reported: list[Batch] = []
         self.scalers = [scaler(f"every-{period:g}", period) for period in periods or (15,)]
-        self.lane = Lane(LaneName("fleet"), self.clock, self.log, self.reported.append)
-        self.lane.assign(self.ports.work(self.scalers))
+        self.shard = Shard(ShardName("fleet"), self.clock, self.log, self.reported.append)
+        self.shard.assign(self.ports.work(self.scalers))
 
     def tick(self, index: int = 0) -> None:
-        self.lane.tick(self.scalers[index].sync_period)
+        self.shard.tick(self.scalers[index].sync_period)
 
     def events(self) -> list[str]:
         return [event for _, event, _ in self.log.lines]
@@ -50,7 +50,7 @@ def test_a_cycle_may_take_most_of_its_period_and_at_most_half_a_minute(period: f
     [(StateError("the disk is full"), "the disk is full"), (KeyError("token=hunter2"), "KeyError at ")],
 )
 def test_a_failing_cycle_is_one_line_and_the_next_tick_tries_again(error: Exception, said: str) -> None:
-    """No traceback, no secret, no end of the lane."""
+    """No traceback, no secret, no end of the shard."""
     bench = Bench()
     bench.ports.fails["recall"] = error
     bench.tick()
@@ -94,21 +94,21 @@ def test_a_write_that_could_not_be_recorded_is_said() -> None:
     assert keys["error"].startswith("size 3 was written; it stays an unfinished write")
 
 
-def test_a_tick_still_queued_when_the_lane_is_emptied_does_nothing() -> None:
+def test_a_tick_still_queued_when_the_shard_is_emptied_does_nothing() -> None:
     """After a reload took its autoscalers away, no late tick may write."""
     bench = Bench()
-    bench.lane.assign(None)
+    bench.shard.assign(None)
     bench.tick()
     assert bench.ports.calls == []
     assert bench.reported == []
 
 
 def test_its_first_cycle_counts_as_begun_once_it_met_its_deadline() -> None:
-    """A lane that hangs from the start must not keep the daemon from being ready."""
+    """A shard that hangs from the start must not keep the daemon from being ready."""
     bench = Bench()
-    assert not bench.lane.begun()
+    assert not bench.shard.begun()
     bench.clock.advance(15)
-    assert bench.lane.begun()
+    assert bench.shard.begun()
 
 
 def test_its_first_cycle_counts_as_begun_once_it_ended() -> None:
@@ -116,11 +116,11 @@ def test_its_first_cycle_counts_as_begun_once_it_ended() -> None:
     bench = Bench()
     bench.ports.fails["recall"] = StateError("no")
     bench.tick()
-    assert bench.lane.begun()
+    assert bench.shard.begun()
 
 
 def test_a_running_cycle_is_busy_until_its_deadline_and_then_hung() -> None:
-    """Who stops a lane waits for the one and not for the other."""
+    """Who stops a shard waits for the one and not for the other."""
     bench = Bench()
     inside, leave = threading.Event(), threading.Event()
 
@@ -133,13 +133,13 @@ def test_a_running_cycle_is_busy_until_its_deadline_and_then_hung() -> None:
     thread.start()
     try:
         inside.wait()
-        assert (bench.lane.busy(), bench.lane.hung()) == (True, False)
+        assert (bench.shard.busy(), bench.shard.hung()) == (True, False)
         bench.clock.advance(17)
-        assert (bench.lane.busy(), bench.lane.hung()) == (False, True)
+        assert (bench.shard.busy(), bench.shard.hung()) == (False, True)
     finally:
         leave.set()
         thread.join()
-    assert (bench.lane.busy(), bench.lane.hung()) == (False, False)
+    assert (bench.shard.busy(), bench.shard.hung()) == (False, False)
 
 
 def test_it_is_alive_as_long_as_cycles_end() -> None:
@@ -147,9 +147,9 @@ def test_it_is_alive_as_long_as_cycles_end() -> None:
     bench = Bench(300)
     bench.tick()
     bench.clock.advance(330)
-    assert bench.lane.alive()
+    assert bench.shard.alive()
     bench.clock.advance(600)
-    assert not bench.lane.alive()
+    assert not bench.shard.alive()
 
 
 def test_a_cycle_that_fails_is_progress() -> None:
@@ -159,18 +159,18 @@ def test_a_cycle_that_fails_is_progress() -> None:
     for _ in range(10):
         bench.clock.advance(15)
         bench.tick()
-        assert bench.lane.alive()
+        assert bench.shard.alive()
 
 
 def test_a_cycle_tells_whose_it_was_how_late_it_began_and_how_long_it_took() -> None:
-    """What operators see of a lane that falls behind."""
+    """What operators see of a shard that falls behind."""
     bench = Bench()
     bench.ports.before_observe = lambda: bench.clock.advance(2)
-    bench.lane.due(bench.clock.monotonic())
+    bench.shard.due(bench.clock.monotonic())
     bench.clock.advance(0.5)
     bench.tick()
     (batch,) = bench.reported
-    assert (batch.lane, batch.late_seconds, batch.observing_seconds, batch.seconds) == (LaneName("fleet"), 0.5, 2, 2)
+    assert (batch.shard, batch.late_seconds, batch.observing_seconds, batch.seconds) == (ShardName("fleet"), 0.5, 2, 2)
 
 
 def test_a_cycle_that_fails_is_timed_too() -> None:
@@ -180,14 +180,14 @@ def test_a_cycle_that_fails_is_timed_too() -> None:
     bench.ports.fails["recall"] = StateError("no")
     bench.tick()
     (batch,) = bench.reported
-    assert (batch.lane, batch.seconds) == (LaneName("fleet"), 2)
+    assert (batch.shard, batch.seconds) == (ShardName("fleet"), 2)
 
 
 @pytest.mark.parametrize("step", [-3600, 3600, 86400])
 def test_a_clock_that_was_set_makes_no_cycle_early_or_late(step: float) -> None:
     """Lateness says how busy the machine is."""
     bench = Bench()
-    bench.lane.due(bench.clock.monotonic())
+    bench.shard.due(bench.clock.monotonic())
     bench.clock.step(step)
     bench.clock.advance(0.5)
     bench.tick()

@@ -1,4 +1,4 @@
-"""The cycles of one lane, and how far they have got."""
+"""The cycles of one shard, and how far they have got."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
 from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, bug
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, Call, LaneName, Written
+from autoscaler.model import Autoscaler, Call, ShardName, Written
 from autoscaler.schedule.batch import Batch, run
 
 LONGEST_CYCLE: Final = timedelta(seconds=30)
@@ -30,13 +30,13 @@ def cycle_seconds(period: timedelta) -> float:
 
 @dataclass(frozen=True)
 class Work:
-    """What a lane's cycles work on, and with. It never changes; another one takes its place between two cycles."""
+    """What a shard's cycles work on, and with. It never changes; another one takes its place between two cycles."""
 
     batches: Mapping[timedelta, tuple[Autoscaler, ...]]
     """Sync period -> the autoscalers that have it."""
     ports: Ports
     begin: Callable[[], None]
-    """Called once, on the lane's thread, before its first cycle."""
+    """Called once, on the shard's thread, before its first cycle."""
     end: Callable[[], None]
     """Called once, when another has taken its place and no cycle uses it any more."""
 
@@ -51,13 +51,13 @@ class Work:
         return cls({period: tuple(batch) for period, batch in batches.items()}, ports, begin, end)
 
 
-class Lane:
+class Shard:
     """Runs its batches one at a time, on the one thread that the schedule gives it; the rest reads from any thread."""
 
     def __init__(
-        self, name: LaneName, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
+        self, name: ShardName, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
     ) -> None:
-        """`report` is called with every cycle that ended, on the lane's own thread."""
+        """`report` is called with every cycle that ended, on the shard's own thread."""
         self.name: Final = name
         self._clock = clock
         self._logger = logger
@@ -65,7 +65,7 @@ class Lane:
         self._lock = threading.Lock()
         self._work = work
         self._in_use: Work | None = None
-        """The lane's thread's: what the last cycle worked with."""
+        """The shard's thread's: what the last cycle worked with."""
         self._begun_with: Work | None = None
         """What the cycle that began last works with, or worked."""
         self._due: float | None = None
@@ -115,7 +115,7 @@ class Lane:
             ended = self._clock.monotonic()
             self._ended, self._deadline = ended, None
         if batch is not None:
-            self._report(replace(batch, lane=self.name, late_seconds=late, seconds=ended - began))
+            self._report(replace(batch, shard=self.name, late_seconds=late, seconds=ended - began))
 
     def _change_to(self, work: Work) -> None:
         before = self._in_use
@@ -127,13 +127,13 @@ class Lane:
         work.begin()
 
     def end(self) -> None:
-        """Let go of what the last cycle worked with. For whoever retired the lane, when no cycle is running."""
+        """Let go of what the last cycle worked with. For whoever retired the shard, when no cycle is running."""
         if self._in_use is not None:
             self._in_use.end()
             self._in_use = None
 
     def _cycle(self, scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch | None:
-        """What it came to; None: the lane was superseded meanwhile, and this says nothing any more."""
+        """What it came to; None: the shard was superseded meanwhile, and this says nothing any more."""
         try:
             batch = run(scalers, call, ports, self._clock)
         except StaleLedger as error:
@@ -141,7 +141,7 @@ class Lane:
             return None
         except AutoscalerError as error:
             return self._failed(scalers, error, str(error))
-        except Exception as error:  # noqa: BLE001 - a bug must not end the lane
+        except Exception as error:  # noqa: BLE001 - a bug must not end the shard
             return self._failed(scalers, error, bug(error))
         for name, raised in batch.broken.items():
             message = str(raised) if isinstance(raised, AutoscalerError) else bug(raised)
@@ -162,7 +162,7 @@ class Lane:
             self.tick(period)
 
     def allowance(self) -> float:
-        """Seconds within which a cycle of every batch ends, unless the lane hangs."""
+        """Seconds within which a cycle of every batch ends, unless the shard hangs."""
         return sum(map(cycle_seconds, self.periods)) + _SLACK_SECONDS
 
     def busy(self) -> bool:

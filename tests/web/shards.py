@@ -1,12 +1,12 @@
-"""Lanes where a test has none: `schedule.Lanes` needs threads."""
+"""Shards where a test has none: `schedule.Shards` needs threads."""
 
 from collections.abc import Mapping, Sequence
 
-from autoscaler.model import LaneName
+from autoscaler.model import ShardName
 
 
-class SoundLanes:
-    """What is shown of `schedule.Lanes` where each of these adapters has one, and none hangs."""
+class SoundShards:
+    """What is shown of `schedule.Shards` where each of these adapters has one, and none hangs."""
 
     def __init__(self, *adapters: str) -> None:
         self._adapters = adapters
@@ -14,7 +14,7 @@ class SoundLanes:
     def missed(self) -> Mapping[str, int]:
         return dict.fromkeys(self._adapters, 0)
 
-    def hung(self) -> Sequence[LaneName]:
+    def hung(self) -> Sequence[ShardName]:
         return ()
 
     def superseded(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""A connection's targets in several lanes: what hangs in one costs the others nothing, and their number may change."""
+"""A connection's targets in several shards: what hangs in one costs the others nothing, and their number may change."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,8 +14,8 @@ from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, run_once, running_daemon, write_config
 from tests.daemon.state import assert_unbroken, records, rows
 
-LANE_OF = {"a": 3, "b": 1, "c": 2, "d": 4}
-"""Each of these targets has one of four lanes for itself."""
+SHARD_OF = {"a": 3, "b": 1, "c": 2, "d": 4}
+"""Each of these targets has one of four shards for itself."""
 
 
 @pytest.fixture
@@ -28,17 +28,17 @@ def configured(
 ) -> Path:
     """Four autoscalers on a connection, and one on another."""
     policies = {"scaleUp": {"policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}]}}
-    scalers = [autoscaler(name, query, adapter=adapter, behavior=policies) for name in LANE_OF]
+    scalers = [autoscaler(name, query, adapter=adapter, behavior=policies) for name in SHARD_OF]
     return write_config(folder, prometheus, [*scalers, autoscaler("web", "vector(2)")], adapters)
 
 
-def hanging(third: ThirdParty, where: str, lanes: int, target: str, **more: Any) -> dict[str, Any]:
-    return third.section(where, times=1, target=target, lanes=lanes, **more)
+def hanging(third: ThirdParty, where: str, shards: int, target: str, **more: Any) -> dict[str, Any]:
+    return third.section(where, times=1, target=target, shards=shards, **more)
 
 
-def memory(lanes: int) -> dict[str, Any]:
+def memory(shards: int) -> dict[str, Any]:
     """A connection whose sizes outlive the daemon."""
-    return {"fleet": {"type": "memory", "lanes": lanes, "groups": {name: {} for name in LANE_OF}}}
+    return {"fleet": {"type": "memory", "shards": shards, "groups": {name: {} for name in SHARD_OF}}}
 
 
 def reload(daemon: RunningDaemon, count: int = 1) -> None:
@@ -55,65 +55,65 @@ def further_cycles(daemon: RunningDaemon, names: Sequence[str], count: int = 2) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["observe", "scale"])
-def test_a_lane_that_hangs_costs_the_other_three_no_cycle(
+def test_a_shard_that_hangs_costs_the_other_three_no_cycle(
     folder: Path, prometheus: str, third: ThirdParty, where: str
 ) -> None:
     """Each has an adapter of its own; the one that hangs is superseded, with its own slots alone."""
-    config = configured(folder, prometheus, hanging(third, where, lanes=4, target="b"))
+    config = configured(folder, prometheus, hanging(third, where, shards=4, target="b"))
     with running_daemon(config, "--log.level=debug", env=third.env) as daemon:
-        daemon.wait_for("lane_superseded", adapter="third", lane=1)
+        daemon.wait_for("shard_superseded", adapter="third", shard=1)
         for name in ("a", "c", "d"):
-            assert len(daemon.events("cycle_ended", adapter="third", lane=LANE_OF[name])) >= 3, name
+            assert len(daemon.events("cycle_ended", adapter="third", shard=SHARD_OF[name])) >= 3, name
         daemon.wait_for("decision", autoscaler="b", written=3)
         assert daemon.stop() == 0
     epochs = dict(rows(folder, "SELECT slot, epoch FROM slot WHERE connection = 'third'"))
     assert {slot % 4 for slot, epoch in epochs.items() if epoch == 2} == {0}
     assert {epoch for slot, epoch in epochs.items() if slot % 4 != 0} == {1}
-    for name in LANE_OF:
+    for name in SHARD_OF:
         assert_unbroken(records(folder, name))
 
 
 @pytest.mark.slow
-def test_a_lane_that_hangs_is_named_in_the_log_and_the_status_and_its_connection_in_the_metrics(
+def test_a_shard_that_hangs_is_named_in_the_log_and_the_status_and_its_connection_in_the_metrics(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
     """An operator looks for the back end first, and then for which of its targets."""
-    config = configured(folder, prometheus, hanging(third, "scale", lanes=4, target="b"))
+    config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
     with running_daemon(config, env=third.env) as daemon:
         url = daemon.wait_for("listening")["url"]
-        daemon.wait_for("lane_hung", adapter="third", lane=1)
+        daemon.wait_for("shard_hung", adapter="third", shard=1)
         shown = requests.get(f"{url}/metrics", timeout=10).text
         daemon.wait_until_told("STATUS=5 autoscalers on 2 connections; hanging: third/1")
         third.release(1)
-        daemon.wait_for("lane_recovered", adapter="third", lane=1)
+        daemon.wait_for("shard_recovered", adapter="third", shard=1)
         daemon.wait_for("decision", autoscaler="b", current=3)
         assert daemon.stop() == 0
-    assert 'autoscaler_lane_hung{adapter="third"} 1.0' in shown
-    assert 'autoscaler_lane_hung{adapter="local"} 0.0' in shown
+    assert 'autoscaler_shard_hung{adapter="third"} 1.0' in shown
+    assert 'autoscaler_shard_hung{adapter="local"} 0.0' in shown
     assert 'autoscaler_tick_duration_seconds_count{adapter="third"}' in shown
 
 
 @pytest.mark.slow
-def test_the_number_of_lanes_may_change_at_a_reload_and_nothing_is_forgotten(folder: Path, prometheus: str) -> None:
+def test_the_number_of_shards_may_change_at_a_reload_and_nothing_is_forgotten(folder: Path, prometheus: str) -> None:
     """1, 4, killed, 2: a window of 5 minutes holds every size, which without it would fall in the next cycle."""
     with running_daemon(configured(folder, prometheus, memory(1), adapter="fleet")) as daemon:
-        for name in LANE_OF:
+        for name in SHARD_OF:
             daemon.wait_for("decision", autoscaler=name, written=3)
         configured(folder, prometheus, memory(4), "vector(1)", adapter="fleet")
         reload(daemon)
-        further_cycles(daemon, [*LANE_OF, "web"])
+        further_cycles(daemon, [*SHARD_OF, "web"])
         assert [line["event"] for line in daemon.log if line["level"] == "error"] == []
         daemon.send(SIGKILL)
         daemon.process.wait()
     with running_daemon(configured(folder, prometheus, memory(4), "vector(1)", adapter="fleet")) as daemon:
-        further_cycles(daemon, list(LANE_OF))
+        further_cycles(daemon, list(SHARD_OF))
         configured(folder, prometheus, memory(2), "vector(1)", adapter="fleet")
         reload(daemon)
-        further_cycles(daemon, [*LANE_OF, "web"])
+        further_cycles(daemon, [*SHARD_OF, "web"])
         assert daemon.stop() == 0
     assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot WHERE connection = 'fleet'")} == {4}
     assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot WHERE connection = 'local'")} == {2}
-    for name in LANE_OF:
+    for name in SHARD_OF:
         recorded = records(folder, name)
         assert [record.decision.written for record in recorded if record.decision.written is not None] == [3]
         assert {record.decision.current for record in recorded[1:]} == {3}
@@ -121,19 +121,19 @@ def test_the_number_of_lanes_may_change_at_a_reload_and_nothing_is_forgotten(fol
 
 
 @pytest.mark.slow
-def test_a_write_that_hangs_while_the_number_of_lanes_changes_is_counted_once(
+def test_a_write_that_hangs_while_the_number_of_shards_changes_is_counted_once(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """It is announced by one lane, remembered by the one that serves its target after, and the one after that."""
-    config = configured(folder, prometheus, hanging(third, "scale", lanes=1, target="a"))
+    """It is announced by one shard, remembered by the one that serves its target after, and the one after that."""
+    config = configured(folder, prometheus, hanging(third, "scale", shards=1, target="a"))
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
         paused = daemon.post("/api/v1/autoscalers/a/pause", {"direction": "out"})
         assert paused.status_code == 200
-        for count, lanes in enumerate((4, 2), start=1):
-            configured(folder, prometheus, hanging(third, "scale", lanes=lanes, target="a"))
+        for count, shards in enumerate((4, 2), start=1):
+            configured(folder, prometheus, hanging(third, "scale", shards=shards, target="a"))
             reload(daemon, count)
-            further_cycles(daemon, list(LANE_OF))
+            further_cycles(daemon, list(SHARD_OF))
             assert len(rows(folder, "SELECT * FROM intent")) == 1
         third.release(1)
         daemon.wait_for("decision", autoscaler="a", current=3, count=2)
@@ -142,27 +142,27 @@ def test_a_write_that_hangs_while_the_number_of_lanes_changes_is_counted_once(
     history = records(folder, "a")[-1].history
     assert history is not None
     assert (history.unfinished, history.scale_ups) == (None, (ScaleEvent(2, began),))
-    assert {name: len(third.notes("writes", name)) for name in LANE_OF} == dict.fromkeys(LANE_OF, 1)
+    assert {name: len(third.notes("writes", name)) for name in SHARD_OF} == dict.fromkeys(SHARD_OF, 1)
     assert rows(folder, "SELECT * FROM intent") == []
 
 
 @pytest.mark.slow
-def test_threads_that_were_left_behind_count_whatever_number_of_lanes_there_is(
+def test_threads_that_were_left_behind_count_whatever_number_of_shards_there_is(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
     """Else each reload would grant a back end that is gone for good three more of them."""
-    lanes = (1, 4, 2, 3)
+    shards = (1, 4, 2, 3)
 
-    def with_lanes(number: int) -> Path:
-        section = third.section("scale", times=3, target="a", lanes=lanes[number])
+    def with_shards(number: int) -> Path:
+        section = third.section("scale", times=3, target="a", shards=shards[number])
         return configured(folder, prometheus, section)
 
-    with running_daemon(with_lanes(0), env=third.env) as daemon:
+    with running_daemon(with_shards(0), env=third.env) as daemon:
         for number in (1, 2, 3):
             daemon.until(lambda hung=number: third.notes("hangs", hung) != [], "a write that hangs")  # type: ignore[misc]  # a lambda's default
-            with_lanes(number)
+            with_shards(number)
             reload(daemon, number)
-        daemon.wait_for("lane_waits", adapter="third")
+        daemon.wait_for("shard_waits", adapter="third")
         further_cycles(daemon, ["web"])
         assert len(third.notes("hangs")) == 3
         third.release(2)
@@ -170,9 +170,9 @@ def test_threads_that_were_left_behind_count_whatever_number_of_lanes_there_is(
         assert daemon.stop() == 0
 
 
-def test_one_target_is_scaled_however_many_lanes_there_are(folder: Path, prometheus: str) -> None:
+def test_one_target_is_scaled_however_many_shards_there_are(folder: Path, prometheus: str) -> None:
     """Sixty-three of them have nothing to do, and begin nothing."""
-    section = {"fleet": {"type": "memory", "lanes": 64, "groups": {"a": {}}}}
+    section = {"fleet": {"type": "memory", "shards": 64, "groups": {"a": {}}}}
     config = write_config(folder, prometheus, [autoscaler("a", "vector(3)", adapter="fleet")], section)
     assert run_once(config).returncode == 0
     (record,) = records(folder, "a")

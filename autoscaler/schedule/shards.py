@@ -1,4 +1,4 @@
-"""All lanes on one APScheduler, whose traps are dealt with here.
+"""All shards on one APScheduler, whose traps are dealt with here.
 
 Source of the traps: APScheduler 3.11, `schedulers/base.py` and `executors/base.py`.
 """
@@ -16,76 +16,76 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from autoscaler.clock import Clock
 from autoscaler.logger import Logger
-from autoscaler.model import LaneName
+from autoscaler.model import ShardName
 from autoscaler.moment import STEP
 from autoscaler.schedule.beat import Beat
-from autoscaler.schedule.executor import LaneExecutor
-from autoscaler.schedule.lane import Lane
+from autoscaler.schedule.executor import ShardExecutor
+from autoscaler.schedule.shard import Shard
 from autoscaler.schedule.stop import Stop, Stopping
 
 _SPREAD: Final = 0.1
-"""Share of its period over which the lanes' ticks are spread, so that they do not query in one burst."""
+"""Share of its period over which the shards' ticks are spread, so that they do not query in one burst."""
 _POLL_SECONDS: Final = 0.02
 
 
-class Lanes:
-    """Every lane ticks by itself: one that hangs delays no other."""
+class Shards:
+    """Every shard ticks by itself: one that hangs delays no other."""
 
     def __init__(self, clock: Clock, logger: Logger) -> None:
         self._clock = clock
         self._logger = logger
-        self._lanes: dict[LaneName, Lane] = {}
-        self._missed_ticks: Counter[LaneName] = Counter()
-        self._superseded: Counter[LaneName] = Counter()
+        self._shards: dict[ShardName, Shard] = {}
+        self._missed_ticks: Counter[ShardName] = Counter()
+        self._superseded: Counter[ShardName] = Counter()
         self._booted = clock.moment().booted
         self._steps = 0
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             job_defaults={
-                "misfire_grace_time": None,  # the default, 1 s, drops a tick that waited for its lane
+                "misfire_grace_time": None,  # the default, 1 s, drops a tick that waited for its shard
                 "coalesce": True,
                 "max_instances": 1,
             },
         )
         self.retired = 0
-        """How many lanes have been retired so far."""
+        """How many shards have been retired so far."""
         self._scheduler.add_listener(self._missed, EVENT_JOB_MAX_INSTANCES)
 
     def start(self) -> None:
-        """Begin: every lane ticks at once, then on its grid."""
+        """Begin: every shard ticks at once, then on its grid."""
         self._scheduler.start()
 
-    def add(self, lane: Lane) -> None:
-        """Give `lane` a thread and a job for each of its periods."""
-        self._lanes[lane.name] = lane
-        self._scheduler.add_executor(LaneExecutor(_executor(lane), lane.due), _executor(lane))
-        self.reschedule(lane)
+    def add(self, shard: Shard) -> None:
+        """Give `shard` a thread and a job for each of its periods."""
+        self._shards[shard.name] = shard
+        self._scheduler.add_executor(ShardExecutor(_executor(shard), shard.due), _executor(shard))
+        self.reschedule(shard)
 
-    def reschedule(self, lane: Lane) -> None:
-        """Follow a lane whose periods may have changed; the ticks of a period that it keeps are not moved."""
-        jobs = {job.args[0]: job for job in self._scheduler.get_jobs() if job.executor == _executor(lane)}
-        for period in jobs.keys() - lane.periods:
+    def reschedule(self, shard: Shard) -> None:
+        """Follow a shard whose periods may have changed; the ticks of a period that it keeps are not moved."""
+        jobs = {job.args[0]: job for job in self._scheduler.get_jobs() if job.executor == _executor(shard)}
+        for period in jobs.keys() - shard.periods:
             jobs[period].remove()
-        for period in lane.periods - jobs.keys():
-            trigger = Beat(period, _phase(lane.name, period), self._clock)
-            self._scheduler.add_job(lane.tick, trigger, (period,), id=_job(lane, period), executor=_executor(lane))
+        for period in shard.periods - jobs.keys():
+            trigger = Beat(period, _phase(shard.name, period), self._clock)
+            self._scheduler.add_job(shard.tick, trigger, (period,), id=_job(shard, period), executor=_executor(shard))
 
-    def retire(self, lanes: Collection[Lane], *, wait: bool = True) -> None:
+    def retire(self, shards: Collection[Shard], *, wait: bool = True) -> None:
         """No further tick of these. With `wait` their running cycles are waited for, up to their deadlines."""
-        self.retired += len(lanes)
-        for lane in lanes:
-            lane.assign(None)
+        self.retired += len(shards)
+        for shard in shards:
+            shard.assign(None)
             for job in self._scheduler.get_jobs():
-                if job.executor == _executor(lane):
+                if job.executor == _executor(shard):
                     job.remove()
-            self._scheduler.remove_executor(_executor(lane))
-            del self._lanes[lane.name]
+            self._scheduler.remove_executor(_executor(shard))
+            del self._shards[shard.name]
         if wait:
-            wait_for(lanes)
+            wait_for(shards)
 
     def stop(self) -> None:
         """End all; waits for running cycles, up to their deadlines."""
-        self.retire(tuple(self._lanes.values()))
+        self.retire(tuple(self._shards.values()))
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
@@ -93,50 +93,50 @@ class Lanes:
         """Without the schedule: one cycle of every batch. Returns whether all ended; False: one hangs in its thread."""
         started = self._clock.monotonic()
         threads = {
-            lane: threading.Thread(target=lane.tick_all, name=f"lane {name}", daemon=True)
-            for name, lane in self._lanes.items()
+            shard: threading.Thread(target=shard.tick_all, name=f"shard {name}", daemon=True)
+            for name, shard in self._shards.items()
         }
         for thread in threads.values():
             thread.start()
-        for lane, thread in threads.items():
-            thread.join(max(0.0, started + lane.allowance() - self._clock.monotonic()))
+        for shard, thread in threads.items():
+            thread.join(max(0.0, started + shard.allowance() - self._clock.monotonic()))
         wait_for(threads)
         return not any(thread.is_alive() for thread in threads.values())
 
     def begun(self) -> bool:
-        """Whether every lane's first cycle has ended or met its deadline."""
-        return all(lane.begun() for lane in self._lanes.values())
+        """Whether every shard's first cycle has ended or met its deadline."""
+        return all(shard.begun() for shard in self._shards.values())
 
     def alive(self) -> bool:
-        """Whether cycles still end: True as long as one lane's do."""
-        return not self._lanes or any(lane.alive() for lane in self._lanes.values())
+        """Whether cycles still end: True as long as one shard's do."""
+        return not self._shards or any(shard.alive() for shard in self._shards.values())
 
     def quiet(self, seconds: float) -> bool:
         """Whether no cycle is running, and none begins within so many seconds."""
         until = self._clock.now() + timedelta(seconds=seconds)
         due = (job.next_run_time for job in self._scheduler.get_jobs())
-        running = any(lane.running() for lane in self._lanes.copy().values())
+        running = any(shard.running() for shard in self._shards.copy().values())
         return not running and all(at is None or at > until for at in due)
 
-    def hung(self) -> tuple[LaneName, ...]:
-        """The lanes that are past their deadline, sorted."""
-        return tuple(sorted(name for name, lane in self._lanes.copy().items() if lane.hung()))  # any thread may ask
+    def hung(self) -> tuple[ShardName, ...]:
+        """The shards that are past their deadline, sorted."""
+        return tuple(sorted(name for name, shard in self._shards.copy().items() if shard.hung()))  # any thread may ask
 
     def missed(self) -> Mapping[str, int]:
-        """Adapter -> ticks of its lanes that found the one before still running."""
+        """Adapter -> ticks of its shards that found the one before still running."""
         return self._by_adapter(self._missed_ticks)
 
-    def count_superseded(self, name: LaneName) -> None:
-        """This lane has taken the place of one that hung."""
+    def count_superseded(self, name: ShardName) -> None:
+        """This shard has taken the place of one that hung."""
         self._superseded[name] += 1
 
     def superseded(self) -> Mapping[str, int]:
-        """Adapter -> how often one of its lanes hung and another took its place."""
+        """Adapter -> how often one of its shards hung and another took its place."""
         return self._by_adapter(self._superseded)
 
-    def _by_adapter(self, counts: Counter[LaneName]) -> Mapping[str, int]:
-        """Of every adapter that has lanes now; what its lanes of before counted stays in the sum."""
-        sums = dict.fromkeys([name.adapter for name in self._lanes.copy()], 0)
+    def _by_adapter(self, counts: Counter[ShardName]) -> Mapping[str, int]:
+        """Of every adapter that has shards now; what its shards of before counted stays in the sum."""
+        sums = dict.fromkeys([name.adapter for name in self._shards.copy()], 0)
         for name, count in counts.copy().items():
             if name.adapter in sums:
                 sums[name.adapter] += count
@@ -165,29 +165,29 @@ class Lanes:
     def _missed(self, event: JobEvent) -> None:
         """APScheduler tells its listeners, and logs, that a tick found the one before still running."""
         called = event.job_id.rpartition(" ")[0]
-        for name in [each for each in self._lanes.copy() if str(each) == called]:
+        for name in [each for each in self._shards.copy() if str(each) == called]:
             self._missed_ticks[name] += 1
             error = "the previous cycle is still running"
             self._logger.warning("tick_missed", **name.labels(), missed=self._missed_ticks[name], error=error)
 
 
-def wait_for(lanes: Collection[Lane], stop: Stop | None = None) -> None:
+def wait_for(shards: Collection[Shard], stop: Stop | None = None) -> None:
     """Until none of them is in a cycle, apart from those that hang. Raises Stopping where `stop` is asked for first."""
-    while any(lane.busy() for lane in lanes):
+    while any(shard.busy() for shard in shards):
         if stop is not None and stop.asked():
             raise Stopping
         time.sleep(_POLL_SECONDS)
 
 
-def _executor(lane: Lane) -> str:
+def _executor(shard: Shard) -> str:
     """Its name at APScheduler's, which keeps `default` for itself."""
-    return f"lane {lane.name}"
+    return f"shard {shard.name}"
 
 
-def _job(lane: Lane, period: timedelta) -> str:
-    return f"{lane.name} {period.total_seconds()}"
+def _job(shard: Shard, period: timedelta) -> str:
+    return f"{shard.name} {period.total_seconds()}"
 
 
-def _phase(name: LaneName, period: timedelta) -> float:
+def _phase(name: ShardName, period: timedelta) -> float:
     """Seconds, the same for a name at every start."""
     return _SPREAD * period.total_seconds() * zlib.crc32(str(name).encode()) / 2**32

@@ -1,4 +1,4 @@
-"""Several lanes on one state, at the same time."""
+"""Several shards on one state, at the same time."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,12 +11,12 @@ from autoscaler.record import Ledger, State, schema
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
-LANES, CYCLES = 4, 15
+SHARDS, CYCLES = 4, 15
 
 
-def _lane(state: State, lane: int) -> History:
+def _shard(state: State, shard: int) -> History:
     """What an autoscaler of its own should remember after some cycles."""
-    name, expected, ledger = f"lane-{lane}", History(), state.ledger(f"lane-{lane}")
+    name, expected, ledger = f"shard-{shard}", History(), state.ledger(f"shard-{shard}")
     for cycle in range(CYCLES):
         assert ledger.recall([scaler(name)]) == {name: expected}
         made = rising(cycle, name=name)
@@ -27,18 +27,18 @@ def _lane(state: State, lane: int) -> History:
     return expected
 
 
-def test_lanes_share_one_state(opener: Opener) -> None:
+def test_shards_share_one_state(opener: Opener) -> None:
     """Each connection's cycle commits by itself, at the same time as others; readers look on."""
-    opener.connections = [f"lane-{lane}" for lane in range(LANES)]
+    opener.connections = [f"shard-{shard}" for shard in range(SHARDS)]
     state = opener.state()
-    with ThreadPoolExecutor(LANES) as pool:
-        expected = list(pool.map(lambda lane: _lane(state, lane), range(LANES)))
+    with ThreadPoolExecutor(SHARDS) as pool:
+        expected = list(pool.map(lambda shard: _shard(state, shard), range(SHARDS)))
     opener.close()
     state = opener.state()
-    for lane in range(LANES):
-        name = f"lane-{lane}"
-        assert state.ledger(name).recall([scaler(name)]) == {name: expected[lane]}
-    assert [row.count for row in opener.archive().events()] == [CYCLES] * LANES
+    for shard in range(SHARDS):
+        name = f"shard-{shard}"
+        assert state.ledger(name).recall([scaler(name)]) == {name: expected[shard]}
+    assert [row.count for row in opener.archive().events()] == [CYCLES] * SHARDS
 
 
 def noted(ledger: Ledger) -> list[str]:

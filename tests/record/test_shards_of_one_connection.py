@@ -1,0 +1,145 @@
+"""Several shards of one connection on one state: each has its slots, and they share the pages of the journal."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import select
+
+from autoscaler.decide import remember
+from autoscaler.errors import StaleLedger
+from autoscaler.model import History, TargetRef
+from autoscaler.record import Ledger, State, schema
+from autoscaler.record.slots import SLOTS, shard_of, slot_of, slots_of
+from tests.record.conftest import Opener
+from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
+
+NAMES = [f"s{number}" for number in range(12)]
+Remembered = dict[str, History]
+
+
+def of_shard(shard: int, shards: int) -> list[str]:
+    """The autoscalers whose targets, called as they are, this shard serves."""
+    return [name for name in NAMES if shard_of(TargetRef(FLEET, name), shards) == shard]
+
+
+def cycle(ledger: Ledger, names: Sequence[str], number: int, expected: Remembered) -> None:
+    """One cycle of these, that begins from what is expected to be remembered, and changes it."""
+    scalers = {name: scaler(name, name) for name in names}
+    assert ledger.recall(list(scalers.values())) == {name: expected.get(name, History()) for name in names}
+    made = [rising(15 * number, name=name, target=name) for name in names]
+    ledger.intend(made)
+    outcomes = [written(one) for one in made]
+    save(ledger, *outcomes)
+    for one in outcomes:
+        expected[one.name] = remember(scalers[one.name], expected.get(one.name, History()), one)
+
+
+def ledgers(state: State, shards: int) -> list[Ledger]:
+    return [state.ledger(FLEET, slots_of(shard, shards)) for shard in range(shards)]
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 4, 64, 256])
+def test_the_shards_have_all_slots_between_them(shards: int) -> None:
+    """A target that no shard serves is never scaled; one that two serve is scaled twice."""
+    assert sorted(slot for shard in range(shards) for slot in slots_of(shard, shards)) == list(range(SLOTS))
+
+
+def test_a_target_is_served_by_the_shard_that_has_its_slot() -> None:
+    """Else each of its commits would be refused."""
+    for name in NAMES:
+        target = TargetRef(FLEET, name)
+        assert slot_of(target) in slots_of(shard_of(target, 5), 5)
+
+
+def test_shards_that_share_pages_remember_what_each_recorded(opener: Opener, short_blocks: int) -> None:
+    """One packs the hour's pages of all, where the others' whole rows stood: they go on from what they remember."""
+    state, expected = opener.state(), Remembered()
+    cycle(state.ledger(FLEET), NAMES, 0, expected)  # in one order: their chunk is every shard's
+    shards = ledgers(state, 4)
+    for number in range(1, 6 * short_blocks):
+        for shard, ledger in enumerate(shards):
+            if shard != number % 3:  # not at one pace
+                cycle(ledger, of_shard(shard, 4), number, expected)
+    scalers = [scaler(name, name) for name in NAMES]
+    assert opener.restart().recall(scalers) == expected
+    for shard in range(4):
+        for name in of_shard(shard, 4):
+            cycles = [number for number in range(1, 6 * short_blocks) if shard != number % 3]
+            recorded = [one.decision.now for one in opener.archive().records(name)]
+            assert sorted(recorded) == [at(0), *(at(15 * number) for number in cycles)]
+
+
+def test_shards_that_share_pages_record_at_the_same_time(opener: Opener, short_blocks: int) -> None:
+    """On PostgreSQL nothing else keeps two of them from the same page's number."""
+    state, expected = opener.state(), Remembered()
+    cycle(state.ledger(FLEET), NAMES, 0, expected)
+    shards = ledgers(state, 4)
+
+    def run(shard: int) -> None:
+        for number in range(1, 3 * short_blocks):
+            cycle(shards[shard], of_shard(shard, 4), number, expected)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(4)))
+    assert opener.restart().recall([scaler(name, name) for name in NAMES]) == expected
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 8])
+def test_another_number_of_shards_goes_on_from_what_the_ones_before_remembered(opener: Opener, after: int) -> None:
+    """Recommendations, scale events and the write that is under way."""
+    state, expected = opener.state(), Remembered()
+    before = ledgers(state, 4)
+    for shard, ledger in enumerate(before):
+        cycle(ledger, of_shard(shard, 4), 0, expected)
+    scalers = [scaler(name, name) for name in NAMES]
+    shard = next(shard for shard in range(4) if of_shard(shard, 4))
+    mine = [each for each in scalers if each.name in of_shard(shard, 4)]
+    before[shard].recall(mine)
+    before[shard].intend([rising(15, name=mine[0].name, target=mine[0].name)])
+    unfinished = before[shard].recall(mine)[mine[0].name]
+    assert unfinished.unfinished is not None
+    expected[mine[0].name] = unfinished
+    for shard, ledger in enumerate(ledgers(state, after)):
+        names = of_shard(shard, after)
+        assert ledger.recall([scaler(name, name) for name in names]) == {name: expected[name] for name in names}
+    for shard, ledger in enumerate(before):
+        for name in of_shard(shard, 4):
+            with pytest.raises(StaleLedger):
+                keep(ledger, decision(30, name, name))
+
+
+def test_a_shards_successor_leaves_the_others_their_epochs(opener: Opener) -> None:
+    """One that hangs is superseded, and the other three of its connection notice nothing."""
+    state = opener.state()
+    shards = ledgers(state, 4)
+    state.ledger(FLEET, slots_of(1, 4))
+    for shard, ledger in enumerate(shards):
+        for name in of_shard(shard, 4):
+            assert ledger.is_current(TargetRef(FLEET, name)) is (shard != 1)
+    with state._shared.readers.begin() as connection:
+        found = connection.execute(select(schema.slot.c.slot, schema.slot.c.epoch)).all()
+    newest = max(row.epoch for row in found)
+    assert {row.slot for row in found if row.epoch == newest} == set(slots_of(1, 4))
+
+
+def test_a_shard_may_not_write_for_a_target_of_another(opener: Opener) -> None:
+    """Its slot is not the shard's to commit to, current or not."""
+    shards = ledgers(opener.state(), 4)
+    (name, *_) = of_shard(1, 4)
+    shards[0].recall([scaler(name, name)])
+    assert not shards[0].is_current(TargetRef(FLEET, name))
+    with pytest.raises(StaleLedger):
+        keep(shards[0], decision(0, name, name))
+
+
+def test_an_adapter_is_given_what_it_keeps_of_its_own_shards_targets(opener: Opener) -> None:
+    """Another shard's adapter keeps the rest up to date, and only the one that saves knows."""
+    state = opener.state()
+    for shard, ledger in enumerate(ledgers(state, 4)):
+        for name in of_shard(shard, 4):
+            ledger.save_adapter_memory(TargetRef(FLEET, name), {"shard": shard})
+    for shard, ledger in enumerate(ledgers(state, 4)):
+        mine = {TargetRef(FLEET, name): {"shard": shard} for name in of_shard(shard, 4)}
+        assert ledger.adapter_memory() == mine
+    assert len(state.ledger(FLEET).adapter_memory()) == len(NAMES)
