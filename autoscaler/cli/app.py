@@ -37,6 +37,8 @@ COMMANDS: Final = {
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in the overview. Its function is NAME in `autoscaler.cli.NAME`; `import` is `import_` there."""
+_WHAT_IF: Final = frozenset({"replay", "diff", "tune", "export"})
+"""Those of `autoscaler.whatif.commands`."""
 HIDDEN: Final = ("reload",)
 """Commands for the service's unit. No overview lists them, and they may change."""
 
@@ -69,7 +71,7 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        module = import_module(f"autoscaler.cli.{word}")
+        module = import_module(f"autoscaler.{'whatif.commands' if cmd_name in _WHAT_IF else 'cli'}.{word}")
         function: Callable[..., None] = getattr(module, word)
         single = typer.Typer(**_PLAIN)
         single.command(name=cmd_name, cls=Command)(function)

@@ -63,7 +63,7 @@ def see(scaler: Autoscaler, observed: Observation, state: TargetState, history: 
         starting=tuple([each for each in before.starting if _matters(each, scaler, now)]),
         backlogs=next_backlogs(scaler, observed, _ready_of(state), ready, before.backlogs, now),
     )
-    above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if _is_above(scaler, outcome)]
+    above = [metric for metric, outcome in zip(scaler.metrics, outcomes, strict=True) if is_above(scaler, outcome)]
     hiding = next((describe(metric) for metric in above if metric.kind is None), None)  # a backlog waits, and shows
     reason = None if hiding is None else _saturation(scaler, state, history, ready, now)
     doubts = [] if reason is None else [f"{reason}, and {hiding} is above target: more may be asked for than shows"]
@@ -190,7 +190,7 @@ def _of_target(scaler: Autoscaler, observed: Observation, state: TargetState, no
     ]
 
 
-def _is_above(scaler: Autoscaler, outcome: MetricOutcome) -> bool:
+def is_above(scaler: Autoscaler, outcome: MetricOutcome) -> bool:
     """Whether a metric is above its target by more than the tolerance."""
     return outcome.ratio is not None and outcome.ratio > 1.0 + tolerances_of(scaler).up
 

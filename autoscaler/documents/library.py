@@ -16,8 +16,7 @@ from autoscaler.documents.last_value import last_values
 from autoscaler.documents.shadow import ShadowDocument, shadow_document
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.errors import AutoscalerError
-from autoscaler.foresee.compare.shadow_comparison import comparison
-from autoscaler.foresee.past.state_past import StatePast
+from autoscaler.foresee.shadow_comparison import comparison
 from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Steering
 from autoscaler.record import Archive
@@ -127,7 +126,7 @@ class Library:
 
     def shadow(self, name: str, since: datetime, until: datetime) -> ShadowDocument:
         """A dry run's target beside its shadow, as far back as `state.detail`. Raises UnknownAutoscaler, NoDecision."""
-        found = comparison(StatePast(self._archive, name, since, until).moments())
+        found = comparison(self._archive.records(name, since, until))
         if found is None:
             self.require(name)
             last = self._archive.record_at(name, until)

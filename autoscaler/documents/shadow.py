@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from autoscaler.documents.base import Document, Seconds
 
 if TYPE_CHECKING:  # slow: the command line reads documents that a daemon made, and measures nothing
-    from autoscaler.foresee.compare.measures import Measures
-    from autoscaler.foresee.compare.shadow_comparison import ShadowComparison
+    from autoscaler.foresee.shadow_comparison import ShadowComparison, Side
 
 
 class SideDocument(Document):
@@ -49,22 +48,22 @@ def shadow_document(name: str, found: "ShadowComparison") -> ShadowDocument:
         name=name,
         since=found.since,
         until=found.until,
-        covered_seconds=timedelta(seconds=found.target.covered_seconds),
+        covered_seconds=timedelta(seconds=found.covered_seconds),
         decisions=found.cycles,
         target=_side(found.target),
         shadow=_side(found.shadow),
-        saturated_seconds=timedelta(seconds=found.target.saturated_seconds),
+        saturated_seconds=timedelta(seconds=found.saturated_seconds),
         guessed_seconds=timedelta(seconds=found.guessed_seconds),
     )
 
 
-def _side(side: "Measures") -> SideDocument:
+def _side(side: "Side") -> SideDocument:
     return SideDocument(
         instance_hours=round(side.instance_hours, 4),
         above_target_seconds=timedelta(seconds=side.seconds_above_target),
         at_maximum_seconds=timedelta(seconds=side.seconds_at_maximum),
         changes=side.changes,
         direction_changes=side.changes_of_direction,
-        smallest=side.smallest or 0,  # known: a cycle without a size is not compared
-        largest=side.largest or 0,
+        smallest=side.smallest,
+        largest=side.largest,
     )

@@ -1,1 +1,1 @@
-"""The same decisions at other times: what comes next, and what the past would have been with other values."""
+"""What the core says beyond a decision: what comes next, and what a dry run's shadow came to beside its target."""

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from autoscaler.clock import SystemClock
 from autoscaler.config import load
-from autoscaler.foresee.compare.comparison import Candidate, compare
-from autoscaler.foresee.prometheus.fetching import Fetcher
-from autoscaler.foresee.prometheus.prometheus_past import PrometheusPast
-from autoscaler.foresee.prometheus.range_cache import RangeCache
 from autoscaler.observe.prometheus import Prometheus
+from autoscaler.whatif.compare.comparison import Candidate, compare
+from autoscaler.whatif.prometheus.fetching import Fetcher
+from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
+from autoscaler.whatif.prometheus.range_cache import RangeCache
 
 
 class Took(NamedTuple):

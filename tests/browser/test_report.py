@@ -10,12 +10,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it ships no types
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
-from autoscaler.documents.replay import explanations, replay_document
-from autoscaler.foresee.compare.comparison import Candidate, compare
-from autoscaler.web.page.report import ExplainedReplay, report
+from autoscaler.whatif.compare.comparison import Candidate, compare
+from autoscaler.whatif.documents.replay import explanations, replay_document
+from autoscaler.whatif.report import ExplainedReplay, report
 from tests.decide.build import NOW
-from tests.foresee.lived import LivedPast, shop
 from tests.replaced import replace
+from tests.whatif.lived import LivedPast, shop
 
 HOSTILE = "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">'&"
 OpenReport = Callable[..., Page]

@@ -11,15 +11,15 @@ import yaml
 
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.foresee.compare.agreement import Agreement, Why, agreement
-from autoscaler.foresee.past.past import Finding, FindingKind, Moment
-from autoscaler.foresee.prometheus.fetching import Fetcher
-from autoscaler.foresee.prometheus.prometheus_past import Given, PrometheusPast, phase_of
-from autoscaler.foresee.prometheus.range_cache import RangeCache
-from autoscaler.foresee.replay.replay import Load, replay
 from autoscaler.model import Autoscaler
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive, Record
+from autoscaler.whatif.compare.agreement import Agreement, Why, agreement
+from autoscaler.whatif.past.past import Finding, FindingKind, Moment
+from autoscaler.whatif.prometheus.fetching import Fetcher
+from autoscaler.whatif.prometheus.prometheus_past import Given, PrometheusPast, phase_of
+from autoscaler.whatif.prometheus.range_cache import RangeCache
+from autoscaler.whatif.replay.replay import Load, replay
 from tests.daemon.running import running_daemon, workers
 from tests.e2e.loop import WORKER, configuration
 from tests.servers.files import replace_text

@@ -12,10 +12,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from autoscaler.foresee.compare.comparison import AS_IT_WAS, Comparison, compare
-from autoscaler.foresee.past.past import FindingKind
-from autoscaler.foresee.past.state_past import StatePast
 from autoscaler.record import Archive
+from autoscaler.whatif.compare.comparison import AS_IT_WAS, Comparison, compare
+from autoscaler.whatif.past.past import FindingKind
+from autoscaler.whatif.past.state_past import StatePast
 from tests.daemon.running import RunningDaemon, end_workers, external, finished, mark, running_daemon
 from tests.e2e.loop import SHARE, TARGET, WORKER
 from tests.servers.files import replace_text

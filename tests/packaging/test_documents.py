@@ -109,7 +109,7 @@ def test_every_place_that_the_architecture_names_exists() -> None:
 def test_the_architectures_layers_are_those_that_are_checked() -> None:
     """One of the two would mislead."""
     (shown,) = re.findall(
-        r"^    (cli > .*(?:\n        > .*)*)", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE
+        r"^    (whatif > .*(?:\n        > .*)*)", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE
     )
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     assert " ".join(shown.split()) == " > ".join(contracts[0]["layers"])

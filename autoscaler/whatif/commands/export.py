@@ -1,0 +1,67 @@
+"""`autoscaler export`: what was seen and decided, as a file for a bug report or a test."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoscaler.cli.options import TIME_FORMS, Name, StateConfigFile, span
+from autoscaler.cli.output import exit_on_error
+from autoscaler.cli.source import state_place, unknown
+from autoscaler.whatif.commands.progress import Progress, progress, share_of
+from autoscaler.whatif.past.past import Moment
+
+
+def export(
+    name: Name,
+    *,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The new file; usually NAME.jsonl.gz.")
+    ],
+    since: Annotated[
+        str, typer.Option("--since", metavar="TIME", help=f"Write what happened since then: {TIME_FORMS}.")
+    ] = "1h",
+    until: Annotated[
+        str, typer.Option("--until", metavar="TIME", help="Write until then; in the same forms.", show_default="now")
+    ] = "0",
+    anonymize: Annotated[
+        bool,
+        typer.Option("--anonymize", help="Replace names, addresses, queries, label values and messages by other ones."),
+    ] = False,
+    config_file: StateConfigFile = None,
+) -> None:
+    """Write an autoscaler's cycles into one new file: what was seen, remembered and decided in each.
+
+    `autoscaler replay --case FILE` decides them again, anywhere. The cycles come from the state of the daemon, which
+    may run meanwhile, as far back as `state.detail` goes. Only you may read the file: it holds names and addresses.
+    """
+    begin, end = span(since, until)
+    with exit_on_error():
+        from autoscaler.record import Archive  # noqa: PLC0415 - likewise
+        from autoscaler.whatif.case.anonymity import Anonymizer  # noqa: PLC0415 - slow
+        from autoscaler.whatif.case.writing import write_case  # noqa: PLC0415 - likewise
+        from autoscaler.whatif.past.state_past import StatePast  # noqa: PLC0415 - likewise
+
+        url, folder, _ = state_place(config_file)
+        with Archive.open_archive(url, folder) as archive, progress(name) as tell:
+            if not archive.knows(name):
+                raise unknown(name, archive.latest())
+            past, other = StatePast(archive, name, begin, end), Anonymizer()
+            seen = _told(past.moments(), tell, begin, end)
+            if anonymize:
+                done = write_case(output, other.name(name), begin, end, other.moments(seen), anonymized=True)
+            else:
+                done = write_case(output, name, begin, end, seen)
+    first, last = (at.isoformat(timespec="seconds") for at in (done.first, done.last))
+    typer.echo(
+        f"{output}: {done.cycles:,} cycle{'s' if done.cycles > 1 else ''}, {first} to {last}, {done.bytes:,} bytes"
+    )
+
+
+def _told(moments: Iterator[Moment], tell: Progress, since: datetime, until: datetime) -> Iterator[Moment]:
+    """The moments, each of which tells how far it is."""
+    for each in moments:
+        tell(share_of(each.at, since, until))
+        yield each

@@ -1,0 +1,1 @@
+"""What is shown of a comparison, as typed values for the terminal, programs and the report."""

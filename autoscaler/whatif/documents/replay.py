@@ -1,0 +1,316 @@
+"""What a replay came to: measures, changes and findings of one or several candidates, and their course for a chart."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from math import ceil, isfinite
+from typing import Final
+
+from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.explain import explanation
+from autoscaler.documents.explanation import Explanation
+from autoscaler.documents.thinning import thinned_places
+from autoscaler.record import Record
+from autoscaler.whatif.compare.comparison import Comparison
+from autoscaler.whatif.compare.measures import Measures, measures, places_in_force
+from autoscaler.whatif.documents.agreement import AgreementDocument, agreement_document
+from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_time_document
+from autoscaler.whatif.documents.partings import PartingDocument, parting_document
+from autoscaler.whatif.past.past import Finding, FindingKind
+from autoscaler.whatif.replay.course import UNKNOWN, Course
+from autoscaler.whatif.replay.demand import Demand
+from autoscaler.whatif.replay.replay import Load
+
+MOST_POINTS: Final = 2_000
+"""Of a chart."""
+MOST_CHANGES: Final = 2_000
+"""Of a candidate that are listed."""
+MOST_FINDINGS: Final = 1_000
+"""That are listed."""
+MOST_PARTINGS: Final = 1_000
+"""That are listed."""
+
+
+class MeasuresDocument(Document):
+    """What a candidate's sizes were worth. Gaps count in nothing.
+
+    The five of elasticity are those of SPEC RG's Cloud working group (SPEC-RG-2016-01), normalised by demand: shares of
+    1, of which 0 is best; null: demand or supply is not known.
+    """
+
+    covered_seconds: Seconds
+    """The time in which the size is known."""
+    smallest: int | None
+    """The size; null, as the next: it is never known."""
+    largest: int | None
+    instance_hours: float
+    """The size, and what had left it and was not gone yet, summed up over time."""
+    leaving_instance_hours: float
+    """How much of this had left."""
+    loaded_seconds: Seconds
+    """The time of this in which a metric had a value."""
+    above_target_seconds: Seconds
+    """The time in which a metric was above its target, outside the tolerance."""
+    at_maximum_seconds: Seconds
+    """The time in which the size was the largest that the bounds in force allowed."""
+    worst_overload: float | None
+    """The highest that a metric was, divided by its target; null: none had a value."""
+    changes: int
+    changes_of_direction: int
+    """How often a change went the other way than the one before it."""
+    compared_seconds: Seconds
+    """The time in which demand and supply are both known: what the elasticity is taken over."""
+    accuracy_under: float | None
+    """How much of the demand was not met, on average over time."""
+    accuracy_over: float | None
+    """How much more there was than the demand, relative to it, on average over time."""
+    timeshare_under: float | None
+    """The share of the time in which there was too little."""
+    timeshare_over: float | None
+    """The share of the time in which there was too much."""
+    instability: float | None
+    """The share of the time in which supply did not move as demand did."""
+    saturated_seconds: Seconds
+    """The time in which more may have been needed than could be measured: what was there was at its maximum and above
+    its target. The same for all candidates."""
+
+
+class ChangeDocument(Document):
+    """A change of size."""
+
+    at: datetime
+    before: int
+    after: int
+    reason: str
+    message: str
+    """Why."""
+
+
+class FindingDocument(Document):
+    """A part of the past that is less than what a daemon saw, or other than the cycles around it."""
+
+    begin: datetime
+    end: datetime
+    kind: FindingKind
+    message: str
+
+
+class CourseDocument(Document):
+    """One candidate over the times of the series; null: not known."""
+
+    size: tuple[int | None, ...]
+    ready: tuple[int | None, ...]
+    maximum: tuple[int | None, ...]
+    """The upper bound in force."""
+    overload: tuple[float | None, ...]
+    """The metric that is highest against its target, divided by it: 1 is on target."""
+
+
+class SeriesDocument(Document):
+    """Sizes, demand and metrics over time. Each list has one entry for each time; null: not known.
+
+    Evenly thinned where there were more times: every change of size is kept as long as there is room, and of each
+    stretch between the highest and the lowest demand. A gap begins with a time at which nothing is known.
+    """
+
+    at: tuple[datetime, ...]
+    needed: tuple[int | None, ...]
+    """The demand: the fewest replicas that put every metric of the reference on its target or below."""
+    courses: tuple[CourseDocument, ...]
+    """In the order of the candidates."""
+
+
+class CandidateDocument(Document):
+    """One of those that are compared: the sizes as they were, and what each configuration would have made of them."""
+
+    label: str
+    measures: MeasuresDocument
+    start_up: InstanceTimeDocument | None = None
+    """How long an instance took to be ready, at the end of the time; null: no such time was used."""
+    changes: tuple[ChangeDocument, ...]
+    """The first, where there were more than are listed; the measures have their number."""
+
+
+class PartDocument(Document):
+    """Cycles in a row that one source told."""
+
+    origin: str
+    """`state`, or `prometheus` and a name."""
+    begin: datetime
+    end: datetime
+    cycles: int
+
+
+class ReplayDocument(Document):
+    """One autoscaler's replay."""
+
+    name: str
+    since: datetime
+    until: datetime
+    load: Load | None
+    """By which the candidates were led through the past; null: there are none beside the sizes as they were."""
+    cycles: int
+    """How many there were in this time."""
+    parts: tuple[PartDocument, ...]
+    """What was used for what, in order of time."""
+    same: int
+    """Recorded decisions that came out the same, bit for bit, when they were decided again."""
+    compared: int
+    """Of how many."""
+    reference: str | None
+    """The candidate whose metrics and targets say what was needed; null: what was configured first then."""
+    candidates: tuple[CandidateDocument, ...]
+    termination: InstanceTimeDocument
+    """For how long what leaves is paid for, in all candidates."""
+    findings: tuple[FindingDocument, ...]
+    """In order of time; the first, where there were more."""
+    more_findings: int
+    """How many there are beside those."""
+    partings: tuple[PartingDocument, ...]
+    """Where the first two configurations come to other sizes, in order of time; the first, where there were more."""
+    more_partings: int
+    """How many there are beside those."""
+    agreement: AgreementDocument | None = None
+    """How far what Prometheus tells agrees with the state; null: it was not asked, or nothing is known of both."""
+    series: SeriesDocument
+
+
+class ReplayList(Document):
+    """Several autoscalers' replays."""
+
+    replays: tuple[ReplayDocument, ...]
+
+
+def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocument:
+    """The document of one comparison, with a series of about `most` times."""
+    demand = found.demand
+    return ReplayDocument(
+        name=found.name,
+        since=found.since,
+        until=found.until,
+        load=found.candidates[0].load if found.candidates else None,
+        cycles=found.cycles,
+        parts=tuple(
+            [
+                PartDocument(origin=part.origin, begin=part.begin, end=part.end, cycles=part.cycles)
+                for part in found.parts
+            ]
+        ),
+        same=found.same,
+        compared=found.compared,
+        reference=found.candidates[0].label if found.candidates else None,
+        candidates=tuple([_candidate(course, found) for course in found.courses]),
+        termination=instance_time_document(found.termination),
+        findings=tuple([_finding(each) for each in found.findings[:MOST_FINDINGS]]),
+        more_findings=max(0, len(found.findings) - MOST_FINDINGS),
+        partings=tuple([parting_document(each) for each in found.partings[:MOST_PARTINGS]]),
+        more_partings=max(0, len(found.partings) - MOST_PARTINGS),
+        agreement=agreement_document(found.agreement),
+        series=_series(demand, found.courses, most),
+    )
+
+
+def explanations(found: Comparison) -> Sequence[Sequence[Explanation]]:
+    """For each of its courses, the changes that can be explained, in order of time."""
+    return [
+        [explanation(Record(each.scaler, each.decision, each.observation, each.history)) for each in cycles]
+        for cycles in found.explainable
+    ]
+
+
+def _candidate(course: Course, found: Comparison) -> CandidateDocument:
+    start_up = found.start_ups.get(course.label)
+    return CandidateDocument(
+        label=course.label,
+        measures=measures_document(measures(course, found.demand, found.termination.length)),
+        start_up=None if start_up is None else instance_time_document(start_up),
+        changes=tuple(
+            [
+                ChangeDocument(
+                    at=each.at, before=each.before, after=each.after, reason=each.reason, message=each.message
+                )
+                for each in course.changes[:MOST_CHANGES]
+            ]
+        ),
+    )
+
+
+def measures_document(found: Measures) -> MeasuresDocument:
+    """The document of one candidate's measures."""
+    return MeasuresDocument(
+        covered_seconds=timedelta(seconds=found.covered_seconds),
+        smallest=found.smallest,
+        largest=found.largest,
+        instance_hours=found.instance_hours,
+        leaving_instance_hours=found.leaving_hours,
+        loaded_seconds=timedelta(seconds=found.loaded_seconds),
+        above_target_seconds=timedelta(seconds=found.seconds_above_target),
+        at_maximum_seconds=timedelta(seconds=found.seconds_at_maximum),
+        worst_overload=found.worst_overload,
+        changes=found.changes,
+        changes_of_direction=found.changes_of_direction,
+        compared_seconds=timedelta(seconds=found.compared_seconds),
+        accuracy_under=found.accuracy_under,
+        accuracy_over=found.accuracy_over,
+        timeshare_under=found.timeshare_under,
+        timeshare_over=found.timeshare_over,
+        instability=found.instability,
+        saturated_seconds=timedelta(seconds=found.saturated_seconds),
+    )
+
+
+def _finding(found: Finding) -> FindingDocument:
+    return FindingDocument(begin=found.begin, end=found.end, kind=found.kind, message=found.message)
+
+
+def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocument:
+    in_force = [places_in_force(course, demand) for course in courses]
+    whole = [ceil(needed) if isfinite(needed) else None for needed in demand.needed]
+    places = thinned_places(whole, _turns(demand, courses, in_force), most)
+    times: list[float] = []
+    shown: list[int | None] = []  # None: the begin of a gap
+    for place in places:
+        if times and demand.follows_gap(place):
+            times.append(min(demand.at[place - 1] + demand.seconds[place - 1], demand.at[place] - 1e-3))
+            shown.append(None)
+        times.append(demand.at[place])
+        shown.append(place)
+    return SeriesDocument(
+        at=tuple([datetime.fromtimestamp(at, UTC) for at in times]),
+        needed=tuple([None if place is None else whole[place] for place in shown]),
+        courses=tuple(
+            [
+                _course(course, [None if place is None else cycles[place] for place in shown])
+                for course, cycles in zip(courses, in_force, strict=True)
+            ]
+        ),
+    )
+
+
+def _turns(demand: Demand, courses: Sequence[Course], in_force: Sequence[Sequence[int | None]]) -> Sequence[int]:
+    """The first and the last place, both sides of a gap, and where a candidate's size or upper bound changes."""
+    found: list[int] = []
+    before: list[tuple[int, int] | None] | None = None
+    for place, cycles in enumerate(zip(*in_force, strict=True)):
+        now = [
+            None if cycle is None else (course.size[cycle], course.maximum[cycle])
+            for course, cycle in zip(courses, cycles, strict=True)
+        ]
+        if demand.follows_gap(place) and place > 0 and (not found or found[-1] != place - 1):
+            found.append(place - 1)
+        if now != before or demand.follows_gap(place) or place == len(demand.at) - 1:
+            found.append(place)
+        before = now
+    return found
+
+
+def _course(course: Course, cycles: Sequence[int | None]) -> CourseDocument:
+    def known(values: Sequence[int]) -> tuple[int | None, ...]:
+        return tuple([None if cycle is None or values[cycle] == UNKNOWN else values[cycle] for cycle in cycles])
+
+    overload = [None if cycle is None else course.overload[cycle] for cycle in cycles]
+    return CourseDocument(
+        size=known(course.size),
+        ready=known(course.ready),
+        maximum=known(course.maximum),
+        overload=tuple([None if each is None or not isfinite(each) else each for each in overload]),
+    )

@@ -1,0 +1,140 @@
+"""`autoscaler tune`: the best choices as a plot and as a table, and what the choice would have come to."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from autoscaler.cli.tables.layout import BOLD, Screen, Table, age
+from autoscaler.text import clean
+from autoscaler.whatif.documents.changes import KeyChangeDocument
+from autoscaler.whatif.documents.instance_times import instance_times_text
+from autoscaler.whatif.documents.measured import hours_text
+from autoscaler.whatif.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
+from autoscaler.whatif.tables.scatter import Mark, scatter
+
+_MOST: Final = 12
+"""Of the best choices, in the table."""
+_TRIED, _BEST, _NOW, _CHOICE = "·", "○", "◇", "●"
+
+
+def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
+    """All of it, but for the YAML."""
+    yield screen.paint(BOLD, clean(found.name))
+    yield (
+        f"{len(found.tried)} of {found.combinations:,} combinations tried, seed {found.seed}; history from the "
+        f"{found.origin}, at most {percent(found.limit)} of the time above target"
+    )
+    yield instance_times_text([(found.name, found.start_up)], found.termination)
+    if found.saturated_seconds:
+        yield (
+            f"{age(timedelta(seconds=found.saturated_seconds))} are left out: the target was at its maximum and above "
+            "its target, so more may have been needed than could be seen"
+        )
+    if screen.width is not None:
+        yield ""
+        yield from _plot(found, screen)
+    yield ""
+    yield from _front(found, screen)
+    yield ""
+    yield from _parts(found, screen)
+    yield ""
+    yield from verdict(found)
+
+
+def verdict(found: TuningDocument) -> Iterator[str]:
+    """What to make of it, a sentence each."""
+    limit, above = percent(found.limit), percent(found.held_back.choice.time_above_target)
+    if found.short_history:
+        length = age(found.held_back.until - found.searched.since)
+        yield f"Warning: the history spans {length}, less than a day, so the load of a whole day is not in it."
+    if not found.keeps_limit:
+        yield f"No candidate keeps the limit of {limit}; the choice is the one that is least above it."
+    if not found.choice:
+        yield "Nothing that was tried is better than the configuration as it is."
+    elif found.refuted:
+        now = percent(found.held_back.in_force.time_above_target)
+        yield (
+            f"Keep what you have: in the time that was held back the choice is above target for {above}, and the "
+            f"configuration for {now}. The limit is {limit}. Look further back with --since."
+        )
+    elif found.keeps_limit and not found.keeps_limit_held_back:
+        yield f"Mind: in the time that was held back the choice is above target for {above}, over the limit of {limit}."
+
+
+def percent(share: float) -> str:
+    """A share as `1.25%`."""
+    return f"{share * 100:.3g}%"
+
+
+def _plot(found: TuningDocument, screen: Screen) -> Iterator[str]:
+    def marks(scores: Sequence[ScoreDocument], sign: str) -> list[Mark]:
+        return [Mark(each.instance_hours, each.time_above_target, sign) for each in scores]
+
+    searched = found.searched
+    all_marks = [
+        *marks(found.tried, _TRIED),
+        *marks(found.front, _BEST),
+        *marks([searched.in_force], _NOW),
+        *marks([searched.choice], _CHOICE),
+    ]
+    yield from scatter(all_marks, found.limit, "instance-hours", "time above target", screen)
+    yield f"        {_CHOICE} choice   {_NOW} now   {_BEST} best choices   {_TRIED} tried   ┄ limit"
+
+
+def _front(found: TuningDocument, screen: Screen) -> Iterator[str]:
+    rows = [
+        (
+            "choice" if each.choice else "now" if not each.settings else "",
+            hours_text(each.instance_hours),
+            percent(each.time_above_target),
+            str(each.changes),
+            _settings(each.settings),
+        )
+        for each in _around(found)
+    ]
+    yield from Table(("BEST", "INSTANCE-HOURS", "ABOVE TARGET", "CHANGES", "SETTINGS"), screen).lines(rows)
+    if len(found.front) > len(rows):
+        yield f"and {len(found.front) - len(rows)} more; -o json has them all"
+
+
+def _around(found: TuningDocument) -> Sequence[CandidateDocument]:
+    """Those of the best choices that are nearest to the limit, by cost."""
+    nearest = sorted(found.front, key=lambda each: abs(each.time_above_target - found.limit))[:_MOST]
+    return [each for each in found.front if each in nearest]
+
+
+def _settings(changes: Sequence[KeyChangeDocument]) -> str:
+    return ", ".join(clean(f"{short(each.path)} {each.after}") for each in changes) or "as they are"
+
+
+def short(path: str) -> str:
+    """A key without what is clear: `scaleDown.tolerance`, `cpu averageUtilization`."""
+    path = path.removeprefix("behavior.")
+    if path.startswith("metrics["):
+        name, _, rest = path.removeprefix("metrics[").partition("]")
+        return f"{name} {rest.rpartition('.')[2]}"
+    return path
+
+
+def _parts(found: TuningDocument, screen: Screen) -> Iterator[str]:
+    rows = list[tuple[str, ...]]()
+    for title, part in (("searched", found.searched), ("held back", found.held_back)):
+        when = f"{title}, {_time(part.since)} to {_time(part.until)}"
+        rows.append((when, "now", *_score(part.in_force), ""))
+        rows.append(("", "choice", *_score(part.choice), _saved(part)))
+    yield from Table(("HISTORY", "", "INSTANCE-HOURS", "ABOVE TARGET", "CHANGES", ""), screen).lines(rows)
+
+
+def _score(score: ScoreDocument) -> tuple[str, str, str]:
+    return hours_text(score.instance_hours), percent(score.time_above_target), str(score.changes)
+
+
+def _saved(part: PartDocument) -> str:
+    before, after = part.in_force.instance_hours, part.choice.instance_hours
+    if not before or before == after:
+        return ""
+    return f"{abs(after / before - 1) * 100:.1f}% {'fewer' if after < before else 'more'} instance-hours"
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone().isoformat(sep=" ", timespec="minutes")[:16]

@@ -1,0 +1,3 @@
+from tests.cli.conftest import offline, online
+
+__all__ = ["offline", "online"]

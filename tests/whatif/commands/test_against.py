@@ -1,0 +1,132 @@
+"""Two configurations side by side over a real state: `replay --against`, and what `diff` replays."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.whatif.commands.waving import Waves, waves
+
+SLOW, QUICK = "stabilizationWindowSeconds: 300", "stabilizationWindowSeconds: 0"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Waves:
+    return waves(tmp_path_factory.mktemp("waves"))
+
+
+@pytest.fixture(scope="module")
+def quick(world: Waves) -> str:
+    """The file with another window for `web`."""
+    return world.edited(SLOW, QUICK)
+
+
+def test_both_configurations_have_a_column(world: Waves, quick: str) -> None:
+    """Beside the sizes as they were; the one to compare with comes first."""
+    said = world.run("replay", "web", "--config.file", quick, "--against", str(world.file))
+    assert said.code == 0
+    header = next(line for line in said.lines if line.lstrip().startswith("MEASURE"))
+    assert header.split("   ")[-1].strip() == "new.yaml"
+    assert header.index("as it was") < header.index("autoscaler.yaml") < header.index("new.yaml")
+    assert "by the metrics and targets of autoscaler.yaml, for all columns" in said.out
+
+
+def test_where_they_part_is_listed_with_both_sizes_and_reasons(world: Waves, quick: str) -> None:
+    """One keeps its size in the window, the other does not."""
+    said = world.run("replay", "web", "--config.file", quick, "--against", str(world.file), "-o", "json")
+    (web,) = json.loads(said.out)["replays"]
+    assert web["partings"]
+    assert web["morePartings"] == 0
+    first = web["partings"][0]
+    slow, fast = first["causes"]
+    assert slow["reason"] == "ScaleDownStabilized"
+    assert first["first"][0] > first["first"][1]
+    assert fast["after"] == first["first"][1]
+    text = world.run("replay", "web", "--config.file", quick, "--against", str(world.file)).out
+    assert "Where they part" in text
+    assert "autoscaler.yaml: ScaleDownStabilized, " in text
+
+
+def test_the_same_configuration_never_parts(world: Waves) -> None:
+    """Files of one name are told apart by their paths."""
+    folder = world.file.parent / "copy"
+    folder.mkdir()
+    copy = folder / world.file.name
+    copy.write_text(world.file.read_text())
+    said = world.run("replay", "web", "--config.file", str(world.file), "--against", str(copy))
+    assert said.code == 0
+    assert f"{copy} and {world.file} never part: every size is the same." in said.out
+
+
+def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Path) -> None:
+    """Names in it are text: a file may be called anything."""
+    odd = Path(quick).with_name("<b>new.yaml")
+    odd.write_text(Path(quick).read_text())
+    file = tmp_path / "report.html"
+    arguments = ("--config.file", str(odd), "--against", str(world.file), "--html", str(file))
+    assert world.run("replay", "web", *arguments).code == 0
+    text = file.read_text()
+    section = text[text.index('aria-labelledby="partings-0"') : text.index("To know of")]
+    assert "autoscaler.yaml: ScaleDownStabilized, " in section
+    assert "&lt;b&gt;new.yaml: " in section
+    assert "<b>new" not in text
+
+
+def test_one_that_the_other_has_not_is_replayed_alone(world: Waves, tmp_path: Path) -> None:
+    """And this is said."""
+    other = world.edited("name: web ", "name: old ", "old.yaml")
+    said = world.run("replay", "web", "--config.file", str(world.file), "--against", other)
+    assert said.code == 0
+    assert f"web is not in {other}\n" in said.err
+    assert "Where they part" not in said.out
+
+
+def test_a_wrong_file_to_compare_with_is_shown_with_its_errors(world: Waves) -> None:
+    """As `check` does."""
+    wrong = world.edited("maxReplicas: 20", "maxReplicas: 0", "wrong.yaml")
+    said = world.run("replay", "web", "--config.file", str(world.file), "--against", wrong)
+    assert (said.code, said.out) == (1, "")
+    assert "autoscalers[0].maxReplicas" in said.err
+
+
+def test_diff_shows_what_the_last_day_would_have_been(world: Waves, quick: str) -> None:
+    """Of an autoscaler whose sizes could be other ones."""
+    said = world.run("diff", quick, "--against", str(world.file))
+    assert said.code == 0
+    assert said.lines[0] == "web: changed"
+    assert any(re.fullmatch(r"  The last (60|6\d)m, as far as they are known:", line) for line in said.lines)
+    assert any(line.strip().startswith("instance-hours") for line in said.lines)
+    assert "Where they part" in said.out
+    (web,) = json.loads(world.run("diff", quick, "--against", str(world.file), "-o", "json").out)["autoscalers"]
+    was, before, after = web["replay"]["candidates"]
+    assert [each["label"] for each in (was, before, after)] == ["as it was", "autoscaler.yaml", "new.yaml"]
+    assert after["measures"]["instanceHours"] < before["measures"]["instanceHours"]
+
+
+def test_diff_replays_nothing_that_comes_to_the_same_sizes(world: Waves) -> None:
+    """Labels do not."""
+    said = world.run("diff", world.edited("team: shop", "team: cart", "label.yaml"), "--against", str(world.file))
+    assert (said.code, said.err) == (0, "")
+    assert "The last" not in said.out
+
+
+def test_a_past_that_is_not_known_does_not_keep_diff_from_the_rest(world: Waves, tmp_path: Path) -> None:
+    """Nothing is recorded of `jobs`; and there may be no state at all."""
+    file = world.edited("averageValue: 15", "averageValue: 30", "jobs.yaml")
+    said = world.run("diff", file, "--against", str(world.file))
+    assert said.code == 0
+    assert "autoscaler 'jobs': the state has no detail of the time asked for" in said.err
+    assert "metrics[queue].external.target.averageValue" in said.out
+    nowhere = Waves(world.file, world.since, world.env | {"STATE_DIRECTORY": str(tmp_path / "none")})
+    said = nowhere.run("diff", file, "--against", str(world.file))
+    assert said.code == 0
+    assert said.err.startswith("the past is not replayed: ")
+    assert "metrics[queue].external.target.averageValue" in said.out
+
+
+def test_against_a_case_needs_a_configuration(world: Waves, tmp_path: Path) -> None:
+    """There would be nothing to compare."""
+    said = world.run("replay", "--case", str(tmp_path / "case"), "--against", str(world.file))
+    assert said.code == 2
+    assert "--against" in said.err

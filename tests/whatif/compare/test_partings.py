@@ -1,0 +1,97 @@
+"""Where two configurations part over one past, and what made it so."""
+
+from datetime import timedelta
+
+from autoscaler.model import Autoscaler, Behavior, PolicyType, Reason, ScalingPolicy, ScalingRules, SelectPolicy
+from autoscaler.whatif.compare.partings import Causes, Parting, Partings, Sizes
+from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.replay.replay import Load, Replay
+from tests.decide.build import CPU_60, NOW, scaler
+from tests.replaced import replace
+from tests.whatif.pasts import Life
+
+WEB = scaler(CPU_60, maximum=10, behavior=Behavior())
+WITHOUT_WINDOW = replace(
+    WEB, behavior=Behavior(scale_down=replace(Behavior().scale_down, stabilization_window=timedelta(0)))
+)
+ONE_AT_A_TIME = replace(
+    WEB,
+    behavior=Behavior(
+        scale_up=ScalingRules(
+            timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 1, timedelta(seconds=15)),)
+        )
+    ),
+)
+
+
+def past(*percents: int, size: int = 2) -> list[Moment]:
+    """Cycles in which each instance uses so much; nothing that is decided arrives."""
+    life = Life(replace(WEB, min_replicas=size, max_replicas=size), size)
+    for percent in percents:
+        life.cpu(percent)
+    return life.moments
+
+
+def at(cycle: int) -> timedelta:
+    return cycle * WEB.sync_period
+
+
+def parted(moments: list[Moment], one: Autoscaler, other: Autoscaler) -> list[Parting]:
+    first, second, partings = Replay(one, Load.RECORDED), Replay(other, Load.RECORDED), Partings()
+    for moment in moments:
+        partings.add(first.step(moment), second.step(moment))
+    return list(partings.found())
+
+
+def test_the_same_configuration_never_parts_from_itself() -> None:
+    assert parted(past(60, 120, 20, 60), WEB, WEB) == []
+
+
+def test_a_parting_has_its_times_and_the_sizes_of_both() -> None:
+    """The first and the last cycle that were decided otherwise."""
+    (found,) = parted(past(60, 120, 180, 120, 60), WEB, ONE_AT_A_TIME)
+    assert (found.begin, found.end) == (NOW + at(1), NOW + at(3))
+    assert found.first == Sizes(4, 3)
+    assert found.furthest == Sizes(6, 3)
+
+
+def test_the_cause_is_the_first_step_that_differs() -> None:
+    """Both asked for the same: the policy made the difference, not the metric."""
+    (found,) = parted(past(60, 120, 60), WEB, ONE_AT_A_TIME)
+    assert found.causes is not None
+    mine, theirs = found.causes
+    assert mine is not None
+    assert theirs is not None
+    assert (theirs.reason, theirs.before, theirs.after) == (Reason.SCALE_UP_LIMIT, 4, 3)
+    assert (mine.before, mine.after) == (4, 4)
+
+
+def test_another_target_is_found_at_the_metric() -> None:
+    """The first step of all."""
+    other = replace(WEB, metrics=(replace(CPU_60, target=replace(CPU_60.target, value=40)),))
+    found = parted(past(60, 60), WEB, other)[0]
+    assert found.causes is not None
+    assert found.causes.other is not None
+    assert (found.causes.other.reason, found.causes.other.after) == (Reason.VALID_METRIC_FOUND, 3)
+
+
+def test_a_window_that_one_has_not_got_is_the_cause() -> None:
+    (found,) = parted(past(60, 60, 30, 60, size=4), WEB, WITHOUT_WINDOW)
+    assert found.causes is not None
+    assert found.causes.one is not None
+    assert found.causes.one.reason == Reason.SCALE_DOWN_STABILIZED
+    assert found.first == Sizes(4, 2)
+
+
+def test_each_time_apart_is_one_of_its_own() -> None:
+    """One that lasts until the end is among them."""
+    found = parted(past(60, 120, 60, 60, 120), WEB, ONE_AT_A_TIME)
+    assert [(each.begin, each.end) for each in found] == [(NOW + at(1), NOW + at(1)), (NOW + at(4), NOW + at(4))]
+
+
+def test_one_that_decides_more_rarely_keeps_its_size_meanwhile() -> None:
+    """Its cycles are every other one of those recorded."""
+    rare = replace(WEB, sync_period=timedelta(seconds=30))
+    (found,) = parted(past(60, 60, 60, 120, 120, 120), WEB, rare)
+    assert (found.begin, found.end, found.first) == (NOW + at(3), NOW + at(3), Sizes(4, 2))
+    assert found.causes != Causes(None, None)

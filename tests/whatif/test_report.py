@@ -1,0 +1,139 @@
+"""A replay's report: one file that needs nothing and runs nothing but its own script."""
+
+import json
+import re
+from base64 import b64encode
+from datetime import timedelta
+from functools import cache
+from hashlib import sha256
+from html.parser import HTMLParser
+
+from autoscaler.whatif.compare.comparison import Candidate, compare
+from autoscaler.whatif.documents.replay import explanations, replay_document
+from autoscaler.whatif.replay.replay import Load
+from autoscaler.whatif.report import ExplainedReplay, report
+from tests.decide.build import NOW
+from tests.replaced import replace
+from tests.whatif.lived import LivedPast, shop
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
+
+
+def explained(name: str = "shop-web", label: str = "new.yaml") -> ExplainedReplay:
+    """An hour in which the load doubles."""
+    past = LivedPast(shop(name), lambda minutes: 3 if minutes < 20 else 6, 240, failing=[range(150, 160)])
+    lower = replace(shop(name), max_replicas=5)
+    found = compare(past, [Candidate(label, lower, Load.CONSERVED)], NOW, NOW + past.until)
+    return ExplainedReplay(replay_document(found), explanations(found))
+
+
+@cache
+def usual() -> str:
+    return report([explained()], NOW + timedelta(hours=2), "1.2.3")
+
+
+class Parts(HTMLParser):
+    """A page's elements, and what scripts and styles hold."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.held: list[tuple[str, dict[str, str | None], str]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem is None:
+            return
+        tag, attributes = self.elements[-1]
+        before = ""
+        if self.held and self.held[-1][1] is attributes:
+            before = self.held.pop()[2]
+        self.held.append((tag, attributes, before + data))
+
+
+def policy(page: str) -> str:
+    metas = [attributes for tag, attributes in Parts(page).elements if tag == "meta"]
+    return next(each["content"] or "" for each in metas if each.get("http-equiv") == "Content-Security-Policy")
+
+
+def test_it_allows_its_own_script_and_style_alone() -> None:
+    """By their hashes: nothing that gets into the page later may run."""
+    for tag, attributes, text in Parts(usual()).held:
+        if attributes.get("type") != "application/json":
+            digest = b64encode(sha256(text.encode()).digest()).decode()
+            assert f"{tag}-src 'sha256-{digest}'" in policy(usual())
+    assert policy(usual()).startswith("default-src 'none'; ")
+    assert "unsafe" not in policy(usual())
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    for tag, attributes in Parts(usual()).elements:
+        assert not {"src", "srcset", "data", "action", "style", "onclick"} & attributes.keys(), tag
+        assert tag not in ("link", "iframe", "object", "base", "form")
+        assert (attributes.get("href") or "#").startswith("#")
+    styles = [text for tag, _, text in Parts(usual()).held if tag == "style"]
+    assert not any("url(" in text or "@import" in text for text in styles)
+
+
+def test_every_change_leads_to_its_explanation() -> None:
+    parts = Parts(usual()).elements
+    links = [attributes["href"] for tag, attributes in parts if attributes.get("class") == "change"]
+    places = [f"#{attributes['id']}" for _, attributes in parts if attributes.get("class") == "explained"]
+    data = json.loads(next(text for _, attributes, text in Parts(usual()).held if attributes.get("id") == "data"))
+
+    drawn = [f"#{change['anchor']}" for candidate in data[0]["candidates"] for change in candidate["changes"]]
+    assert links == places == drawn
+    assert len(links) == 3
+    assert "asks for it" in usual()
+
+
+def test_measures_and_findings_are_in_it_without_a_script() -> None:
+    """A mail's preview, or a reader that runs none, shows them."""
+    page = re.sub(r"<script.*?</script>", "", usual(), flags=re.DOTALL)
+
+    for text in ("Instance-hours", "Instability", "SPEC-RG-2016-01", "as it was", "had no value in 10 cycles"):
+        assert text in page
+    assert "240 of 240 recorded decisions are the same" in page
+
+
+def test_two_configurations_are_compared_with_where_they_part_and_why() -> None:
+    past = LivedPast(shop(), lambda minutes: 3 if minutes < 20 else 6, 240)
+    lower = replace(shop(), max_replicas=5)
+    found = compare(past, [Candidate("old.yaml", shop()), Candidate("new.yaml", lower)], NOW, NOW + past.until)
+
+    page = report([ExplainedReplay(replay_document(found), explanations(found))], NOW, "1")
+
+    assert "old.yaml and new.yaml, from the first cycle that they decided otherwise" in page
+    assert "new.yaml: TooManyReplicas" in page
+
+
+def test_names_become_neither_markup_nor_script() -> None:
+    """Names come from a file or a back end that somebody else may write."""
+    page = report([explained(HOSTILE, HOSTILE), explained("b")], NOW, "1")
+    parts = Parts(page)
+
+    assert [tag for tag, _ in parts.elements].count("script") == 2
+    assert not any("onerror" in attributes for _, attributes in parts.elements)
+    assert not any(tag == "img" for tag, _ in parts.elements)
+    data = next(text for _, attributes, text in parts.held if attributes.get("id") == "data")
+    assert json.loads(data)[0]["candidates"][1]["label"] == HOSTILE
+    assert "49" not in re.findall(r"<title>.*?</title>", page)[0]
+
+
+def test_several_autoscalers_are_in_one_file() -> None:
+    page = report([explained("a"), explained("b")], NOW, "1")
+
+    ids = [attributes["id"] for _, attributes in Parts(page).elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {"replay-0", "replay-1"} <= set(ids)
+
+
+def test_the_modules_became_one_script() -> None:
+    """An import that is left would ask for a file that is not there."""
+    script = next(text for tag, attributes, text in Parts(usual()).held if attributes.get("type") == "module")
+
+    assert not re.search(r"^import |^export (const|\{)|/static/", script, re.MULTILINE)
+    assert "</script" not in script

@@ -1,0 +1,87 @@
+"""Candidates evaluated in processes."""
+
+import os
+import signal
+
+import pytest
+
+from autoscaler.errors import AutoscalerError
+from autoscaler.whatif.replay.demand import demand_over
+from autoscaler.whatif.tune import workers as module
+from autoscaler.whatif.tune.choices import Choices
+from autoscaler.whatif.tune.tuning import Evaluator, Setup, conserved_part, split
+from autoscaler.whatif.tune.workers import Workers, available_memory
+from tests.whatif.tune.test_tuning import WEB, waves
+
+pytestmark = pytest.mark.slow
+MOMENTS = waves(cycles=90)
+SETUP = Setup(WEB, frozenset(), split(demand_over(WEB, MOMENTS), "web"), None)
+START = Choices(WEB).space.start
+POINTS = [START, (0, *START[1:]), (8, *START[1:]), (*START[:-1], 2), (4, 1, 2, 0, 3, 1, 1)]
+
+
+def ready(workers: Workers) -> Workers:
+    """They have the past, and know what will be asked."""
+    for place, each in enumerate(MOMENTS):
+        workers.add(conserved_part(each, first=place == 0))
+    workers.begin(SETUP)
+    return workers
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_process_says_what_this_one_would(count: int) -> None:
+    """In the order of what was asked."""
+    own = Evaluator(SETUP, MOMENTS)
+    with Workers(count) as workers:
+        ready(workers)
+        assert list(workers.scores(POINTS)) == [own.score(point) for point in POINTS]
+        assert workers.whole(POINTS[:2]) == [own.whole(point) for point in POINTS[:2]]
+
+
+def test_processes_end_with_the_block() -> None:
+    """None is left behind."""
+    with Workers(2) as workers:
+        pids = [each.pid for each in workers._all]
+        assert len(pids) == 2
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_process_ends_by_itself_when_nobody_can_ask_it_any_more() -> None:
+    """Its parent may be killed."""
+    with Workers(1) as workers:
+        (worker,) = workers._all
+        assert worker.stdin is not None
+        worker.stdin.close()
+        assert worker.wait(timeout=60) == 0
+
+
+def test_a_process_that_is_killed_is_an_error_that_says_what_to_do() -> None:
+    """By the kernel, when memory runs out."""
+    with Workers(1) as workers:
+        ready(workers)
+        os.kill(workers._all[0].pid, signal.SIGKILL)
+        with pytest.raises(AutoscalerError, match=r"ended with -9; if memory ran out, shorten --since"):
+            list(workers.scores(POINTS))
+
+
+def test_too_large_a_past_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is handed over, before it fills the memory."""
+    monkeypatch.setattr(module, "MOST_BYTES", 1000)
+    with Workers(1) as workers, pytest.raises(AutoscalerError, match="shorten it with --since"):
+        ready(workers)
+
+
+def test_where_memory_is_short_there_are_fewer_processes() -> None:
+    """At least one."""
+    with Workers(3, room=1) as workers:
+        assert workers.count == 3
+        ready(workers)
+        assert workers.count == 1
+        assert list(workers.scores(POINTS[:1])) == [Evaluator(SETUP, MOMENTS).score(START)]
+
+
+def test_what_is_available_is_known() -> None:
+    """In bytes."""
+    assert available_memory() > 2**20
