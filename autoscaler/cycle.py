@@ -25,12 +25,16 @@ class Ports(Protocol):
         """What each remembers. Raises StateError; looking up one whose record is damaged raises its own."""
 
     def standing(self, now: datetime) -> Standing:
-        """How far the limits that the connection's autoscalers share are used. Raises StateError."""
+        """How far the limits that the connection's autoscalers share are used. Raises StateError.
+
+        With it the targets to which an earlier write is under way: nothing is written to them in this cycle.
+        """
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing is written.
 
-        Returns whose could not be committed, and why: those are not written.
+        Returns whose could not be committed, and why: those are not written. So are those that found the limits used by
+        others since `standing`.
         """
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
@@ -60,7 +64,7 @@ class Reconciled(NamedTuple):
     removals_left: int | None
     """What may still leave under the connection's removal budget; None: it has none."""
     total: int | None
-    """What the sizes of the shard's autoscalers sum to; None: the connection has no limit of it."""
+    """What the sizes of the connection's autoscalers sum to; None: the connection has no limit of it."""
 
 
 def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Reconciled:

@@ -39,7 +39,7 @@ class Actuator:
         self._logger = logger
         self._is_current = is_current
         self._turns = Turns()
-        self._busy = frozenset[TargetRef]()
+        self.busy = frozenset[TargetRef]()
         """As `begin` found them in this cycle."""
         most = min(map(concurrent_writes, adapters.values()), default=1)
         self._writers = Writers(max(1, most // shards), clock, members)
@@ -54,8 +54,8 @@ class Actuator:
         To be called before this cycle's intents are committed: an intent in place of the earlier write's would forget
         that this one may yet arrive.
         """
-        self._busy = self._writers.targets()
-        return self._busy
+        self.busy = self._writers.targets()
+        return self.busy
 
     def writing_to(self) -> frozenset[TargetRef]:
         """The targets of writes that are under way in threads of their own."""
@@ -74,7 +74,7 @@ class Actuator:
         writes = [Write(decision, decision.change) for decision in decisions if decision.change is not None]
         live = self._turns.order([write for write in writes if not write.decision.dry_run])
         jobs = [Job(one.decision.name, one.decision.target, partial(self._write, one, call)) for one in live]
-        written = self._writers.run(jobs, call.deadline, self._busy)
+        written = self._writers.run(jobs, call.deadline, self.busy)
         for decision in decisions:
             self._turns.note(decision, written.get(decision.name))
         return {one.name: Proposed(change.size) if one.dry_run else written[one.name] for one, change in writes}

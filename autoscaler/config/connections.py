@@ -116,19 +116,10 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems
         problems.add((*loc, key), f"a connection of type {section['type']!r} has one shard; remove it", of_key=True)
         del given[key]
     try:
-        common = Common.model_validate(given, by_alias=True, by_name=False)
+        return Common.model_validate(given, by_alias=True, by_name=False)
     except ValidationError as error:
         problems.add_validation(error, Common, loc)
         return Common()
-    wholes: list[tuple[Loc, int | None]] = [(("maxTotal",), common.max_total)]
-    if common.removal_budget is not None:
-        wholes.append((("removalBudget", "instances"), common.removal_budget.instances))
-    for place, whole in wholes:
-        if whole is not None and whole < common.shards:
-            least = f"write at least {common.shards}, or fewer shards"
-            message = f"{whole} is less than one for each of {common.shards} shards; {least}"
-            problems.add((*loc, *place), message)
-    return common
 
 
 def _host_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> str | None:

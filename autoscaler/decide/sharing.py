@@ -5,9 +5,8 @@ takes what is left of it, a scale-out that is too much for `maxTotal` takes the 
 """
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -26,8 +25,8 @@ from autoscaler.model import (
     Intent,
     Reason,
     RemovalBudget,
+    ScaleChange,
     ScaleEvent,
-    Share,
     Standing,
     Status,
     Step,
@@ -35,8 +34,6 @@ from autoscaler.model import (
 from autoscaler.quantity import format_duration
 
 _LIMITED: Final = ConditionType.SCALING_LIMITED
-_SHORTEST_TURN: Final = timedelta(minutes=2)
-"""How long a share may use the removal budget before another one may, where they take turns."""
 
 
 class Shared(NamedTuple):
@@ -45,9 +42,9 @@ class Shared(NamedTuple):
     decisions: Sequence[Decision]
     """In their order."""
     removals_left: int | None = None
-    """What this share may still remove after them; None: there is no removal budget."""
+    """What may still leave after them; None: there is no removal budget."""
     total: int | None = None
-    """What the sizes of this share's autoscalers sum to before them; None: there is no limit of it."""
+    """What all sizes sum to before them; None: there is no limit of it."""
 
 
 class _Claim(NamedTuple):
@@ -61,7 +58,8 @@ class _Claim(NamedTuple):
 def share(decisions: Sequence[Decision], history: Mapping[str, History], standing: Standing, now: datetime) -> Shared:
     """The decisions as far as the connection's limits allow them. `history`: by the autoscaler's name.
 
-    What a dry run decides takes nothing from the others, and is cut as if it did.
+    What a dry run decides takes nothing from the others, and is cut as if it did. A decision that cannot be written,
+    since an earlier write to its target is under way, takes nothing either: what that write may come to is counted.
     """
     limits, left, total = standing.limits, None, None
     if limits.removal_budget is not None:
@@ -111,30 +109,24 @@ def _within_budget(
     now: datetime,
 ) -> tuple[Sequence[Decision], int]:
     """The decisions, scale-ins cut to what may leave, and what is left then."""
-    mine = standing.share
     recent = [one for one in standing.removals if now - one.at < budget.period]
-    spent = Counter[int]()
-    for one in recent:
-        spent[one.share] += one.instances
-    turn = _turn(mine, budget, now)
-    left = _left(mine, budget.instances, spent, turn)
+    left = max(0, budget.instances - sum([one.instances for one in recent]))
     counted = {(one.name, one.at): one.instances for one in recent}
     claims = []
     for made in decisions:
-        change = made.change
+        change = _to_write(made, standing)
         if change is not None and change.size < change.decided_from:
             known = history[made.name].unfinished
             before = 0 if known is None else counted.get((made.name, known.at), 0)
             free = already_counted(change.decided_from, known, before)
             claims.append(_Claim(made, Want(made.name, max(change.size, change.decided_from - free), change.size)))
     allowed = _allowed(claims, lambda _: left)
-    again = min([one.at for one in recent if one.share == mine.number] or [one.at for one in recent], default=None)
     detail = (
-        f"{standing.connection}'s removalBudget is {budget.instances} instances in {format_duration(budget.period)}"
-        f"{_of_shard(mine, budget.instances, turn)}, of which {left} {'was' if left == 1 else 'were'} left"
+        f"{standing.connection}'s removalBudget is {budget.instances} instances in {format_duration(budget.period)}, "
+        f"of which {left} {'was' if left == 1 else 'were'} left"
     )
-    if again is not None:
-        detail += f"; more from {(again + budget.period).isoformat(timespec='seconds')}"
+    if recent:
+        detail += f"; more from {(recent[0].at + budget.period).isoformat(timespec='seconds')}"
     used = sum([one.want.size - allowed[one.decision.name] for one in claims if not one.decision.dry_run])
     cut = _cut_all(decisions, history, allowed, Reason.REMOVAL_BUDGET_LIMIT, detail)
     return cut, left - used
@@ -144,18 +136,16 @@ def _within_total(
     decisions: Sequence[Decision], history: Mapping[str, History], standing: Standing, limit: int
 ) -> tuple[Sequence[Decision], int]:
     """The decisions, scale-outs cut to the room there is, and what all sizes sum to before them."""
-    mine = standing.share
     sizes = dict(standing.sizes)
     for made in decisions:
         size = size_of(made, history[made.name].unfinished)
         if size is not None:
             sizes[made.name] = size
-    total = sum(sizes.values())
-    left = _left(mine, limit, {**standing.totals, mine.number: total})
+    total = sum(sizes.values()) + standing.others
     claims = []
     proposed = dict[str, int]()  # what a dry run wants up to its minimum: nobody else pays for it
     for made in decisions:
-        change = made.change
+        change = _to_write(made, standing)
         if change is not None and change.size > change.decided_from:
             counted = sizes[made.name]
             own = counted if made.shadow is None else made.shadow
@@ -163,32 +153,15 @@ def _within_total(
             # a shadow counts in its target's place for itself, and for nobody else
             proposed[made.name] = max(0, base - counted) if made.shadow is None else base - counted
             claims.append(_Claim(made, Want(made.name, base, change.size)))
-    allowed = _allowed(claims, lambda some: left - sum([proposed[one.decision.name] for one in some]))
-    detail = f"{standing.connection}'s maxTotal is {limit}{_of_shard(mine, limit)}, of which {total} are in use"
+    room = max(0, limit - total)
+    allowed = _allowed(claims, lambda some: room - sum([proposed[one.decision.name] for one in some]))
+    detail = f"{standing.connection}'s maxTotal is {limit}, of which {total} are in use"
     return _cut_all(decisions, history, allowed, Reason.MAX_TOTAL_LIMIT, detail), total
 
 
-def _turn(mine: Share, budget: RemovalBudget, now: datetime) -> int:
-    """From which share on the budget is given, where it is less than one for each: then they take turns.
-
-    That is so where daemons have joined. A turn is long enough for each to have several cycles in it, and for what was
-    used in the turn before to be past.
-    """
-    if budget.instances >= mine.of:
-        return 0
-    return int(now.timestamp() // max(_SHORTEST_TURN, 2 * budget.period).total_seconds()) % mine.of
-
-
-def _left(mine: Share, whole: int, used: Mapping[int, int], turn: int = 0) -> int:
-    """What this share may still use of its part, at least 0. `used`: by a share's number.
-
-    What others have used beyond their parts is not there for anybody: that is so after a reload that changed the
-    limit or the number of shares. Nobody who is beyond its part uses more, so however many use what is left to them
-    at the same time, all of them together stay within the whole.
-    """
-    others = [(number, had) for number, had in used.items() if number != mine.number]
-    beyond = sum([max(0, had - mine.part(whole, number, turn)) for number, had in others])
-    return max(0, mine.part(whole, turn=turn) - used.get(mine.number, 0) - beyond)
+def _to_write(made: Decision, standing: Standing) -> ScaleChange | None:
+    """What it is to write in this cycle, if anything; of a dry run what it proposes."""
+    return None if made.target in standing.busy and not made.dry_run else made.change
 
 
 def _allowed(claims: Sequence[_Claim], units: Callable[[Sequence[_Claim]], int]) -> Mapping[str, int]:
@@ -199,10 +172,6 @@ def _allowed(claims: Sequence[_Claim], units: Callable[[Sequence[_Claim]], int])
         all_of_them = allot([one.want for one in claims], units(claims))
         allowed |= {one.decision.name: all_of_them[one.decision.name] for one in claims if one.decision.dry_run}
     return allowed
-
-
-def _of_shard(mine: Share, whole: int, turn: int = 0) -> str:
-    return "" if mine.of == 1 else f" ({mine.part(whole, turn=turn)} for this shard)"
 
 
 def _cut_all(

@@ -1,11 +1,11 @@
-"""How far the limits are used that a connection's autoscalers share: the sum of what its shards say."""
+"""How far the limits are used that a connection's autoscalers share, as the last of its cycles found it."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from autoscaler.model import ConnectionLimits, ShardName
+from autoscaler.model import ConnectionLimits
 
 
 class Used(NamedTuple):
@@ -34,33 +34,27 @@ class LimitsInUse:
         )
         self._total = gauge("total_size", "What the sizes of a connection sum to that has a maxTotal.")
         self._max_total = gauge("total_size_limit", "The connection's maxTotal.")
-        self._shards: dict[str, Mapping[ShardName, Used]] = {}
+        self._used: dict[str, Used] = {}
 
     def configured(self, limits: Mapping[str, ConnectionLimits]) -> None:
-        """These connections have limits now. What shards of before said is forgotten."""
-        self._shards = {name: {} for name in limits}
+        """These connections have limits now. What was said before is forgotten."""
+        self._used = dict.fromkeys(limits, _NOTHING)
         for family in (self._removals_left, self._total, self._max_total):
             family.clear()
         for name, known in limits.items():
             if known.max_total is not None:
                 self._max_total.labels(name).set(known.max_total)
 
-    def cycle_ended(self, shard: ShardName, used: Used) -> None:
-        """A shard's cycle ended, and this is its part."""
-        before = self._shards.get(shard.adapter)
-        if before is None or used == _NOTHING:
+    def cycle_ended(self, connection: str, used: Used) -> None:
+        """A cycle of the connection ended, and found this."""
+        if connection not in self._used or used == _NOTHING:
             return
-        others = {name: known for name, known in before.items() if name.of == shard.of}
-        self._shards[shard.adapter] = {**others, shard: used}
-        now = self.used(shard.adapter)
-        if now.removals_left is not None:
-            self._removals_left.labels(shard.adapter).set(now.removals_left)
-        if now.total is not None:
-            self._total.labels(shard.adapter).set(now.total)
+        self._used[connection] = used
+        if used.removals_left is not None:
+            self._removals_left.labels(connection).set(used.removals_left)
+        if used.total is not None:
+            self._total.labels(connection).set(used.total)
 
     def used(self, connection: str) -> Used:
-        """All of its shards together."""
-        shards = self._shards.get(connection, {}).values()
-        left = [one.removals_left for one in shards if one.removals_left is not None]
-        totals = [one.total for one in shards if one.total is not None]
-        return Used(sum(left) if left else None, sum(totals) if totals else None)
+        """As its last cycle found it."""
+        return self._used.get(connection, _NOTHING)

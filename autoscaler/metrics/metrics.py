@@ -64,7 +64,7 @@ class Cycle(Protocol):
 
     @property
     def total(self) -> int | None:
-        """What the sizes of the shard's autoscalers sum to; None: the connection has no limit of it."""
+        """What the sizes of the connection's autoscalers sum to; None: the connection has no limit of it."""
 
 
 class Metrics:
@@ -201,7 +201,7 @@ class Metrics:
             ticked = self._ticked(cycle.shard)
             self._last_tick.labels(adapter).set(ticked)
             self.health.cycle_ended(adapter, ticked)
-            self._limits.cycle_ended(cycle.shard, Used(cycle.removals_left, cycle.total))
+            self._limits.cycle_ended(adapter, Used(cycle.removals_left, cycle.total))
         odd = dict[str, Exception]()
         counts = each(cycle.decisions, _counts, odd)
         results = Tally(one.result for one in counts)

@@ -27,7 +27,7 @@ from autoscaler.model.observation import InstanceReading, Observation, Observed,
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.shadow import Backlog, Shadow, Starting
 from autoscaler.model.shard import ShardName
-from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Share, Standing
+from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Standing
 from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
@@ -140,7 +140,6 @@ __all__ = [
     "SelectPolicy",
     "Shadow",
     "ShardName",
-    "Share",
     "Shortfall",
     "Sighting",
     "Sightings",

@@ -7,6 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from autoscaler.model.target import TargetRef
+
 
 @dataclass(frozen=True, slots=True)
 class RemovalBudget:
@@ -27,26 +29,6 @@ class ConnectionLimits:
     """What their sizes may sum to; None: as much as each decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """Which part of a connection's limits is whose: they are divided once for each shard of each daemon."""
-
-    number: int = 0
-    """From 0; below: it has no part."""
-    of: int = 1
-    """How many shares there are."""
-
-    def part(self, whole: int, number: int | None = None, turn: int = 0) -> int:
-        """Of `whole`, by integer division, the rest to the first; all shares' parts together are `whole`.
-
-        `number`: of another share; one that there is not has nothing. `turn`: from which share on the rest is given.
-        """
-        place = self.number if number is None else number
-        if not 0 <= place < self.of:
-            return 0
-        return whole // self.of + ((place - turn) % self.of < whole % self.of)
-
-
 class Removal(Struct, frozen=True, gc=False):
     """A scale-in that was intended, as the removal budget counts it."""
 
@@ -56,25 +38,22 @@ class Removal(Struct, frozen=True, gc=False):
     """When it was intended."""
     instances: int
     """Units of size."""
-    share: int
-    """Number of the share that the autoscaler falls into; below 0: no daemon serves it."""
 
 
 class Standing(Struct, frozen=True):
-    """How a connection's limits stand at the beginning of a cycle, as one share sees it."""
+    """How far a connection's limits are used."""
 
     connection: str = ""
     """The connection's name, for messages."""
     limits: ConnectionLimits = ConnectionLimits()
-    """The whole connection's."""
-    share: Share = Share()
     removals: tuple[Removal, ...] = ()
-    """The whole connection's within the budget's period, in order of time; empty without a budget."""
+    """Within the budget's period, in order of time; empty without a budget."""
     sizes: Mapping[str, int] = {}
-    """Of each autoscaler of this share, by name, the size known last; empty without `max_total`."""
-    totals: Mapping[int, int] = {}
-    """What the sizes of each other share's autoscalers sum to, by its number, below 0 what no daemon serves; empty
-    without `max_total`."""
+    """The size known last of each autoscaler that this ledger has, by name; empty without `max_total`."""
+    others: int = 0
+    """What the sizes of the connection's other autoscalers sum to; 0 without `max_total`."""
+    busy: frozenset[TargetRef] = frozenset()
+    """Targets to which an earlier write is under way: nothing is written to them in this cycle."""
 
 
 WITHOUT_LIMITS: Final = Standing()

@@ -1,14 +1,14 @@
 """Keeps the state small: deletes what is too old or too much, a little at a time, inside commits that happen anyway."""
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
-from autoscaler.model import LONGEST_PERIOD
+from autoscaler.model import LONGEST_PERIOD, Autoscaler
 from autoscaler.record import schema
 from autoscaler.record.entries import Key
 from autoscaler.record.locks import Lock, is_free
@@ -43,7 +43,7 @@ class Housekeeper:
 
     def __init__(self, retention: Retention) -> None:
         self.retention = retention
-        self.configured: Collection[Key] = frozenset()
+        self.configured: Mapping[Key, Autoscaler] = {}
         """Autoscalers that are never forgotten, however long ago they were decided about."""
         self._due = self._texts_due = _NEVER
         """On the state's own scale, in microseconds."""

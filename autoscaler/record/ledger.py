@@ -28,8 +28,6 @@ from autoscaler.model import (
     Decision,
     History,
     Observed,
-    Removal,
-    Share,
     Sightings,
     Standing,
     Steering,
@@ -53,14 +51,12 @@ from autoscaler.record.entries import (
 )
 from autoscaler.record.journal import Journal
 from autoscaler.record.leases import Renewal
+from autoscaler.record.limits import Limits
 from autoscaler.record.recording import Recording, write
-from autoscaler.record.removals import Removals
 from autoscaler.record.shared import Histories, Shared
-from autoscaler.record.shares import Shares, read_shares
 from autoscaler.record.sighted import Sighted, by_target
 from autoscaler.record.slots import fence, slot_of
 from autoscaler.record.times import to_micros
-from autoscaler.record.totals import Totals, read_totals
 from autoscaler.target import AdapterValues
 
 _NOTHING_ASKED: Final = Steering()
@@ -89,13 +85,9 @@ class Ledger:
         """This shard's autoscalers; None: not known yet, every one that the state remembers is held."""
         self._unread: frozenset[Key] = frozenset()
         """Of those, the ones that came since the others were read."""
-        self._fresh: Mapping[Key, History] = {}
-        """What the cycle under way decides from, of autoscalers that the state does not know yet."""
-        self._limits = ConnectionLimits()
-        self._share = Share()
-        self._minimums: Mapping[Key, int] = {}
-        """Of this shard's autoscalers."""
-        self._removals = Removals()
+        self._recalled: Mapping[str, History] = {}
+        """What the cycle under way decides from, by the autoscaler's name."""
+        self._limits = Limits(connection, shared.housekeeper)
 
     def is_current(self, target: TargetRef) -> bool:
         """Whether the target's slot is this ledger's still, as far as this process knows.
@@ -113,21 +105,19 @@ class Ledger:
         scalers: Collection[Autoscaler],
         epochs: Mapping[int, int] | None = None,
         limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
-        share: Share = Share(),  # noqa: B008 - it is frozen
     ) -> None:
         """These are this shard's autoscalers from now on: what is held of others goes (the state keeps it).
 
         `epochs`: of the slots that are its own from now on, as `Leases.held` has them; None: as before. `limits`: the
-        whole connection's, of which this shard has this share; without `max_total` and `removal_budget` nothing is
-        counted.
+        whole connection's.
 
         What comes back is read again: the state may have forgotten it meanwhile. So is what is in a slot of another
         epoch than before: another host served it. What stays is not: a reload that adds a few of ten thousand costs the
         next cycle a few.
         """
-        self._limits, self._share, self._removals.budget = limits, share, limits.removal_budget
-        self._minimums = {key_of(scaler.name, scaler.target): scaler.min_replicas for scaler in scalers}
-        before, keys = self._followed, frozenset(self._minimums)
+        self._limits.limits = limits
+        self._limits.scalers = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
+        before, keys = self._followed, frozenset(self._limits.scalers)
         if before is not None and epochs is not None and epochs != self._epochs:
             other = {slot for slot, epoch in epochs.items() if self._epochs.get(slot) != epoch}
             before -= {key_of(scaler.name, scaler.target) for scaler in scalers if slot_of(scaler.target) in other}
@@ -160,7 +150,6 @@ class Ledger:
             steering = self._shared.steering.current(connection)
         entries = self._loaded()
         histories = Histories()
-        fresh = dict[Key, History]()
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
             asked = steering.get(scaler.name, _NOTHING_ASKED)
@@ -171,44 +160,42 @@ class Ledger:
             entry = entries.get(key)
             known = History() if entry is None else entry.follow(self._lead)
             history = known if asked == known.steering else replace(known, steering=asked)
-            if entry is None:
-                fresh[key] = history
-            else:
+            if entry is not None:
                 entry.given = history
             histories[scaler.name] = history
-        self._fresh = fresh
+        self._recalled = histories
         return histories
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
         """What is known of the instances of these; one never seen is left out. Raises StateError."""
         return self._sighted.of(targets, self._lead, self._reading)
 
-    def standing(self, now: datetime) -> Standing:
-        """How the connection's limits stand for this shard. Raises StateError."""
-        limits, name, leases = self._limits, self.connection, self._shared.leases
-        if limits == WITHOUT_LIMITS.limits:
-            return WITHOUT_LIMITS
-        removals: Sequence[Removal] = ()
-        totals = Totals({}, {})
-        with self._reading() as connection:
-            shares = (
-                Shares(self._share) if leases is None else read_shares(connection, name, self._share, leases.member)
-            )
-            if limits.removal_budget is not None:
-                removals = self._removals.read(connection, name, shares, now, self._lead)
-            if limits.max_total is not None:
-                configured = self._shared.housekeeper.configured
-                totals = read_totals(connection, name, shares, self._minimums, configured)
-        return Standing(name, limits, shares.mine, tuple(removals), totals.sizes, totals.others)
+    def standing(self, now: datetime, busy: frozenset[TargetRef] = frozenset()) -> Standing:
+        """How far the connection's limits are used. Raises StateError.
 
-    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+        `busy`: targets to which an earlier write is under way.
+        """
+        if self._limits.limits == WITHOUT_LIMITS.limits:
+            return WITHOUT_LIMITS
+        with self._reading() as connection:
+            return self._limits.standing(connection, now, self._lead, busy)
+
+    def intend(
+        self, decisions: Sequence[Decision], busy: frozenset[TargetRef] = frozenset()
+    ) -> Mapping[str, Exception]:
         """Commit what is about to be written, in one transaction. Raises StateError: then nothing may be written.
 
+        `decisions`: all of a cycle; `busy`: targets to which a write is under way, whose intents stay as they are.
         On PostgreSQL the lease is renewed with it: the database confirms that nobody else serves these.
         Returns whose intent cannot be kept, and why: those may not be written.
         """
+        self._limits.begin()
         broken = dict[str, Exception]()
-        intents = {made.name: intent for made in decisions if not made.dry_run and (intent := intent_of(made))}
+        intents = {
+            made.name: intent
+            for made in decisions
+            if not made.dry_run and made.target not in busy and (intent := intent_of(made))
+        }
         live = [made for made in decisions if made.name in intents]
         if not live:
             return broken
@@ -218,8 +205,7 @@ class Ledger:
                 each(live, lambda one: (one.name, intent_row(owners[one.name], intents[one.name], self._lead)), broken)
             )
             pairs = [(owners[made.name], made) for made in without(live, broken)]
-            several = self._shared.leases is not None
-            broken |= self._removals.intend(connection, self.connection, pairs, self._lead, several=several)
+            broken |= self._limits.intend(connection, pairs, decisions, self._recalled, self._lead, busy)
             announced = without(live, broken)
             schema.upsert(connection, schema.intent, [rows[made.name] for made in announced])
             known = {made.name: keep_settled(connection, owners[made.name], made) for made in announced}
@@ -259,7 +245,7 @@ class Ledger:
                 pairs = list(zip(owners, prepared, strict=True))
                 recorded = write(connection, self.connection, pages, pairs, self._lead)
                 written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
-                self._removals.record(connection, written, self._lead)
+                self._limits.settle(connection, written)
                 schema.upsert(connection, schema.sighting, sighted)
                 if decisions:
                     gone = self._shared.housekeeper.tidy(connection, decisions[0].now, self._lead)
@@ -273,6 +259,7 @@ class Ledger:
         for key in gone:
             self._shared.latest.pop(key, None)
         self._sighted.committed(seen, self._lead)
+        self._recalled = {}
         return {**broken, **recorded.broken}
 
     def adapter_memory(self) -> Mapping[TargetRef, AdapterValues]:
@@ -370,5 +357,5 @@ class Ledger:
             for row in connection.execute(query.where(table.c.connection == self.connection)):
                 if (row.name, row.target) in fresh:
                     key = row.name, row.target
-                    entries[key] = Entry(row.id, row.slot, given=self._fresh.get(key, History()), lead=self._lead)
+                    entries[key] = Entry(row.id, row.slot, given=self._recalled.get(key[0], History()), lead=self._lead)
         return [entries[key] for key in keys]

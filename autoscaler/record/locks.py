@@ -13,8 +13,8 @@ class Lock(Enum):
     SHARING = "sharing"
     """To join, to leave, to take slots and to give them back; and to restore a backup."""
     HOUSEKEEPING = "housekeeping"
-    REMOVALS = "removals"
-    """To count what is to leave under the removal budget of an adapter connection."""
+    LIMITS = "limits"
+    """To use what is left of the limits of an adapter connection."""
 
 
 def wait_for(connection: Connection, lock: Lock, of: str = "") -> None:

@@ -129,7 +129,7 @@ class State:
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""
         self._shared.housekeeper.retention = retention
-        self._shared.housekeeper.configured = {key_of(scaler.name, scaler.target) for scaler in scalers}
+        self._shared.housekeeper.configured = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
 
     def steer(self, name: str, steering: Steering) -> None:
         """Keep what operators ask of an autoscaler from its next cycle on, in place of what they asked before.

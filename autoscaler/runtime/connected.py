@@ -20,7 +20,6 @@ from autoscaler.model import (
     Observed,
     Outcome,
     ShardName,
-    Share,
     Standing,
 )
 from autoscaler.observe import Connection, Gates, Observer, Queries
@@ -57,13 +56,12 @@ class Ports:
         return self.ledger.recall(scalers)
 
     def standing(self, now: datetime) -> Standing:
-        """From the ledger."""
-        return self.ledger.standing(now)
+        """From the ledger, with the targets to which an earlier write is under way."""
+        return self.ledger.standing(now, self.actuator.begin())
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        """Into the ledger, but for the targets to which an earlier write is under way: that one's intent stays."""
-        busy = self.actuator.begin()
-        return self.ledger.intend([made for made in decisions if made.target not in busy])
+        """Into the ledger."""
+        return self.ledger.intend(decisions, self.actuator.busy)
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         """Through the adapter, before the lease ends."""
@@ -201,7 +199,7 @@ class Connected:
 
     def _begin(self, scalers: Sequence[Autoscaler], epochs: Mapping[int, int] | None, limits: ConnectionLimits) -> None:
         """These are the shard's from now on. On its own thread."""
-        self._ledger.follow(scalers, epochs, limits, Share(self.name.number - 1, self.name.of))
+        self._ledger.follow(scalers, epochs, limits)
         self._connection.follow({scaler.target for scaler in scalers})
         self.queries.follow(scalers)
         if epochs is not None and isinstance(self.adapter, ReloadsMemory):

@@ -32,7 +32,7 @@ class Batch:
     removals_left: int | None = None
     """What may still leave under the connection's removal budget; None: it has none."""
     total: int | None = None
-    """What the sizes of the shard's autoscalers sum to; None: the connection has no limit of it."""
+    """What the sizes of the connection's autoscalers sum to; None: the connection has no limit of it."""
     shard: ShardName = _NO_SHARD
     """Whose cycle it was."""
     late_seconds: float = 0.0

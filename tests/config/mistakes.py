@@ -179,8 +179,6 @@ MISTAKES = {
     "a budget for longer than any policy": (NONE + "adapters: {a: {type: groups, removalBudget: {instances: 5, periodSeconds: §1801}}}\n", "adapters.a.removalBudget.periodSeconds", "1801 is out of range; write at most 1800"),
     "a budget that is a number": (NONE + "adapters: {a: {type: groups, removalBudget: §5}}\n", "adapters.a.removalBudget", "expected a mapping, found a number"),
     "a budget's key with a letter wrong": (NONE + "adapters: {a: {type: groups, removalBudget: {§instance: 5, instances: 5, periodSeconds: 60}}}\n", "adapters.a.removalBudget.instance", "did you mean `instances`?"),
-    "a budget of less than one for each shard": (NONE + "adapters: {a: {type: groups, shards: 4, removalBudget: {instances: §3, periodSeconds: 60}}}\n", "adapters.a.removalBudget.instances", "3 is less than one for each of 4 shards; write at least 4, or fewer shards"),
-    "a total of less than one for each shard": (NONE + "adapters: {a: {type: groups, shards: 4, maxTotal: §3}}\n", "adapters.a.maxTotal", "3 is less than one for each of 4 shards; write at least 4, or fewer shards"),
     "a total in words": (NONE + "adapters: {a: {type: groups, maxTotal: §many}}\n", "adapters.a.maxTotal", "expected a whole number, found the text 'many'"),
     "an unknown key of an adapter": (NONE + "adapters: {a: {type: groups, §tokenfile: x}}\n", "adapters.a.tokenfile", "did you mean `tokenFile`?"),
     "a wrong value of an adapter": (NONE + "adapters: {a: {type: groups, retries: §x}}\n", "adapters.a.retries", "expected a whole number, found the text 'x'"),

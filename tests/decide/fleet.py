@@ -1,12 +1,12 @@
-"""Autoscalers of one connection on a virtual clock, and what its limits count: as the ledger of each shard does it."""
+"""Autoscalers of one connection on a virtual clock, and what its limits count: as the ledgers of its shards do it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from autoscaler.decide import Shared, conclude, decide, remember, share
 from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.decide.sharing import size_of
-from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -22,7 +22,6 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    Share,
     Standing,
     TargetRef,
     TargetType,
@@ -36,6 +35,7 @@ _AT_ONCE = ScalingRules(
 )
 AT_ONCE = Behavior(_AT_ONCE, _AT_ONCE)
 """Follows its metric in one step."""
+UNDER_WAY = TargetDeferred("an earlier write hangs")
 
 
 def limits(instances: int | None = None, seconds: int = 60, total: int | None = None) -> ConnectionLimits:
@@ -60,20 +60,15 @@ class Fleet:
         """When how many instances left."""
         self.shared: Shared
 
-    def standing(self, shard: int) -> Standing:
-        """As one shard finds it."""
-        share = Share(shard, self.shards)
-        totals = {
-            other: sum(size for name, size in self.known.items() if self.shard_of[name] == other)
-            for other in range(self.shards)
-            if other != shard
-        }
+    def standing(self, shard: int = 0, busy: Collection[str] = ()) -> Standing:
+        """As one shard finds it. `busy`: whose earlier write is under way."""
         removals = tuple(
-            Removal(name, at, units, self.shard_of[name])
-            for (name, at), units in sorted(self.counted.items(), key=lambda row: row[0][1])
+            Removal(name, at, units) for (name, at), units in sorted(self.counted.items(), key=lambda row: row[0][1])
         )
         mine = {name: size for name, size in self.known.items() if self.shard_of[name] == shard}
-        return Standing("fleet", self.limits, share, removals, mine, totals)
+        others = sum(self.known.values()) - sum(mine.values())
+        targets = frozenset(TargetRef("fleet", name) for name in busy)
+        return Standing("fleet", self.limits, removals, mine, others, targets)
 
     def cycle(
         self,
@@ -82,18 +77,27 @@ class Fleet:
         arrives: bool = True,
         shard: int = 0,
         after: float = 0,
+        standing: Standing | None = None,
+        busy: Collection[str] = (),
     ) -> dict[str, Decision]:
         """One of these, `after` seconds later; an error as a load: the target cannot be read.
 
         `outcomes`: where a write does not succeed. `arrives`: whether one without an answer has been done all the same.
+        `standing`: what was read of the limits before others used them; such a decision may be too late, and is none.
+        `busy`: whose earlier write is under way: nothing is sent to it.
         """
         self.now += timedelta(seconds=after)
         made = [self._decide(name, load) for name, load in loads.items()]
-        self.shared = share(made, self.histories, self.standing(shard), self.now)
-        counted = {one.name: known for one in self.shared.decisions if (known := self._count(one)) is not None}
+        self.shared = share(made, self.histories, standing or self.standing(shard, busy), self.now)
+        again = share(self.shared.decisions, self.histories, self.standing(shard, busy), self.now).decisions
+        pairs = zip(self.shared.decisions, again, strict=True)
+        intended = [one for one, cut in pairs if one.dry_run or one.change == cut.change]
+        sent = [one for one in intended if one.name not in busy]
+        counted = {one.name: known for one in sent if (known := self._count(one)) is not None}
         done = {}
-        for one in self.shared.decisions:
-            outcome = self._act(one, (outcomes or {}).get(one.name), arrives=arrives)
+        for one in intended:
+            given = UNDER_WAY if one.name in busy and one.change is not None else (outcomes or {}).get(one.name)
+            outcome = self._act(one, given, arrives=arrives)
             concluded = conclude(one, outcome)
             before = self.histories[one.name].unfinished
             if one.name in counted:

@@ -22,12 +22,11 @@ from autoscaler.model import (
     Outcome,
     Proposed,
     Reason,
-    Share,
     Unchanged,
     Written,
 )
 from tests.decide.build import NOW
-from tests.decide.fleet import Fleet, limits
+from tests.decide.fleet import UNDER_WAY, Fleet, limits
 from tests.replaced import replace
 
 MINUTE = timedelta(seconds=60)
@@ -67,12 +66,17 @@ def limited(made: Decision) -> Condition:
 
 
 def run(fleet: Fleet, schedule: Any) -> Any:
-    """Each cycle of a schedule, shard by shard: what was there before, and what was decided."""
+    """Each cycle of a schedule: what was there before, and what was decided.
+
+    All shards read at the same moment what is left, and then use it one after another.
+    """
     for loads, failures, arrives, after in schedule:
-        for shard in range(fleet.shards):
+        fleet.now += timedelta(seconds=after)
+        standings = [fleet.standing(shard) for shard in range(fleet.shards)]
+        for shard, standing in enumerate(standings):
             mine = {name: load for name, load in loads.items() if fleet.shard_of[name] == shard}
             before = dict(fleet.sizes)
-            yield before, fleet.cycle(mine, failures, arrives=arrives, shard=shard, after=0 if shard else after)
+            yield before, fleet.cycle(mine, failures, arrives=arrives, shard=shard, standing=standing)
 
 
 @given(cycles, st.integers(1, 8), st.integers(1, 90), st.sampled_from([1, 2, 3]))
@@ -80,7 +84,6 @@ def test_no_more_leaves_within_a_period_than_the_budget_has(
     schedule: Any, instances: int, seconds: int, shards: int
 ) -> None:
     """Whatever is wanted, and whatever comes of the writes: also when their answers are lost."""
-    instances = max(instances, shards)
     fleet = Fleet(limits(instances, seconds), dict.fromkeys(NAMES, 20), shards)
     for _ in run(fleet, schedule):
         period = timedelta(seconds=seconds)
@@ -93,10 +96,10 @@ def test_sizes_never_grow_beyond_the_sum_that_is_allowed(
     schedule: Any, total: int, minimum: int, shards: int, begin: int
 ) -> None:
     """Unless the minimums or the sizes that are there already are beyond it by themselves."""
-    fleet = Fleet(limits(total=max(total, shards)), dict.fromkeys(NAMES, begin), shards, minimum)
+    fleet = Fleet(limits(total=total), dict.fromkeys(NAMES, begin), shards, minimum)
     for before, _ in run(fleet, schedule):
         unavoidable = sum(max(size, minimum) for size in before.values())
-        assert sum(fleet.sizes.values()) <= max(total, shards, unavoidable)
+        assert sum(fleet.sizes.values()) <= max(total, unavoidable)
 
 
 @given(cycles, st.integers(1, 8), st.integers(1, 60), st.integers(0, 5))
@@ -124,7 +127,7 @@ def test_an_autoscaler_alone_with_enough_decides_as_without_limits(schedule: Any
     for loads, failures, arrives, after in schedule:
         fleet.now += timedelta(seconds=after)
         alone = fleet._decide("a", loads.get("a", 3))
-        assert share([alone], fleet.histories, fleet.standing(0), fleet.now).decisions == [alone]
+        assert share([alone], fleet.histories, fleet.standing(), fleet.now).decisions == [alone]
         fleet.cycle({"a": loads.get("a", 3)}, failures, arrives=arrives)
 
 
@@ -208,7 +211,14 @@ def test_growth_that_may_still_arrive_counts() -> None:
 
 def test_what_was_not_written_is_given_back() -> None:
     """It is still there, and the next cycle may want it of somebody else."""
-    for outcome in (Conflict("it changed"), Held(HoldReason("Rollout", "")), TargetNotFound("gone"), Unchanged()):
+    throttled = TargetNotWritten("throttled")
+    for outcome in (
+        Conflict("it changed"),
+        Held(HoldReason("Rollout", "")),
+        TargetNotFound("gone"),
+        Unchanged(),
+        throttled,
+    ):
         fleet = Fleet(limits(5), {"a": 20, "b": 20})
         fleet.cycle({"a": 10, "b": 20}, {"a": outcome})
         assert sizes(fleet.cycle({"a": 20, "b": 10}, after=15)) == {"a": None, "b": 15}, outcome
@@ -264,30 +274,39 @@ def test_a_scale_in_of_a_shadow_is_cut_by_the_budget_from_its_own_size() -> None
     assert fleet.counted == {}
 
 
-def test_shards_divide_a_limit_and_the_first_have_the_rest() -> None:
-    """Together they have all of it."""
-    parts = [Share(number, 3).part(8) for number in range(3)]
-    assert parts == [3, 3, 2]
+def test_shards_use_what_is_left_in_the_order_in_which_they_come() -> None:
+    """No shard has a part that the others cannot use."""
     fleet = Fleet(limits(5), {"a": 20, "b": 20}, shards=2)
-    assert sizes(fleet.cycle({"a": 10}, shard=0)) == {"a": 17}
-    assert sizes(fleet.cycle({"b": 10}, shard=1)) == {"b": 18}
-
-
-@pytest.mark.parametrize("shards", [2, 3])
-def test_what_was_spent_before_a_reload_divided_the_budget_is_not_spent_again(shards: int) -> None:
-    """One shard has removed all five; the autoscalers of the others have removed none, and may not either."""
-    fleet = Fleet(limits(5), {"a": 20, "b": 20, "c": 20})
-    fleet.cycle({"a": 10})
-    fleet.shards, fleet.shard_of = shards, {name: place % shards for place, name in enumerate(fleet.sizes)}
-    assert sizes(fleet.cycle({"b": 10}, shard=1, after=15)) == {"b": None}
-    assert sizes(fleet.cycle({"b": 10}, shard=1, after=45)) == {"b": 20 - Share(1, shards).part(5)}
-
-
-def test_room_that_another_shard_uses_beyond_its_part_is_not_there() -> None:
-    """Its sizes were larger when the limit was set."""
+    assert sizes(fleet.cycle({"a": 16}, shard=0)) == {"a": 16}
+    assert sizes(fleet.cycle({"b": 10}, shard=1)) == {"b": 19}
     fleet = Fleet(limits(total=40), {"a": 30, "b": 5}, shards=2)
     assert sizes(fleet.cycle({"b": 20}, shard=1)) == {"b": 10}
-    assert sum(fleet.sizes.values()) == 40
+
+
+def test_who_comes_too_late_writes_nothing_and_tries_again() -> None:
+    """Two shards have read that there is enough; the first to intend has it."""
+    fleet = Fleet(limits(5, total=40), {"a": 20, "b": 20}, shards=2)
+    standing = fleet.standing(1)
+    assert sizes(fleet.cycle({"a": 16}, shard=0)) == {"a": 16}
+    assert fleet.cycle({"b": 16}, shard=1, standing=standing) == {}
+    assert sizes(fleet.cycle({"b": 16}, shard=1)) == {"b": 19}
+    standing = fleet.standing(1)
+    assert sizes(fleet.cycle({"a": 20}, shard=0, after=60)) == {"a": 20}
+    assert fleet.cycle({"b": 24}, shard=1, standing=standing) == {}
+    assert sizes(fleet.cycle({"b": 24}, shard=1)) == {"b": 20}
+
+
+def test_a_decision_that_cannot_be_sent_uses_nothing() -> None:
+    """An earlier write to its target hangs: what that may come to is counted, and no more."""
+    fleet = Fleet(limits(6), {"a": 20, "b": 20})
+    fleet.cycle({"a": 18, "b": 20}, {"a": GONE}, arrives=False)
+    made = fleet.cycle({"a": 10, "b": 10}, after=15, busy=["a"])
+    assert (made["a"].outcome, made["b"].outcome) == (UNDER_WAY, Written(16))
+    assert fleet.shared.removals_left == 0
+    fleet = Fleet(limits(total=40), {"a": 10, "b": 10})
+    fleet.cycle({"a": 20, "b": 10}, {"a": GONE}, arrives=False)
+    made = fleet.cycle({"a": 90, "b": 30}, after=15, busy=["a"])
+    assert (made["a"].outcome, made["b"].outcome) == (UNDER_WAY, Written(20))
 
 
 def test_a_removal_budget_that_holds_says_so() -> None:
@@ -318,9 +337,9 @@ def test_a_removal_budget_that_holds_says_so() -> None:
 
 def test_a_sum_that_holds_is_a_warning() -> None:
     """A service does not get what its load asks for until somebody acts."""
-    fleet = Fleet(limits(total=30), {"a": 20, "b": 7}, shards=2)
+    fleet = Fleet(limits(total=30), {"a": 20, "b": 10}, shards=2)
     made = fleet.cycle({"a": 24}, shard=0)["a"]
-    why = "fleet's maxTotal is 30 (15 for this shard), of which 20 are in use"
+    why = "fleet's maxTotal is 30, of which 30 are in use"
     assert (made.desired, made.change) == (20, None)
     assert made.trace[-1].detail == why
     assert (limited(made).status, limited(made).reason) == (True, "MaxTotalLimit")
@@ -344,21 +363,3 @@ def test_a_scale_to_zero_that_is_cut_is_none() -> None:
     assert (made.outcome, made.scaled_to_zero) == (Written(2), False)
     made = fleet.cycle({"a": 0}, after=60)["a"]
     assert (made.outcome, made.scaled_to_zero) == (Written(0), True)
-
-
-def test_shares_take_turns_with_a_budget_that_is_less_than_one_for_each() -> None:
-    """Three daemons and one instance a minute: none of them is kept from scaling in for ever."""
-    fleet = Fleet(limits(1), dict.fromkeys(NAMES[:3], 9), shards=3)
-    for _ in range(4 * 6):
-        for shard, name in enumerate(NAMES[:3]):
-            fleet.cycle({name: 1}, shard=shard, after=5)
-    assert all(fleet.sizes[name] < 9 for name in NAMES[:3])
-    assert fleet.within(MINUTE, fleet.left) == 1
-
-
-def test_what_nobody_serves_counts_as_used() -> None:
-    """A daemon died: what it removed is in no part, and so is missing from everybody's."""
-    fleet = Fleet(limits(6), {"a": 9, "b": 9}, shards=2)
-    fleet.cycle({"b": 7}, shard=1)
-    fleet.shard_of["b"] = -1
-    assert sizes(fleet.cycle({"a": 1}, shard=0, after=15)) == {"a": 8}

@@ -4,15 +4,14 @@ from autoscaler.model import ConnectionLimits, ShardName
 from tests.metrics.exposed import LIMITS, Shown, scaler
 
 
-def test_shards_add_up_to_their_connection() -> None:
-    """Each has a part of the limits, and says what is used of that."""
+def test_the_last_cycle_of_a_connection_says_how_far_its_limits_are_used() -> None:
+    """Whichever shard's it was: each sees the whole connection."""
     shown = Shown()
     shown.configure(scaler(), limits=LIMITS)
     assert shown.value("total_size_limit", adapter="fleet") == 40
     assert shown.value("total_size", adapter="fleet") is None
-    shown.ended(shard=ShardName("fleet", 1, 2), removals_left=1, total=7)
-    shown.ended(shard=ShardName("fleet", 2, 2), removals_left=2, total=8)
-    shown.ended(shard=ShardName("fleet", 1, 2), removals_left=0, total=9)
+    shown.ended(shard=ShardName("fleet", 1, 2), removals_left=3, total=15)
+    shown.ended(shard=ShardName("fleet", 2, 2), removals_left=2, total=17)
     assert shown.value("removal_budget_left", adapter="fleet") == 2
     assert shown.value("total_size", adapter="fleet") == 17
 
@@ -29,12 +28,3 @@ def test_a_connection_without_limits_has_no_series_of_them() -> None:
     shown.configure(scaler())
     shown.ended()
     assert not any(shown.series(name) for name in names)
-
-
-def test_shards_that_a_reload_divided_anew_are_not_added_to_those_of_before() -> None:
-    """Everything would count twice."""
-    shown = Shown()
-    shown.configure(scaler(), limits=LIMITS)
-    shown.ended(removals_left=5, total=7)  # its cycle was still running
-    shown.ended(shard=ShardName("fleet", 1, 2), removals_left=3, total=4)
-    assert shown.value("total_size", adapter="fleet") == 4

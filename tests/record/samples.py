@@ -96,6 +96,12 @@ def rising(seconds: float = 0, size: int = 8, name: str = "web", target: str = "
     return replace(plain, change=change, scale_event=ScaleEvent(size - 5, plain.now))
 
 
+def falling(seconds: float, name: str, size: int = 2) -> Decision:
+    """One that wants to go from 5 to this size."""
+    plain = decision(seconds, name, name, size=size)
+    return replace(plain, change=ScaleChange(f"{name}-{seconds}", size, 5, None, "cpu below target"))
+
+
 def written(made: Decision) -> Decision:
     assert made.change is not None
     return conclude(made, Written(made.change.size))

@@ -1,11 +1,9 @@
 """What was intended to leave is counted in the state: with the intents, and corrected with the outcomes."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from autoscaler.decide import conclude
-from autoscaler.errors import StaleLedger, TargetUnavailable
+from autoscaler.errors import StaleLedger, StateError, TargetNotWritten, TargetUnavailable
 from autoscaler.model import (
     LONGEST_PERIOD,
     Conflict,
@@ -15,7 +13,6 @@ from autoscaler.model import (
     Proposed,
     RemovalBudget,
     ScaleChange,
-    Share,
     TargetRef,
     Written,
 )
@@ -23,27 +20,20 @@ from autoscaler.record import Ledger, State
 from autoscaler.record.slots import shard_of, slots_of
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET, START, at, count_rows, decision, save, scaler
+from tests.record.samples import FLEET, START, at, count_rows, decision, falling, save, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 NAMES = [f"s{number}" for number in range(6)]
 MINUTE = limits(20)
-ALL = Share()
 GONE = TargetUnavailable("no answer")
 
 
-def shard(state: State, names: Sequence[str] = NAMES, limited: ConnectionLimits = MINUTE, share: Share = ALL) -> Ledger:
-    """A shard's ledger in a new epoch, with these autoscalers."""
-    ledger = state.ledger(FLEET, slots_of(share.number, share.of))
-    ledger.follow([scaler(name, name) for name in names], limits=limited, share=share)
+def shard(state: State, limited: ConnectionLimits = MINUTE, number: int = 0, shards: int = 1) -> Ledger:
+    """The ledger of one of so many shards in a new epoch."""
+    ledger = state.ledger(FLEET, slots_of(number, shards))
+    ledger.follow([scaler(name, name) for name in NAMES], limits=limited)
     return ledger
-
-
-def falling(seconds: float, name: str, size: int = 2) -> Decision:
-    """One that wants to go from 5 to this size."""
-    made = decision(seconds, name, name, size=size)
-    return replace(made, change=ScaleChange(f"{name}-{seconds}", size, 5, None, "cpu below target"))
 
 
 def intend(ledger: Ledger, *made: Decision) -> None:
@@ -83,9 +73,9 @@ def test_a_daemon_that_dies_before_the_outcome_has_counted_it(opener: Opener) ->
 def test_what_was_not_written_is_given_back(opener: Opener) -> None:
     """And what was written in part, or has no answer, stays."""
     ledger = shard(opener.state())
-    made = [falling(0, name) for name in NAMES[:4]]
+    made = [falling(0, name) for name in NAMES[:5]]
     intend(ledger, *made)
-    ends: list[Outcome] = [Conflict("it changed"), GONE, Written(2), Written(4)]
+    ends: list[Outcome] = [Conflict("it changed"), GONE, Written(2), Written(4), TargetNotWritten("throttled")]
     save(ledger, *[conclude(one, end) for one, end in zip(made, ends, strict=True)])
     assert counted(ledger, 15) == [("s1", 0, 3), ("s2", 0, 3), ("s3", 0, 1)]
 
@@ -123,7 +113,7 @@ def test_a_dry_run_and_growth_are_not_counted(opener: Opener) -> None:
 
 def test_without_a_budget_nothing_is_counted(opener: Opener) -> None:
     """It would be rows that nobody reads."""
-    ledger = shard(opener.state(), limited=ConnectionLimits())
+    ledger = shard(opener.state(), ConnectionLimits())
     cycle(ledger, falling(0, "s0"), Written(2))
     assert count_rows(ledger, "removal") == 0
 
@@ -141,22 +131,68 @@ def test_what_no_period_can_count_any_more_is_deleted(opener: Opener) -> None:
     assert count_rows(ledger, "removal") == 2
 
 
-@pytest.mark.parametrize("shards", [2, 3])
-def test_the_shards_of_a_connection_see_each_others_removals(opener: Opener, shards: int) -> None:
-    """Each with the number of the share whose autoscaler it was, also after a reload that divides them anew."""
+def test_the_shards_of_a_connection_see_each_others_removals(opener: Opener) -> None:
+    """Also after a reload that divides them anew."""
     state = opener.state()
     first = shard(state)
     for place, name in enumerate(NAMES):
         cycle(first, falling(place, name, 4), Written(4))
-    ledgers = [shard(state, share=Share(number, shards)) for number in range(shards)]
-    expected = [(name, shard_of(TargetRef(FLEET, name), shards)) for name in NAMES]
+    ledgers = [shard(state, number=number, shards=3) for number in range(3)]
     for ledger in ledgers:
-        assert [(one.name, one.share) for one in ledger.standing(at(15)).removals] == expected
+        assert [name for name, _, _ in counted(ledger, 15)] == NAMES
     with pytest.raises(StaleLedger):
         intend(first, falling(15, "s0"))
-    mine = next(name for name, number in expected if number == 1)
+    mine = next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 3) == 1)
     cycle(ledgers[1], falling(15, mine), Written(2))
     assert (mine, 15.0, 3) in counted(ledgers[0], 15)
+
+
+def test_who_comes_too_late_is_told_so(opener: Opener) -> None:
+    """Between its look at what is left and its commit another shard has used it."""
+    state = opener.state()
+    ledgers = [shard(state, limits(4), number, 2) for number in range(2)]
+    names = [next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 2) == number) for number in range(2)]
+    intend(ledgers[0], falling(0, names[0]))
+    ledgers[1].recall([scaler(names[1], names[1])])
+    refused = ledgers[1].intend([falling(0, names[1])])
+    assert [type(error) for error in refused.values()] == [StateError]
+    assert str(refused[names[1]]) == (
+        "nothing was written, for others were faster: fleet's removalBudget is 4 instances in 1m, of which 1 was left; "
+        f"more from {at(60).isoformat(timespec='seconds')}; the next cycle tries again"
+    )
+    assert ledgers[1].recall([scaler(names[1], names[1])])[names[1]].unfinished is None
+    intend(ledgers[1], falling(60, names[1]))
+
+
+def test_a_retry_of_what_is_counted_already_is_not_too_late(opener: Opener) -> None:
+    """The budget is used up by its own unfinished write, which it takes the place of."""
+    ledger = shard(opener.state(), limits(4))
+    cycle(ledger, falling(0, "s0", 1), GONE)
+    cycle(ledger, falling(15, "s0", 1), GONE)
+    assert counted(ledger, 15) == [("s0", 15, 4)]
+
+
+def test_a_cycle_gives_back_nothing_that_an_earlier_one_intended(opener: Opener) -> None:
+    """That cycle could not record what came of its write; this one writes nothing."""
+    ledger = shard(opener.state())
+    intend(ledger, falling(0, "s0"))
+    unwritten = replace(decision(0, "s0", "s0"), outcome=Conflict("it changed"))
+    ledger.recall([scaler("s0", "s0")])
+    assert ledger.intend([unwritten]) == {}
+    save(ledger, unwritten)
+    assert counted(ledger, 15) == [("s0", 0, 3)]
+
+
+def test_a_target_whose_write_hangs_is_not_intended_anew(opener: Opener) -> None:
+    """What it may come to stays counted, and the others have what is left."""
+    ledger = shard(opener.state(), limits(4))
+    intend(ledger, falling(0, "s0"))
+    scalers = [scaler(name, name) for name in ("s0", "s1")]
+    recalled = ledger.recall(scalers)
+    made = [falling(15, "s0", 1), falling(15, "s1", 4)]
+    assert ledger.intend(made, frozenset({made[0].target})) == {}
+    assert counted(ledger, 15) == [("s0", 0, 3), ("s1", 15, 1)]
+    assert ledger.recall(scalers)["s0"].unfinished == recalled["s0"].unfinished
 
 
 def test_a_setting_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) -> None:

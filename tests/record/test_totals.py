@@ -2,25 +2,26 @@
 
 from autoscaler.decide import conclude
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Decision, Outcome, Share, Status, TargetRef, Written
+from autoscaler.model import Decision, Outcome, Status, TargetRef, Written
 from autoscaler.record import Ledger, Retention, State
 from autoscaler.record.slots import shard_of, slots_of
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
+from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
 from tests.replaced import replace
 
 TOTAL = limits(total=40)
 NAMES = [f"s{number}" for number in range(6)]
+MAXIMUM = scaler("s0", "s0").max_replicas
 GONE = TargetUnavailable("no answer")
 
 
-def shard(state: State, share: Share = Share()) -> Ledger:  # noqa: B008 - it is frozen
+def shard(state: State, number: int = 0, shards: int = 1) -> Ledger:
+    """One of so many, of autoscalers from 1 to 100."""
     scalers = [scaler(name, name) for name in NAMES]
     state.follow(Retention(), scalers)
-    ledger = state.ledger(FLEET, slots_of(share.number, share.of))
-    mine = [one for one in scalers if shard_of(one.target, share.of) == share.number]
-    ledger.follow(mine, limits=TOTAL, share=share)
+    ledger = state.ledger(FLEET, slots_of(number, shards))
+    ledger.follow([one for one in scalers if shard_of(one.target, shards) == number], limits=TOTAL)
     return ledger
 
 
@@ -34,31 +35,41 @@ def unreadable(seconds: float, name: str, status: Status) -> Decision:
     return replace(decision(seconds, name, name), current=None, desired=None, status=status)
 
 
+def save_unread(ledger: Ledger, *names: str) -> None:
+    """A cycle that could not read these."""
+    keep(ledger, *[unreadable(0, name, Status(0, 0)) for name in names])
+
+
 def sizes(ledger: Ledger) -> dict[str, int]:
     return dict(ledger.standing(at(60)).sizes)
 
 
 def test_one_that_was_never_read_counts_with_its_minimum(opener: Opener) -> None:
-    """So much will be there, whatever else is known of it."""
-    assert sizes(shard(opener.state())) == dict.fromkeys(NAMES, 1)
+    """So much will be there, whatever else is known of it. Before its first cycle it may have any size."""
+    ledger = shard(opener.state())
+    assert sizes(ledger) == dict.fromkeys(NAMES, MAXIMUM)
+    save_unread(ledger, *NAMES)
+    assert sizes(ledger) == dict.fromkeys(NAMES, 1)
+    assert ledger.standing(at(60)).others == 0
 
 
 def test_what_was_written_and_what_may_still_arrive_count(opener: Opener) -> None:
     """The size that was read is older than both."""
     ledger = shard(opener.state())
-    assert sizes(ledger)["s0"] == 1
+    assert sizes(ledger)["s0"] == MAXIMUM
     write(ledger, rising(0, 8, "s0", "s0"), Written(8))
     write(ledger, rising(0, 9, "s1", "s1"), GONE)
     keep(ledger, decision(0, "s2", "s2"))
-    assert sizes(ledger) == {"s0": 8, "s1": 9, "s2": 5, "s3": 1, "s4": 1, "s5": 1}
+    known = {"s0": 8, "s1": 9, "s2": 5} | dict.fromkeys(NAMES[3:], MAXIMUM)
+    assert sizes(ledger) == known
     opener.close()
-    assert sizes(shard(opener.state())) == {"s0": 8, "s1": 9, "s2": 5, "s3": 1, "s4": 1, "s5": 1}
+    assert sizes(shard(opener.state())) == known
 
 
 def test_a_target_that_cannot_be_read_keeps_its_last_known_size(opener: Opener) -> None:
     """Also through a restart, where a size that was wanted last counts as one that may be there."""
     ledger = shard(opener.state())
-    assert sizes(ledger)["s0"] == 1
+    assert sizes(ledger)["s0"] == MAXIMUM
     write(ledger, rising(0, 8, "s0", "s0"), Written(8))
     keep(ledger, unreadable(15, "s0", Status(5, 8)))
     assert sizes(ledger)["s0"] == 8
@@ -67,17 +78,29 @@ def test_a_target_that_cannot_be_read_keeps_its_last_known_size(opener: Opener) 
 
 
 def test_each_shard_knows_what_the_others_have(opener: Opener) -> None:
-    """What one has beyond its part is not there for the others; one that left the configuration has nothing."""
+    """One that left the configuration has nothing; one without a cycle yet may have all that it is allowed."""
     state = opener.state()
-    for name in NAMES:
+    for name in NAMES[1:]:
         keep(shard(state), decision(0, name, name))
     write(shard(state), rising(0, 20, "gone", "gone"), Written(20))
-    shards = [shard(state, Share(number, 3)) for number in range(3)]
-    expected = {number: 5 * sum(shard_of(TargetRef(FLEET, name), 3) == number for name in NAMES) for number in range(3)}
-    for number, ledger in enumerate(shards):
-        others = {other: total for other, total in expected.items() if other != number and total}
-        assert ledger.standing(at(60)).totals == others
-        assert sum(sizes(ledger).values()) == expected[number]
-    first = next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 3) == 1)
-    write(shards[1], rising(60, 8, first, first), Written(8))
-    assert shards[0].standing(at(60)).totals[1] == expected[1] + 3
+    own = [sum(shard_of(TargetRef(FLEET, name), 3) == number for name in NAMES[1:]) for number in range(3)]
+    first = shard_of(TargetRef(FLEET, NAMES[0]), 3)
+    for number, ledger in enumerate([shard(state, number, 3) for number in range(3)]):
+        unknown = MAXIMUM if number == first else 0
+        standing = ledger.standing(at(60))
+        assert sum(standing.sizes.values()) == 5 * own[number] + unknown
+        assert standing.others == 5 * (sum(own) - own[number]) + MAXIMUM - unknown
+    second = next(name for name in NAMES[1:] if shard_of(TargetRef(FLEET, name), 3) == 1)
+    before = shard(state, 0, 3).standing(at(60)).others
+    write(shard(state, 1, 3), rising(60, 8, second, second), Written(8))
+    assert shard(state, 0, 3).standing(at(60)).others == before + 3
+
+
+def test_a_scale_in_without_an_outcome_makes_no_room(opener: Opener) -> None:
+    """A daemon that died in its first cycle has recorded nothing else of the size."""
+    ledger = shard(opener.state())
+    made = falling(0, "s0", 2)
+    ledger.recall([scaler("s0", "s0")])
+    assert ledger.intend([made]) == {}
+    opener.close()
+    assert sizes(shard(opener.state()))["s0"] == 5

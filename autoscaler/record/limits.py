@@ -1,0 +1,101 @@
+"""A connection's limits, as one of its ledgers uses them: exact, however many ledgers and hosts the connection has.
+
+How far they are used is read before a cycle's decisions are cut to what is left, and read again where the intents are
+committed: one commit at a time does that for a connection. A decision that does not fit any more is not written.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection
+
+from autoscaler.decide import share
+from autoscaler.errors import StateError
+from autoscaler.model import (
+    CONNECTION_LIMITS,
+    Autoscaler,
+    ConnectionLimits,
+    Decision,
+    History,
+    Standing,
+    TargetRef,
+)
+from autoscaler.record.entries import Entry, Key
+from autoscaler.record.housekeeping import Housekeeper
+from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.removals import Intended, intend_removals, read_removals, settle_removals
+from autoscaler.record.totals import Totals, read_totals
+
+
+class Limits:
+    """Used by the ledger's thread."""
+
+    def __init__(self, name: str, housekeeper: Housekeeper) -> None:
+        """Of the adapter connection `name`. `housekeeper`: knows what is configured."""
+        self._name: Final = name
+        self._housekeeper = housekeeper
+        self.limits = ConnectionLimits()
+        self.scalers: Mapping[Key, Autoscaler] = {}
+        """The ledger's own."""
+        self._intended: Mapping[int, Intended] = {}
+        """What the cycle under way is to remove, by the autoscaler's id."""
+
+    def standing(self, connection: Connection, now: datetime, lead: int, busy: frozenset[TargetRef]) -> Standing:
+        """How far they are used. `lead`: of now (`timeline`)."""
+        budget, totals = self.limits.removal_budget, Totals({}, 0)
+        removals = () if budget is None else read_removals(connection, self._name, budget, now, lead)
+        if self.limits.max_total is not None:
+            known = {**self._housekeeper.configured, **self.scalers}
+            totals = read_totals(connection, self._name, self.scalers, known)
+        return Standing(self._name, self.limits, removals, totals.sizes, totals.others, busy)
+
+    def begin(self) -> None:
+        """What an earlier cycle was to remove, and did not record, is not this one's to give back."""
+        self._intended = {}
+
+    def intend(
+        self,
+        connection: Connection,
+        pairs: Sequence[tuple[Entry, Decision]],
+        decisions: Sequence[Decision],
+        history: Mapping[str, History],
+        lead: int,
+        busy: frozenset[TargetRef],
+    ) -> Mapping[str, Exception]:
+        """Use what these decisions need of them. `decisions`: all of the cycle, made from `history`.
+
+        Returns those that came too late: they are not counted, and may not be written.
+        """
+        if not self._binds([made for _, made in pairs]):
+            return {}
+        wait_for(connection, Lock.LIMITS, self._name)
+        now = decisions[0].now
+        standing = self.standing(connection, now, lead, busy)
+        again = {made.name: made for made in share(decisions, history, standing, now).decisions}
+        late = {
+            made.name: StateError(
+                f"nothing was written, for others were faster: {_why_cut(again[made.name])}; the next cycle tries again"
+            )
+            for _, made in pairs
+            if made.change != again[made.name].change
+        }
+        if self.limits.removal_budget is not None:
+            kept = [(entry, made) for entry, made in pairs if made.name not in late]
+            self._intended = intend_removals(connection, kept, standing, lead)
+        return late
+
+    def settle(self, connection: Connection, pairs: Sequence[tuple[Entry, Decision]]) -> None:
+        """What became of these is known now."""
+        settle_removals(connection, pairs, self._intended)
+
+    def _binds(self, live: Sequence[Decision]) -> bool:
+        """Whether any of these comes under a limit."""
+        changes = [made.change for made in live if made.change is not None]
+        falls = any(one.size < one.decided_from for one in changes)
+        rises = any(one.size > one.decided_from for one in changes)
+        return (falls and self.limits.removal_budget is not None) or (rises and self.limits.max_total is not None)
+
+
+def _why_cut(made: Decision) -> str:
+    return next(step.detail for step in reversed(made.trace) if step.reason in CONNECTION_LIMITS)

@@ -1,0 +1,143 @@
+"""A connection's limits, used by many shards at once in threads of their own: on SQLite of one daemon, on PostgreSQL of
+several. Whatever comes first, the sizes and removals stay within them.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.decide import conclude, share
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import (
+    CONNECTION_LIMITS,
+    Autoscaler,
+    ConnectionLimits,
+    Decision,
+    Outcome,
+    ScaleChange,
+    Status,
+    TargetRef,
+    Written,
+)
+from autoscaler.record import Ledger, Retention, State
+from autoscaler.record.slots import SLOTS, shard_of, slots_of
+from tests.decide.fleet import limits
+from tests.record.conftest import Opener, in_threads
+from tests.record.hosts import Hosts
+from tests.record.samples import FLEET, at, decision, save, scaler
+from tests.replaced import replace
+
+NAMES = [f"s{number}" for number in range(24)]
+SHARDS = 4
+CYCLES = 12
+
+
+class Targets:
+    """What the connection's targets are, and all that was done to them."""
+
+    def __init__(self, limited: ConnectionLimits) -> None:
+        self.limits = limited
+        self.sizes = dict.fromkeys(NAMES, 4)
+        self.largest = 0
+        self.felt = False
+        """Whether it has cut a decision."""
+        self.removed: list[tuple[int, int]] = []
+        """In which cycle how many left."""
+        self._lock = threading.Lock()
+
+    def write(self, cycle: int, made: Decision) -> None:
+        assert made.change is not None
+        with self._lock:
+            gone = self.sizes[made.name] - made.change.size
+            self.removed += [(cycle, gone)] if gone > 0 else []
+            self.sizes[made.name] = made.change.size
+            self.largest = max(self.largest, sum(self.sizes.values()))
+
+
+def wanting(cycle: int, name: str, current: int, size: int) -> Decision:
+    """One that wants this size, from 1 to 100."""
+    made = decision(15 * cycle, name, name, size=size)
+    change = None if size == current else ScaleChange(f"{name}-{cycle}", size, current, None, "load")
+    return replace(made, current=current, change=change, minimum=1, status=Status(current, size), conditions=())
+
+
+def cycles(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets, seed: int) -> None:
+    """What a shard does; some writes have no answer, and arrive all the same."""
+    dice = random.Random(seed)
+    for cycle in range(CYCLES):
+        now = at(15 * cycle)
+        history = ledger.recall(scalers)
+        made = [wanting(cycle, one.name, targets.sizes[one.name], dice.choice((1, 9, 9))) for one in scalers]
+        decisions = share(made, history, ledger.standing(now), now).decisions
+        targets.felt |= any(step.reason in CONNECTION_LIMITS for one in decisions for step in one.trace)
+        broken = ledger.intend(decisions)
+        intended = [one for one in decisions if one.name not in broken]
+        concluded = []
+        for one in intended:
+            outcome: Outcome | None = None
+            if one.change is not None:
+                targets.write(cycle, one)
+                outcome = TargetUnavailable("no answer") if dice.random() < 0.2 else Written(one.change.size)
+            concluded.append(conclude(one, outcome))
+        if concluded:
+            save(ledger, *concluded, scalers={one.name: one for one in scalers})
+
+
+def known(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets) -> None:
+    """A first cycle in which nothing changes."""
+    ledger.recall(scalers)
+    made = [wanting(0, one.name, targets.sizes[one.name], targets.sizes[one.name]) for one in scalers]
+    save(ledger, *made, scalers={one.name: one for one in scalers})
+
+
+def all_at_once(states: Sequence[State], targets: Targets, held: Callable[[State], Sequence[int]]) -> None:
+    """Four shards of each state; `held`: which slots it has."""
+    works = []
+    for place, state in enumerate(states):
+        slots = set(held(state))
+        state.follow(Retention(), [scaler(name, name) for name in NAMES])
+        for number in range(SHARDS):
+            mine = [scaler(name, name) for name in NAMES if shard_of(TargetRef(FLEET, name), SHARDS) == number]
+            mine = [one for one in mine if _slot(one) in slots]
+            if mine:
+                ledger = state.ledger(FLEET, slots & set(slots_of(number, SHARDS)))
+                ledger.follow(mine, limits=targets.limits)
+                known(ledger, mine, targets)
+                works.append((ledger, mine, SHARDS * place + number))
+    assert len(works) >= SHARDS
+    shards = [lambda work=work: cycles(work[0], work[1], targets, work[2]) for work in works]
+    with in_threads(shards) as raised:
+        pass
+    assert raised == []
+
+
+def _slot(one: Autoscaler) -> int:
+    return shard_of(one.target, SLOTS)
+
+
+@pytest.fixture(params=[limits(total=110), limits(8, 60)], ids=["maxTotal", "removalBudget"])
+def targets(request: pytest.FixtureRequest) -> Iterator[Targets]:
+    """Checked at the end: the limit was not exceeded at any moment, and was felt."""
+    targets = Targets(request.param)
+    yield targets
+    if targets.limits.max_total is not None:
+        assert targets.largest <= targets.limits.max_total
+    elif targets.limits.removal_budget is not None:
+        period = targets.limits.removal_budget.period // timedelta(seconds=15)
+        most = [sum(n for at, n in targets.removed if until - period < at <= until) for until in range(CYCLES)]
+        assert max(most) <= targets.limits.removal_budget.instances
+    assert targets.felt
+
+
+def test_the_shards_of_a_daemon_never_exceed_a_limit(opener: Opener, targets: Targets) -> None:
+    all_at_once([opener.state()], targets, lambda _: range(SLOTS))
+
+
+@pytest.mark.slow
+def test_the_shards_of_several_daemons_never_exceed_a_limit(hosts: Hosts, targets: Targets) -> None:
+    joined = hosts.joined(3)
+    held = {id(host.state): list(host.leases.held[FLEET]) for host in joined}
+    all_at_once([host.state for host in joined], targets, lambda state: held[id(state)])
