@@ -52,7 +52,7 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def examine(settings: Settings, clock: Clock, logger: Logger) -> Sequence[Findings]:
-    """What was found: of absent files, connections, expressions whose syntax is not known, and each autoscaler.
+    """What was found: of absent files, connections, expressions that cannot be checked offline, and each autoscaler.
 
     The autoscalers are in the file's order.
     """
@@ -179,7 +179,7 @@ def _examined(target: TargetRef, adapters: Mapping[str, Adapter]) -> Finding | N
 
 
 def _unknown(settings: Settings, tally: _Tally, clock: Clock) -> Sequence[Finding]:
-    """What each Prometheus says of the expressions whose syntax is not known here."""
+    """What each Prometheus says of the expressions that cannot be checked offline."""
     asked = [(each.problem.path, Question(each.prometheus, each.expr)) for each in settings.unknown_expressions]
     answers = _ask([question for _, question in asked], settings, tally, clock)
     return [_settled(path, question.prometheus, answers[question]) for path, question in asked]

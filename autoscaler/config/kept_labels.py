@@ -4,14 +4,14 @@ Source: prometheus.io/docs, "Operators": "Aggregation operators", "Vector matchi
 """
 
 import re
-from collections.abc import Callable, Collection
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
 
 import promql_parser as ast
 
 INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", "instance")
 """Labels that name an instance when the query says none; the first that a sample carries counts."""
-_DEEPEST: Final = 100
+_DEEPEST: Final = 300
 _KEEPS_SAMPLES: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
 _NEW_LABELS: Final = frozenset({"label_replace", "label_join", "absent", "absent_over_time", "info"})
 _AGGREGATION: Final = re.compile(
@@ -20,12 +20,41 @@ _AGGREGATION: Final = re.compile(
 _QUOTED: Final = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`""")
 
 
-def kept_labels(root: Any, is_scalar: Callable[[Any], bool]) -> frozenset[str] | None:
-    """All that a sample may carry; None: any, as far as is known.
+class Samples(NamedTuple):
+    """What is known of the samples of an expression."""
 
-    `root`: promql-parser's; `is_scalar`: whether a node comes back as a number without labels.
-    """
-    return _kept(root, is_scalar, 0)
+    scalar: bool = False
+    """Whether it is one number without labels."""
+    labels: frozenset[str] | None = None
+    """All that a sample may carry; None: any, as far as is known."""
+
+
+_ANY: Final = Samples()
+_SCALAR: Final = Samples(scalar=True)
+
+
+def samples_of(node: Any, depth: int = 0) -> Samples:
+    """What is known of the samples of a node of promql-parser's."""
+    if depth > _DEEPEST:
+        return _ANY
+    match node:
+        case ast.NumberLiteral() | ast.StringLiteral():
+            return _SCALAR
+        case ast.ParenExpr() | ast.UnaryExpr() | ast.SubqueryExpr():
+            return samples_of(node.expr, depth + 1)
+        case ast.AggregateExpr():
+            return Samples(labels=_of_aggregation(node, samples_of(node.expr, depth + 1).labels))
+        case ast.BinaryExpr():
+            left, right = samples_of(node.lhs, depth + 1), samples_of(node.rhs, depth + 1)
+            if left.scalar or right.scalar:
+                return right if left.scalar else left
+            return Samples(labels=_of_two(node, left.labels, right.labels))
+        case ast.Call() if node.func.return_type == ast.ValueType.Scalar:
+            return _SCALAR
+        case ast.Call() if node.func.name not in _NEW_LABELS:
+            vectors = [each for each in (samples_of(each, depth + 1) for each in node.args) if not each.scalar]
+            return Samples(labels=frozenset()) if not vectors else vectors[0] if len(vectors) == 1 else _ANY
+    return _ANY
 
 
 def names_no_instance(expr: str, label: str | None, example: str = "") -> str:
@@ -43,42 +72,16 @@ def instance_labels(label: str | None) -> Collection[str]:
     return (label,) if label else INSTANCE_LABELS
 
 
-def _kept(node: Any, is_scalar: Callable[[Any], bool], depth: int) -> frozenset[str] | None:
-    if depth > _DEEPEST:
-        return None
-
-    def kept(inner: Any) -> frozenset[str] | None:
-        return _kept(inner, is_scalar, depth + 1)
-
-    match node:
-        case ast.ParenExpr() | ast.UnaryExpr() | ast.SubqueryExpr():
-            return kept(node.expr)
-        case ast.AggregateExpr():
-            return _of_aggregation(node, kept)
-        case ast.BinaryExpr() if is_scalar(node.lhs):
-            return kept(node.rhs)
-        case ast.BinaryExpr() if is_scalar(node.rhs):
-            return kept(node.lhs)
-        case ast.BinaryExpr():
-            return _of_two(node, kept(node.lhs), kept(node.rhs))
-        case ast.Call() if node.func.name not in _NEW_LABELS:
-            vectors = [each for each in node.args if not is_scalar(each) and not isinstance(each, ast.StringLiteral)]
-            return frozenset() if not vectors else kept(vectors[0]) if len(vectors) == 1 else None
-        case _:
-            return None
-
-
-def _of_aggregation(node: Any, kept: Callable[[Any], frozenset[str] | None]) -> frozenset[str] | None:
+def _of_aggregation(node: Any, inner: frozenset[str] | None) -> frozenset[str] | None:
     name, modifier = str(node.op), node.modifier
     if name in _KEEPS_SAMPLES:
-        return kept(node.expr)
+        return inner
     if name == "count_values":  # it adds a label
         return None
     if modifier is None:
         return frozenset()
     if modifier.type == ast.AggModifierType.By:
         return frozenset(modifier.labels)
-    inner = kept(node.expr)
     return None if inner is None else inner.difference(modifier.labels)
 
 

@@ -1,53 +1,76 @@
-"""PromQL, offline: syntax, result type, ranges.
+"""PromQL, offline: promql-parser reads an expression before Prometheus is asked.
 
-promql-parser knows Prometheus 3's functions, not all of its grammar (durations that are computed, `smoothed`). What it
-does not know is an error only where it is one in every Prometheus (`promql_errors.py`); else nothing is known of the
-expression, and only the server can say. The function that Prometheus 2 has under another name is taught to it. What
-parsing costs grows with the operators of an expression times its length: hence the bounds, on one expression and on
-all of a file.
+Newer versions of Prometheus read more than promql-parser does. So an expression is an error where promql-parser says
+what is wrong with it, and a warning where it only fails to read it. The texts in quotes, such as regular expressions,
+are left to Prometheus.
+
+The time that promql-parser takes grows with the square of the operators, and its stack with their number. Hence the
+bounds, on one expression and on a file.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
 import promql_parser as ast
 
-from autoscaler.config.kept_labels import kept_labels
-from autoscaler.config.promql_errors import check_brackets, error_in, lexed, packed
+from autoscaler.config.kept_labels import samples_of
+from autoscaler.config.promql_functions import near_function
+from autoscaler.quantity import parse_duration
 from autoscaler.target import LONGEST
 
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
 MAX_LENGTH: Final = 65_536
-"""Characters. Most of a long expression are names in quotes, which cost next to nothing."""
-MAX_BARE_LENGTH: Final = 8192
-"""Characters outside of quotes and comments."""
-MAX_OPERATORS: Final = 500
-"""Operators and commas outside of quotes."""
-MAX_EFFORT: Final = 5 * 10**7
-"""Of a file's expressions: operators and brackets times characters, 50 to 100 ns each. Ten thousand usual ones take a
-third of it."""
+"""Characters of an expression. A long one is mostly text in quotes, which costs next to nothing."""
+MAX_OPERATORS: Final = 1000
+"""Operators and opening brackets of an expression. So many take 2 MiB of a stack of 8 MiB."""
+MAX_NESTING: Final = 100
+"""Brackets inside of each other."""
+MAX_EFFORT: Final = 2 * 10**7
+"""The sum, over a file's expressions, of the square of the operators: 100 to 250 ns each."""
 
-_SEARCH_EFFORT: Final = 30
-"""For each character of an expression that promql-parser refuses. Where too much would be needed, nothing is found."""
-
-_RENAMED: Final = ast.Function(  # to double_exponential_smoothing, by Prometheus 3.0's changelog
-    "holt_winters", [ast.ValueType.Matrix, ast.ValueType.Scalar, ast.ValueType.Scalar], ast.ValueType.Vector
+_TEXT: Final = re.compile(
+    r"""(?P<quoted>"(?:\\[^\n]|[^"\\\n])*+"|'(?:\\[^\n]|[^'\\\n])*+'|`[^`]*+`)|(?P<comment>\#[^\n]*+)|["'`]"""
 )
-ast.register_extra_functions([_RENAMED])
-
-_OPERATOR: Final = re.compile(r"[-+*/%^<>=!,]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
+_WORD: Final = re.compile(r"[\w.]{0,64}", re.ASCII)
+"""A quoted text that promql-parser reads, as it may be a label. For others it takes long, or other rules than Go."""
+_WRONG_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[abfnrtvxuU0-7"'\\])*+(?P<escape>\\.)""", re.DOTALL)
+_OPERATOR: Final = re.compile(r"[-+*/%^<>=!(\[]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
+_CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
+_RANGE: Final = re.compile(r"\[\s*(\w+)")
 _UNITLESS: Final = re.compile(
     r"(?:\[\s*(?:[\w.\s]*:)?|(?<![\w:])offset\b)\s*[-+]?\s*"
     r"(?P<number>nan|inf|0x[0-9a-f]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(?![\w.])",
     re.IGNORECASE,
 )
-"""A number where Prometheus 2 reads only a duration."""
-_TOO_LONG: Final = "the expression has a range of more than 100 years; correct it"
+"""A number in the place of a duration. promql-parser takes it for seconds, and panics on a large one."""
+_NOT_READ: Final = re.compile(
+    r"invalid promql query|illegal regex .*|unknown function .*|bad number or duration syntax: [0-9]+_.*"
+    r"|unexpected character (?:inside brackets|after '.'): '[^$]'",
+    re.DOTALL,
+)
+"""What promql-parser says of an expression that may be the syntax of a newer Prometheus."""
+_REMEDIES: Final = {
+    "no expression": "write one",
+    "unexpected identifier": "write the value in quotes",
+    "'$'": "write the value of Grafana's variable",
+    "in call to": "correct the arguments",
+    "duration": "write one such as 30s, 5m or 1h30m",
+}
+_OWN_SYNTAX: Final = re.compile(r"\b(?:with|info)\s*\(", re.IGNORECASE)
+"""MetricsQL's templates and Prometheus 3's info(): promql-parser reads them by the rules of others."""
+_TOO_LONG: Final = "the expression has a range of more than 100 years; shorten it"
 _SHOWN: Final = 200
-"""Characters of what the parser says: it quotes the expression."""
+"""Characters of what promql-parser says, which may quote the expression."""
+
+ast.register_extra_functions(  # promql-parser knows only its name in Prometheus 3, double_exponential_smoothing
+    [
+        ast.Function(
+            "holt_winters", [ast.ValueType.Matrix, ast.ValueType.Scalar, ast.ValueType.Scalar], ast.ValueType.Vector
+        )
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +78,16 @@ class Expression:
     """A checked expression that comes back as a vector or a scalar."""
 
     text: str
-    window: timedelta
+    window: timedelta = DEFAULT_WINDOW
     """The longest range in it; 60 s without one."""
-    plain: bool
+    plain: bool = False
     """Whether it is one selector and nothing else, so that `timestamp()` of it tells its samples' age."""
-    scalar: bool
+    scalar: bool = False
     """Whether it comes back as one number without labels."""
     labels: frozenset[str] | None = None
     """All that its samples may carry; None: any, as far as is known."""
     unknown: str | None = None
-    """Why its syntax is not known here, and what to do, so that nothing else is known of it; None: it is known."""
+    """Why only Prometheus can say whether it is right, and what to do; None: it is right."""
 
 
 def parse(text: str) -> Expression:
@@ -74,12 +97,12 @@ def parse(text: str) -> Expression:
 
 @dataclass(slots=True)
 class Parser:
-    """Checks the expressions of one file, each once, and together no longer than for seconds."""
+    """Checks the expressions of one file, each once, and all of them in seconds."""
 
     _known: dict[str, Expression | str] = field(default_factory=dict)
-    """Text -> what it comes to, or what is wrong with it."""
+    """Text -> the expression, or what is wrong with it."""
     has_unknown: bool = False
-    """Whether the syntax of one of them is not known here."""
+    """Whether one of them has `unknown`."""
     _effort: int = 0
 
     def parse(self, text: str) -> Expression:
@@ -97,73 +120,98 @@ class Parser:
         return known
 
     def _parse(self, text: str) -> Expression:
-        if len(text) > MAX_LENGTH:
-            raise ValueError(_too_much(f"{len(text):,} characters", f"{MAX_LENGTH:,}"))
-        masked, bare = lexed(text)
-        self._bound(masked, bare)
-        check_brackets(text, masked)
-        unitless = [found["number"] for found in _UNITLESS.finditer(masked)]
-        if not all(_seconds(number) < LONGEST.total_seconds() for number in unitless):  # it would panic
-            raise ValueError(_TOO_LONG)
-        try:
-            root = ast.parse(bare)
-        except ValueError as error:
-            short = packed(masked)
-            effort = _SEARCH_EFFORT * len(short)
-            if self._effort + effort <= MAX_EFFORT:
-                self._effort += effort
-                if wrong := error_in(text, masked, short, str(error)):
-                    raise wrong from None
-            return _not_known(text, str(error))
-        _check_result(root)
-        ranged = [each for each in _walk(root) if isinstance(each, ast.MatrixSelector | ast.SubqueryExpr)]
-        window = max((each.range or DEFAULT_WINDOW for each in ranged), default=DEFAULT_WINDOW)
-        if window > LONGEST:
-            raise ValueError(_TOO_LONG)
-        plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
-        known = Expression(text, window, plain, _is_scalar(root), kept_labels(root, _is_scalar))
-        return replace(known, unknown=_only_seconds(unitless[0])) if unitless else known
-
-    def _bound(self, masked: str, bare: str) -> None:
-        """Raises ValueError where reading it would take too long."""
-        outside = re.sub(r"""(["'`])\.*\1""", "", masked)
-        if len(outside) > MAX_BARE_LENGTH:
-            found = f"{len(outside):,} characters outside of quotes"
-            raise ValueError(_too_much(found, f"{MAX_BARE_LENGTH:,}"))
-        operators = len(_OPERATOR.findall(outside))
-        if operators > MAX_OPERATORS:
-            raise ValueError(_too_much(f"{operators:,} operators and commas", f"{MAX_OPERATORS:,}"))
-        self._effort += (operators + outside.count("(") + outside.count("[")) * len(bare)
+        _limit("characters", len(text), MAX_LENGTH)
+        masked = _masked(text)
+        operators = len(_OPERATOR.findall(masked))
+        _limit("operators and brackets", operators, MAX_OPERATORS)
+        _check_brackets(text, masked)
+        self._effort += operators**2
         if self._effort > MAX_EFFORT:
             raise ValueError(
-                "the file's expressions are together too complex to be checked from here on; record the longest by "
-                "rules in Prometheus, or split the file"
+                "the expressions of the file are too complex in total; record the longest with recording rules, or "
+                "split the file"
             )
+        numbers = [found["number"] for found in _UNITLESS.finditer(masked)]
+        if not all(_seconds(number) < LONGEST.total_seconds() for number in numbers):
+            raise ValueError(_TOO_LONG)
+        try:
+            root = ast.parse(masked)
+        except ValueError as error:
+            return _refused(text, masked, str(error))
+        return _expression(text, masked, root, numbers)
 
 
-def _not_known(text: str, said: str) -> Expression:
-    shown = " ".join(said[: 2 * _SHOWN].split())
-    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-    why = f"its syntax is not known here ({shown}), but may be to a newer Prometheus; `autoscaler check --live` asks it"
-    return Expression(text, DEFAULT_WINDOW, plain=False, scalar=False, unknown=why)
+def _limit(what: str, found: int, most: int) -> None:
+    if found > most:
+        raise ValueError(
+            f"the expression has {found:,} {what}, and the limit is {most:,}; record it with a recording rule, and "
+            "query that"
+        )
 
 
 def _seconds(number: str) -> float:
     return int(number, 16) if number[:2].lower() == "0x" else float(number)
 
 
-def _only_seconds(number: str) -> str:
-    return (
-        f"{number} stands for a duration without a unit, which Prometheus 2 refuses and Prometheus 3 reads as seconds; "
-        f"write {number}s"
-    )
+def _masked(text: str) -> str:
+    """The text with spaces for comments, and letters for what is quoted and no word. All else stays in its place.
+
+    Raises ValueError for quotes that do not end and for a wrong escape.
+    """
+
+    def mask(found: re.Match[str]) -> str:
+        if found["comment"]:
+            return " " * len(found[0])
+        if not found["quoted"]:
+            raise _wrong(text, found.start(), f"unterminated quoted string {found[0]}", "close it")
+        quote, inner = found[0][0], found[0][1:-1]
+        if quote != "`" and (wrong := _WRONG_ESCAPE.match(inner)):
+            escape, start = wrong["escape"], found.start() + 1 + wrong.start("escape")
+            raise _wrong(text, start, f"unknown escape sequence {escape}", f"write \\{escape}, or use backquotes")
+        return found[0] if _WORD.fullmatch(inner) else f"{quote}{'x' * len(inner)}{quote}"
+
+    return _TEXT.sub(mask, text)
 
 
-def _too_much(found: str, most: str) -> str:
-    return f"the expression has {found}, and {most} is the most; record it by a rule in Prometheus and query that"
+def _check_brackets(text: str, masked: str) -> None:
+    """Raises ValueError for a bracket that is not closed or not opened, and for too many inside of each other."""
+    still_open: list[re.Match[str]] = []
+    for found in re.finditer(r"[()\[\]{}]", masked):
+        if found[0] in _CLOSING:
+            still_open.append(found)
+            if len(still_open) > MAX_NESTING:
+                raise ValueError(f"the expression nests more than {MAX_NESTING} brackets; simplify it")
+        elif not still_open or _CLOSING[still_open.pop()[0]] != found[0]:
+            raise _wrong(text, found.start(), f"unexpected {found[0]!r}", "correct the brackets")
+    if still_open:
+        raise _wrong(text, still_open[-1].start(), f"unclosed {still_open[-1][0]!r}", "close it")
 
 
-def _check_result(root: Any) -> None:
+def _refused(text: str, masked: str, said: str) -> Expression:
+    """What comes of an expression that promql-parser refuses with what it `said`. Raises ValueError for an error."""
+    said = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}…"
+    name = re.search(r"'(.+?)'", said, re.DOTALL)
+    near = near_function(name[1]) if name and said.startswith("unknown function") else None
+    if (near is None and _NOT_READ.fullmatch(said)) or _OWN_SYNTAX.search(masked):
+        why = f"the offline parser cannot read it ({said}), but Prometheus may"
+        return Expression(text, unknown=f"{why}; run `autoscaler check --live` to ask Prometheus")
+    places = [found.start() for found in re.finditer(re.escape(name[1]), masked)] if name else []
+    remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), "correct it")
+    remedy = f"did you mean `{near}`?" if near else remedy
+    raise _wrong(text, places[0] if len(places) == 1 else None, said, remedy)
+
+
+def _wrong(text: str, start: int | None, said: str, remedy: str) -> ValueError:
+    """`start`: where it stands; None: that is not known."""
+    where = ""
+    if start is not None:
+        line, character = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+        where = f" at line {line}, character {character}" if "\n" in text.strip() else f" at character {character}"
+    return ValueError(f"invalid PromQL{where}: {said}; {remedy}")
+
+
+def _expression(text: str, masked: str, root: Any, numbers: list[str]) -> Expression:
+    """What is known of a parsed expression. `numbers`: in the places of durations."""
     result = root
     while isinstance(result, ast.ParenExpr):
         result = result.expr
@@ -173,40 +221,16 @@ def _check_result(root: Any) -> None:
         )
     if isinstance(result, ast.StringLiteral):
         raise ValueError("the expression is a string, not a number; write a selector or a function of one")
-
-
-def _is_scalar(root: Any) -> bool:
-    """By PromQL's types: arithmetic on scalars is a scalar, with a vector it is a vector."""
-    todo = [root]
-    while todo:  # a sum of a thousand numbers nests a thousand deep
-        match node := todo.pop():
-            case ast.ParenExpr() | ast.UnaryExpr():
-                todo.append(node.expr)
-            case ast.BinaryExpr():
-                todo += (node.lhs, node.rhs)
-            case ast.NumberLiteral():
-                pass
-            case ast.Call() if node.func.return_type == ast.ValueType.Scalar:
-                pass
-            case _:
-                return False
-    return True
-
-
-def _walk(root: Any) -> Iterator[Any]:
-    """Every node. promql-parser's own walk() copies a node's whole subtree at each step."""
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        yield node
-        match node:
-            case ast.BinaryExpr():
-                todo += (node.lhs, node.rhs)
-            case ast.Call():
-                todo += node.args
-            case ast.AggregateExpr():
-                todo += (node.expr, node.param)
-            case ast.ParenExpr() | ast.UnaryExpr() | ast.SubqueryExpr():
-                todo.append(node.expr)
-            case _:
-                pass
+    ranges = [each if each[-1].isalpha() else f"{each}s" for each in _RANGE.findall(masked)]
+    window = max(map(parse_duration, ranges), default=DEFAULT_WINDOW)
+    if window > LONGEST:
+        raise ValueError(_TOO_LONG)
+    plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
+    samples = samples_of(root)
+    unknown = None
+    if numbers:
+        unknown = (
+            f"the duration {numbers[0]} has no unit: Prometheus 3 reads seconds, and Prometheus 2 refuses it; write "
+            f"{numbers[0]}s"
+        )
+    return Expression(text, window, plain, samples.scalar, samples.labels, unknown)

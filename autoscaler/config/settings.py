@@ -133,7 +133,7 @@ class WebSettings:
 
 @dataclass(frozen=True, slots=True)
 class UnknownExpression:
-    """An expression in the file whose syntax is not known here: only its Prometheus can say whether it is right."""
+    """An expression in the file that cannot be checked offline: only its Prometheus can say whether it is right."""
 
     problem: Problem
     """Where it stands, and what is not known of it."""

@@ -74,8 +74,8 @@ def test_an_expression_of_unknown_syntax_is_a_warning_and_exit_0(good: Path) -> 
     assert code == 0
     warning, last = out.splitlines()
     assert warning == (
-        f"{good}:8:62: warning: autoscalers[0].metrics[1].resource.query.expr: its syntax is not known here "
-        "(invalid promql query), but may be to a newer Prometheus; `autoscaler check --live` asks it"
+        f"{good}:8:62: warning: autoscalers[0].metrics[1].resource.query.expr: the offline parser cannot "
+        "read it (invalid promql query), but Prometheus may; run `autoscaler check --live` to ask Prometheus"
     )
     assert last == f"{good}: ok, 1 autoscaler, 2 queries"
 
@@ -87,8 +87,8 @@ def test_with_strict_a_warning_is_an_error(good: Path) -> None:
     code, out = run("check", "--strict", good)
     assert code == 1
     assert out == (
-        f"{good}:8:62: autoscalers[0].metrics[1].resource.query.expr: 5 stands for a duration without a unit, which "
-        "Prometheus 2 refuses and Prometheus 3 reads as seconds; write 5s\n"
+        f"{good}:8:62: autoscalers[0].metrics[1].resource.query.expr: the duration 5 has no unit: Prometheus 3 "
+        "reads seconds, and Prometheus 2 refuses it; write 5s\n"
     )
 
 

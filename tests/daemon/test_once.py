@@ -41,7 +41,7 @@ def test_an_expression_that_only_the_server_knows_costs_its_own_autoscaler_at_mo
     assert {line["autoscaler"]: line["written"] for line in decisions(done)} == {"taken": 3, "refused": None, "web": 2}
     warned = [line for line in map(json.loads, done.stderr.splitlines()) if line["event"] == "expression_not_checked"]
     assert [line["level"] for line in warned] == ["warning", "warning"]
-    assert "autoscalers[0].metrics[0].external.query.expr: its syntax is not known here" in warned[0]["message"]
+    assert "autoscalers[0].metrics[0].external.query.expr: the offline parser cannot read it" in warned[0]["message"]
 
 
 def test_a_metric_that_failed_is_1(folder: Path) -> None:

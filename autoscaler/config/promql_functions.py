@@ -1,4 +1,4 @@
-"""The words of PromQL that stand before a bracket, and which of them a misspelt one is near to.
+"""The functions and aggregations of PromQL, and which of them a misspelt one is near to.
 
 Source: prometheus.io/docs/prometheus/latest/querying/functions and operators, of Prometheus 3;
 docs.victoriametrics.com, MetricsQL.
@@ -8,14 +8,10 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from typing import Final
 
-AGGREGATIONS: Final = frozenset(
+FUNCTIONS: Final = frozenset(
     {
         *("avg", "bottomk", "count", "count_values", "group", "limit_ratio", "limitk", "max", "min", "quantile"),
         *("stddev", "stdvar", "sum", "topk"),
-    }
-)
-FUNCTIONS: Final = frozenset(
-    {
         *("abs", "absent", "absent_over_time", "acos", "acosh", "asin", "asinh", "atan", "atanh", "avg_over_time"),
         *("ceil", "changes", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "count_over_time", "day_of_month"),
         *("day_of_week", "day_of_year", "days_in_month", "deg", "delta", "deriv", "double_exponential_smoothing"),
@@ -30,31 +26,26 @@ FUNCTIONS: Final = frozenset(
         *("ts_of_min_over_time", "vector", "year"),
     }
 )
+"""Those that promql-parser knows."""
 OTHERS: Final = frozenset(
     {
-        *("and", "atan2", "bool", "by", "fill", "fill_left", "fill_right", "group_left", "group_right", "ignoring"),
-        *("max_of", "min_of", "offset", "on", "or", "unless", "without"),
-        # of VictoriaMetrics, each a letter away from one of Prometheus
-        *("ideriv", "quantiles", "quantiles_over_time", "rand", "sum2", "sum2_over_time", "tmax_over_time"),
-        *("tmin_over_time", "tfirst_over_time", "tlast_over_time", "mad"),
+        *("max_of", "min_of", "ideriv", "quantiles", "quantiles_over_time", "rand", "sum2", "sum2_over_time"),
+        *("tmax_over_time", "tmin_over_time", "tfirst_over_time", "tlast_over_time", "mad"),
     }
 )
-"""What also stands before a bracket, and is no misspelt function."""
-_NEAREST: Final = {name.replace("_", ""): name for name in sorted(FUNCTIONS | AGGREGATIONS)}
-_LONGEST: Final = max(map(len, _NEAREST)) + 1
+"""Those of newer servers and of VictoriaMetrics that are a letter away from one of these."""
+_PLAIN: Final = {name.replace("_", ""): name for name in sorted(FUNCTIONS)}
+_LONGEST: Final = max(map(len, _PLAIN)) + 1
 
 
 @lru_cache
 def near_function(word: str) -> str | None:
-    """The function or aggregation that a word is a near miss of: one letter is wrong, or case or underscores are.
-
-    None for a word that has a meaning here or elsewhere, and for one that is like none of them.
-    """
+    """The function that a word is a near miss of: one letter is wrong, or case or underscores. None: there is none."""
     plain = word.lower().replace("_", "")
-    if word in FUNCTIONS or word.lower() in OTHERS | AGGREGATIONS or len(plain) > _LONGEST:
+    if word in FUNCTIONS | OTHERS or len(plain) > _LONGEST:
         return None
-    near = {name for name in _NEAREST if abs(len(name) - len(plain)) <= 1 and _is_one_away(plain, name)}
-    return next((_NEAREST[name] for name in get_close_matches(plain, sorted(near), n=1, cutoff=0)), None)
+    near = [name for name in _PLAIN if abs(len(name) - len(plain)) <= 1 and _is_one_away(plain, name)]
+    return next((_PLAIN[name] for name in get_close_matches(plain, near, n=1, cutoff=0)), None)
 
 
 def _is_one_away(word: str, name: str) -> bool:
