@@ -98,8 +98,8 @@ PastSize: TypeAlias = Annotated[
     typer.Option(
         "--size",
         metavar="QUERY",
-        help="PromQL for the size that the target had, where Prometheus is asked. Default: the autoscaler's own "
-        "metric where it is scraped, else the number of instances.",
+        help="PromQL for the size that the target had, where Prometheus is asked. "
+        "Default: autoscaler_current_replicas of this autoscaler.",
     ),
 ]
 PastCache: TypeAlias = Annotated[

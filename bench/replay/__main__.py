@@ -18,7 +18,7 @@ from autoscaler.quantity import format_duration
 from autoscaler.record import Retention, State
 from bench.__main__ import report
 from bench.processes import cpu_seconds
-from bench.replay.load import CYCLES, INSTANCES, PERIOD, write
+from bench.replay.load import CYCLES, INSTANCES, NAME, PERIOD, write
 from tests.servers.prometheus import running_prometheus
 from tools.prometheus import prometheus_binaries
 
@@ -74,7 +74,7 @@ def configuration(prometheus: str) -> dict[str, Any]:
         "adapters": {"fleet": {"type": "memory", "groups": {"web": {}}}},
         "autoscalers": [
             {
-                "name": "web",
+                "name": NAME,
                 "scaleTargetRef": {"adapter": "fleet", "name": "web"},
                 "minReplicas": 2,
                 "maxReplicas": 40,

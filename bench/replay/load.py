@@ -9,6 +9,8 @@ from typing import Final, TextIO
 
 PERIOD: Final = timedelta(seconds=15)
 INSTANCES: Final = 20
+NAME: Final = "web"
+"""The autoscaler's."""
 CYCLES: Final = 7 * 24 * 3600 // 15
 """A week's."""
 _SECONDS: Final = PERIOD.total_seconds()
@@ -34,15 +36,15 @@ def totals(begin: datetime, count: int, seed: int = 7) -> Iterator[float]:
 
 
 def write(file: Path, begin: datetime, count: int = CYCLES) -> None:
-    """As OpenMetrics: of each instance a counter of busy seconds and `up`, at each cycle from `begin` on."""
+    """As OpenMetrics: of each instance a counter of busy seconds, and the size, at each cycle from `begin` on."""
     work = list(totals(begin, count))
     with file.open("w") as out:
         out.write("# TYPE app_busy_seconds counter\n")
         for number in range(INSTANCES):
             _counter(out, number, begin, work)
-        out.write("# TYPE up gauge\n")
-        for number in range(INSTANCES):
-            out.writelines(f"up{_labels(number)} 1 {_time(begin, cycle)}\n" for cycle in range(count))
+        out.write("# TYPE autoscaler_current_replicas gauge\n")
+        size = f'autoscaler_current_replicas{{autoscaler="{NAME}"}} {INSTANCES}'
+        out.writelines(f"{size} {_time(begin, cycle)}\n" for cycle in range(count))
         out.write("# EOF\n")
 
 

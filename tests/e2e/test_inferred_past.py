@@ -1,9 +1,9 @@
-"""A live run told again from Prometheus alone: how many cycles have the same size, and why the others have not."""
+"""A live run told again from Prometheus and a size that is told: how many cycles agree, and why the others do not."""
 
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -40,8 +40,8 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, Told]:
-    """With the daemon's own metrics scraped, and as if they were not."""
+def live(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """The size is told by the daemon's own metrics."""
     folder = tmp_path_factory.mktemp("live")
     (folder / "worker.py").write_text(WORKER)
     demand = folder / "demand"
@@ -72,10 +72,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, Told]:
         with Archive.open_archive(None, folder / "state") as archive:
             records = list(archive.records("web"))
         scaler = records[-1].scaler
-        return (
-            told(scaler, records, prometheus.url, folder / "cache"),
-            told(replace(scaler, name="another"), records, prometheus.url, folder / "cache"),
-        )
+        return told(scaler, records, prometheus.url, folder / "cache")
 
 
 def told(scaler: Autoscaler, records: Sequence[Record], url: str, cache: Path) -> Told:
@@ -91,9 +88,7 @@ def told(scaler: Autoscaler, records: Sequence[Record], url: str, cache: Path) -
             given=Given(phase=phase_of(last, scaler.sync_period)),
         )
         recorded = [
-            Moment(
-                each.decision.now, each.observation, each.decision, each.history, replace(each.scaler, name=scaler.name)
-            )
+            Moment(each.decision.now, each.observation, each.decision, each.history, each.scaler)
             for each in records
             if each.observation is not None
         ]
@@ -104,28 +99,23 @@ def told(scaler: Autoscaler, records: Sequence[Record], url: str, cache: Path) -
         source.close()
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["sizes scraped", "sizes inferred"])
-def test_most_cycles_have_the_size_that_the_daemon_decided(live: tuple[Told, Told], number: int) -> None:
+def test_most_cycles_have_the_size_that_the_daemon_decided(live: Told) -> None:
     """Scrapes are a fifth of a second apart from cycles, so a cycle at which the load leaps may see it earlier."""
-    found = live[number].agreement
+    found = live.agreement
     assert found.cycles > 15
     assert found.share > 0.5, found.summary()
     assert found.same + sum(each.cycles for each in found.differences) == found.cycles
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["sizes scraped", "sizes inferred"])
-def test_an_outage_of_prometheus_is_told_as_one(live: tuple[Told, Told], number: int) -> None:
+def test_an_outage_of_prometheus_is_told_as_one(live: Told) -> None:
     """Where Prometheus answers for that time later with the samples from before it, the daemon's error is told."""
-    found, findings = live[number].agreement, live[number].findings
+    found = live.agreement
     why = {each.why for each in found.differences if each.recorded is None}
     assert why <= {Why.READING, Why.TARGET}, found.differences  # a busy machine's adapter may be late as well
     told = any("then it had no value" in each.message for each in found.differences)
-    assert told or FindingKind.OUTAGE in {each.kind for each in findings}
+    assert told or FindingKind.OUTAGE in {each.kind for each in live.findings}
 
 
-def test_the_output_says_what_the_size_was_told_by(live: tuple[Told, Told]) -> None:
-    scraped, inferred = [
-        next(each.message for each in told.findings if each.message.startswith("instances: ")) for told in live
-    ]
-    assert scraped.endswith("size: from the autoscaler's own metric autoscaler_current_replicas")
-    assert inferred.endswith("size: the number of instances")
+def test_the_output_says_what_the_size_was_told_by(live: Told) -> None:
+    message = next(each.message for each in live.findings if each.kind is FindingKind.INFERRED)
+    assert message.endswith("size: from the metric autoscaler_current_replicas")

@@ -9,8 +9,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from autoscaler.model import MAX_SIZE, Autoscaler, TargetState
 from autoscaler.text import plain
 from autoscaler.whatif.case.errors import CaseError, reason
@@ -135,8 +133,8 @@ class CasePast:
     def _found(self, values: Any) -> Autoscaler | Cycle:
         try:
             return line_from(values)
-        except msgspec.ValidationError as error:
-            raise self._wrong(str(error)) from None
+        except LookupError as error:
+            raise self._wrong(f"expected the key {error}") from None
         except _WRONG_VALUES as error:
             raise self._wrong(str(error)) from None
 

@@ -1,12 +1,12 @@
 """Recorded cycles as plain JSON values, and back; unknown keys are ignored, and what is missing has its default.
 
-The model's own fields are the keys. Only what JSON has no word for is written otherwise: errors, and which of several
-kinds a reading or an outcome is.
+The model's own fields are the keys. Errors, and values of which several kinds may stand in one place, have a key `kind`
+that tells which it is.
 """
 
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar, get_type_hints
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -21,16 +21,12 @@ from autoscaler.model import (
     History,
     InstanceReading,
     Observation,
-    Outcome,
     Proposed,
-    Reading,
     TargetState,
     Unchanged,
     ValueReading,
     Written,
 )
-
-_T = TypeVar("_T")
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,86 +42,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     anonymized: bool = False
 
 
-class _Error(msgspec.Struct, frozen=True, tag="error", tag_field="kind"):
-    error: str
-    """Its class."""
-    message: str
-
-
-def _tagged(kind: type, tag: str) -> Any:
-    """A struct with the fields of a class of the model, and a key `kind` that tells which it is."""
-    return msgspec.defstruct(f"_{kind.__name__}", _fields(kind), tag=tag, tag_field="kind", frozen=True)
-
-
-def _fields(kind: type) -> list[Any]:
-    """(name, type) or (name, type, default) of each field."""
-    hints = get_type_hints(kind)
-    if is_dataclass(kind):
-        return [
-            (each.name, hints[each.name])
-            if each.default is MISSING and each.default_factory is MISSING
-            else (each.name, hints[each.name], _default(each.default, each.default_factory))
-            for each in fields(kind)
-        ]
-    return [
-        (each.name, hints[each.name])
-        if each.default is msgspec.NODEFAULT and each.default_factory is msgspec.NODEFAULT
-        else (each.name, hints[each.name], _default(each.default, each.default_factory))
-        for each in msgspec.structs.fields(kind)
-    ]
-
-
-def _default(value: Any, factory: Any) -> Any:
-    if value is MISSING or value is msgspec.NODEFAULT:
-        return msgspec.field(default_factory=factory)
-    return msgspec.field(default=value)
-
-
-_KINDS: Final = {
-    kind: _tagged(kind, tag)
-    for kind, tag in (
-        (TargetState, "target"),
-        (InstanceReading, "instances"),
-        (ValueReading, "values"),
-        (Written, "written"),
-        (Unchanged, "unchanged"),
-        (Held, "held"),
-        (Conflict, "conflict"),
-        (Proposed, "proposed"),
-    )
-}
-_MODEL: Final = {wire: kind for kind, wire in _KINDS.items()}
-_Target: Any = _KINDS[TargetState] | _Error
-_Reading: Any = _KINDS[InstanceReading] | _KINDS[ValueReading] | _Error
-_Outcome: Any = (
-    _KINDS[Written] | _KINDS[Unchanged] | _KINDS[Held] | _KINDS[Conflict] | _KINDS[Proposed] | _Error
-)  # fmt: skip
-_Observation: Any = msgspec.defstruct(
-    "_Observation",
-    [
-        ("target", _Target),
-        ("readings", tuple[_Reading, ...]),
-        ("victims", tuple[str, ...], ()),
-        ("fallbacks", tuple[_Reading | None, ...], ()),
-    ],
-    frozen=True,
-)
-_Decision: Any = msgspec.defstruct(
-    "_Decision",
-    [("outcome", _Outcome | None, None) if each[0] == "outcome" else each for each in _fields(Decision)],
-    frozen=True,
-    kw_only=True,
-)
-_Cycle: Any = msgspec.defstruct(
-    "_Cycle",
-    [("at", datetime), ("observation", _Observation), ("decision", _Decision), ("history", History | None, None)],
-    frozen=True,
-)
-_Line: Any = msgspec.defstruct(
-    "_Line", [("configuration", Autoscaler | None, None), ("cycle", _Cycle | None, None)], frozen=True
-)
-
-
 class Cycle(msgspec.Struct, frozen=True):
     """One cycle."""
 
@@ -133,6 +49,30 @@ class Cycle(msgspec.Struct, frozen=True):
     observation: Observation
     decision: Decision
     history: History | None
+
+
+_TARGETS: Final[Mapping[str, type]] = {"target": TargetState}
+_READINGS: Final[Mapping[str, type]] = {"instances": InstanceReading, "values": ValueReading}
+_OUTCOMES: Final[Mapping[str, type]] = {
+    "written": Written,
+    "unchanged": Unchanged,
+    "held": Held,
+    "conflict": Conflict,
+    "proposed": Proposed,
+}
+_KIND_OF: Final = {model: kind for kinds in (_TARGETS, _READINGS, _OUTCOMES) for kind, model in kinds.items()}
+_ERROR: Final = "error"
+_ConcludedDecision: Final[Any] = msgspec.defstruct(
+    "_ConcludedDecision",
+    [
+        (each.name, Any if each.name == "outcome" else each.type, msgspec.field(default=each.default))
+        if each.default is not msgspec.NODEFAULT
+        else (each.name, each.type)
+        for each in msgspec.structs.fields(Decision)
+    ],
+    kw_only=True,
+)
+"""A decision whose outcome is still a plain value: msgspec knows no union of dataclasses."""
 
 
 def header_values(header: Header) -> Any:
@@ -153,61 +93,64 @@ def configuration_values(scaler: Autoscaler) -> Any:
 def cycle_values(cycle: Cycle) -> Any:
     """As JSON has it."""
     observed, made = cycle.observation, cycle.decision
-    wire = _Cycle(
-        cycle.at,
-        _Observation(
-            _wire(observed.target),
-            tuple(map(_wire, observed.readings)),
-            observed.victims,
-            tuple(map(_wire, observed.fallbacks)),
-        ),
-        _Decision(**(msgspec.structs.asdict(made) | {"outcome": _wire(made.outcome)})),
-        cycle.history,
-    )
-    return {"cycle": msgspec.to_builtins(wire)}
+    return {
+        "cycle": {
+            "at": msgspec.to_builtins(cycle.at),
+            "observation": {
+                "target": _values_of(observed.target),
+                "readings": [_values_of(each) for each in observed.readings],
+                "victims": list(observed.victims),
+                "fallbacks": [_values_of(each) for each in observed.fallbacks],
+            },
+            "decision": msgspec.to_builtins(replace(made, outcome=None)) | {"outcome": _values_of(made.outcome)},
+            "history": msgspec.to_builtins(cycle.history),
+        }
+    }
 
 
 def line_from(values: Any) -> Autoscaler | Cycle:
-    """What a line after the first holds. Raises msgspec.ValidationError, ValueError."""
-    line = msgspec.convert(values, _Line)
-    if (line.configuration is None) == (line.cycle is None):
+    """What a line after the first holds. Raises msgspec.ValidationError, TypeError, LookupError, ValueError."""
+    if ("configuration" in values) == ("cycle" in values):
         raise ValueError("expected either `configuration` or `cycle`")
-    if line.configuration is not None:
-        scaler: Autoscaler = line.configuration
-        return scaler
-    cycle, seen = line.cycle, line.cycle.observation
-    decision = Decision(**(msgspec.structs.asdict(cycle.decision) | {"outcome": None}))
+    if "configuration" in values:
+        return msgspec.convert(values["configuration"], Autoscaler)
+    cycle = values["cycle"]
+    seen, decision = cycle["observation"], msgspec.convert(cycle["decision"], _ConcludedDecision)
+    outcome = _from_values(decision.outcome, _OUTCOMES, TargetError)
     return Cycle(
-        cycle.at,
+        msgspec.convert(cycle["at"], datetime),
         Observation(
-            _model(seen.target, TargetError),
-            tuple([_model(each, MetricError) for each in seen.readings]),
-            seen.victims,
-            tuple([_model(each, MetricError) for each in seen.fallbacks]),
+            _from_values(seen["target"], _TARGETS, TargetError),
+            tuple([_from_values(each, _READINGS, MetricError) for each in seen["readings"]]),
+            msgspec.convert(seen.get("victims", ()), tuple[str, ...]),
+            tuple([_from_values(each, _READINGS, MetricError) for each in seen.get("fallbacks", ())]),
         ),
-        replace(decision, outcome=_model(cycle.decision.outcome, TargetError)),
-        cycle.history,
+        Decision(**(msgspec.structs.asdict(decision) | {"outcome": outcome})),
+        msgspec.convert(cycle.get("history"), History | None),
     )
 
 
-def _wire(value: TargetState | Reading | Outcome | MetricError | None) -> Any:
+def _values_of(value: Any) -> Any:
+    """Of one of several kinds, or an error, or None."""
     if value is None:
         return None
     if isinstance(value, AutoscalerError):
-        return _Error(_class_of(value), str(value))
-    kind = _KINDS[type(value)]
-    return kind(*[getattr(value, name) for name in kind.__struct_fields__])
+        return {"kind": _ERROR, "error": _class_of(value), "message": str(value)}
+    return {"kind": _KIND_OF[type(value)], **msgspec.to_builtins(value)}
 
 
-def _model(wire: Any, error: type[AutoscalerError]) -> Any:
-    """`error`: the root of those that may stand here."""
-    if wire is None:
+def _from_values(values: Any, kinds: Mapping[str, type], error: type[AutoscalerError]) -> Any:
+    """`kinds`: those that may stand here; `error`: the root of the errors that may."""
+    if values is None:
         return None
-    if isinstance(wire, _Error):
-        found = getattr(errors, wire.error, error)
-        is_one = isinstance(found, type) and issubclass(found, error)
-        return (found if is_one else error)(wire.message)
-    return _MODEL[type(wire)](**msgspec.structs.asdict(wire))
+    kind = values["kind"]
+    if kind in kinds:
+        return msgspec.convert(values, kinds[kind])
+    if kind != _ERROR:
+        raise ValueError(f"expected a value of the kind {', '.join([*kinds, _ERROR])}")
+    found = getattr(errors, values["error"], error)
+    is_one = isinstance(found, type) and issubclass(found, error)
+    return (found if is_one else error)(msgspec.convert(values["message"], str))
 
 
 def _class_of(error: AutoscalerError) -> str:

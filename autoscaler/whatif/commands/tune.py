@@ -153,7 +153,6 @@ def tune(
 
 def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: datetime, wanted: _Wanted) -> "_Searched":
     """Read the history once, hand it to each process, and search. Raises AutoscalerError."""
-    from autoscaler.whatif.compare.inferred_past import start_up_of, termination_in  # noqa: PLC0415 - likewise
     from autoscaler.whatif.replay.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
     from autoscaler.whatif.replay.instance_times import (  # noqa: PLC0415 - likewise
         Terminations,
@@ -176,10 +175,8 @@ def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: dateti
                 tell(share_of(each.at, since, until))
         if recorded is not None:
             check_asked(scaler, recorded)
-        learnt = start_up_of(past)
-        start_up = learnt if wanted.start_up is None else wanted.start_up
-        termination = termination_of(wanted.termination, termination_in(past), terminations.learnt)
-        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), start_up, termination.length)
+        termination = termination_of(wanted.termination, terminations.learnt)
+        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), wanted.start_up, termination.length)
         workers.begin(setup)
         with progress(f"{past.name}: trying") as tell:
             done = 0
@@ -194,7 +191,7 @@ def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: dateti
                 return found
 
             found = tuned(setup, scores, workers.whole, wanted.candidates, wanted.limit, wanted.seed)
-    used = start_up_used(found.in_force.start_up, wanted.start_up, learnt)
+    used = start_up_used(found.in_force.start_up, wanted.start_up)
     return _Searched(setup, found, " and the ".join(origins), used, termination)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from autoscaler.model import Autoscaler
 from autoscaler.whatif.compare.agreement import Agreement
-from autoscaler.whatif.compare.inferred_past import InferredPast, start_up_of, termination_in
+from autoscaler.whatif.compare.inferred_past import InferredPast
 from autoscaler.whatif.compare.partings import Parting, Partings
 from autoscaler.whatif.past.past import Finding, Moment, Past
 from autoscaler.whatif.replay.course import Course
@@ -116,10 +116,7 @@ def compare(
     found = Comparison(past.name, since, until, candidates, courses)
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
-    learnt = start_up_of(past)
-    replays = [
-        Replay(each.scaler, each.load, learnt if each.start_up is None else each.start_up) for each in candidates
-    ]
+    replays = [Replay(each.scaler, each.load, each.start_up) for each in candidates]
     kept, partings = [KeptChanges(course) for course in courses], Partings()
     needs, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
     for moment in past.moments():
@@ -148,9 +145,9 @@ def compare(
     found.start_ups = {
         each.label: used
         for each, course in zip(candidates, courses[1:], strict=True)
-        if (used := start_up_used(course.start_up, each.start_up, learnt)) is not None
+        if (used := start_up_used(course.start_up, each.start_up)) is not None
     }
-    found.termination = termination_of(termination, termination_in(past), terminations.learnt)
+    found.termination = termination_of(termination, terminations.learnt)
     found.partings = partings.found()
     found.explainable = [each.cycles for each in kept]
     if isinstance(past, InferredPast):

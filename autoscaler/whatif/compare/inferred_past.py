@@ -1,7 +1,7 @@
 """A past that the state tells in part, or not at all: the rest is from Prometheus."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from autoscaler.model import Autoscaler
 from autoscaler.whatif.compare.agreement import Agreement, agreement
@@ -41,16 +41,6 @@ class InferredPast:
             known += self._state.findings
         return sorted(known, key=lambda each: each.begin)
 
-    @property
-    def start_up(self) -> timedelta | None:
-        """How long an instance took from being asked for until it had a sample; None: none was seen to start."""
-        return self._inferred.durations.start_up
-
-    @property
-    def termination(self) -> timedelta | None:
-        """How long one took until it was gone; None: none was seen to end."""
-        return self._inferred.durations.termination
-
     def moments(self) -> Iterator[Moment]:
         """Of both, in order of time."""
         self._origin = self._inferred.origin
@@ -68,13 +58,3 @@ class InferredPast:
             return None
         found = agreement(self._state.moments(), replay(self._inferred.moments(), self._recorded, Load.RECORDED))
         return found if found.cycles else None
-
-
-def start_up_of(past: Past) -> timedelta | None:
-    """How long an instance takes to be ready, as far as a past shows it apart from its moments; None: it does not."""
-    return past.start_up if isinstance(past, InferredPast) else None
-
-
-def termination_in(past: Past) -> timedelta | None:
-    """How long an instance takes to be gone, as `start_up_of`."""
-    return past.termination if isinstance(past, InferredPast) else None

@@ -10,7 +10,6 @@ from autoscaler.whatif.replay.instance_times import InstanceTime, TimeSource
 
 _WHENCE: Final[Mapping[TimeSource, str]] = {
     TimeSource.GIVEN: "given",
-    TimeSource.PROMETHEUS: "learnt from series",
     TimeSource.INSTANCES: "learnt from instances",
     TimeSource.CONFIGURATION: "controller.startUpSeconds",
     TimeSource.NOTHING: "none was seen to end",
@@ -22,8 +21,8 @@ class InstanceTimeDocument(Document):
 
     seconds: Seconds
     source: TimeSource
-    """What tells it: `given` by an option; `prometheus`, the series of instances; `instances` that were seen;
-    `configuration`, controller.startUpSeconds; `nothing`: none was seen, so it is 0."""
+    """What tells it: `given` by an option; `instances` that were seen; `configuration`, controller.startUpSeconds;
+    `nothing`: none was seen, so it is 0."""
 
 
 def instance_time_document(time: InstanceTime) -> InstanceTimeDocument:

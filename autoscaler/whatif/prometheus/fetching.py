@@ -72,10 +72,10 @@ class Recording:
                 if self._span.first <= index < end:
                     yield result
 
-    def answers(self) -> Iterator[tuple[int, Grid, RangeResult | MetricError]]:
-        """The same in whole blocks, each with the index in the span at which it begins, which may be below 0."""
-        for block in self._blocks:
-            yield block.first - self._span.first, block, self._load(block)
+    def refusal(self) -> MetricError | None:
+        """With which words the first block was answered that was refused; None: none was. Raises PastError."""
+        answers = (self._load(block) for block in self._blocks)
+        return next((each for each in answers if isinstance(each, MetricError)), None)
 
 
 class Fetcher:

@@ -1,49 +1,35 @@
 """One autoscaler's past from Prometheus alone: what the daemon would have seen, had it asked at each of these times.
 
-Readings are made by the code that reads live ones. What no series tells is inferred, and said to be (`findings`).
+Readings are made by the code that reads live ones.
 """
 
 import math
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from autoscaler.errors import MetricError, PastError
-from autoscaler.model import MAX_SIZE, Autoscaler, Instance, MetricSpec, MetricType, Query
+from autoscaler.model import MAX_SIZE, Autoscaler, Instance, Query
 from autoscaler.observe.answers import Answers
-from autoscaler.observe.join import of_container
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question, question, questions_of
 from autoscaler.observe.ranges import Grid
-from autoscaler.observe.result import Point, QueryResult
+from autoscaler.observe.result import QueryResult
 from autoscaler.observe.victims import rank
 from autoscaler.quantity import Milli, format_duration
 from autoscaler.whatif.past.past import Finding, FindingKind, Moment
-from autoscaler.whatif.prometheus.asked import any_scrape, as_asked, own_size, presence, resets, scrapes, sources_of
+from autoscaler.whatif.past.watch import Watch
+from autoscaler.whatif.prometheus.asked import as_asked, own_size, sources_of
 from autoscaler.whatif.prometheus.fetching import Fetcher, Recording
-from autoscaler.whatif.prometheus.inference import UNKNOWN, Durations, Lifetime, States, durations, lifetimes
-from autoscaler.whatif.prometheus.rows import Row, Runs, complement, rows_of, union
-from autoscaler.whatif.prometheus.traces import (
-    UNSCRAPED,
-    Outages,
-    found,
-    gap_findings,
-    gaps_of,
-    label_findings,
-    reset_findings,
-    scrape_findings,
-)
+from autoscaler.whatif.prometheus.states import States, naming_metric
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _MOST_STEPS: Final = 3_000_000
 """More than a year of cycles 15 s apart: each takes memory, and all are asked for."""
-_Merge: TypeAlias = Callable[[Iterable[float]], float | None]
-"""Makes one value of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +37,7 @@ class Given:
     """What is known of the target from elsewhere."""
 
     size: Query | None = None
-    """Tells its size: the sum of its samples. None: the autoscaler's own metric where it is scraped, else inferred."""
+    """Tells its size: the sum of its samples. None: the autoscaler's own metric does, where it is scraped."""
     phase: timedelta = timedelta(0)
     """How long after each whole sync period since 1970 the daemon's cycles were; below one period."""
     requests: Mapping[str, Milli] = field(default_factory=dict)
@@ -102,159 +88,70 @@ class PrometheusPast:
         return self._origin
 
     @property
-    def durations(self) -> Durations:
-        """How long starts and ends of instances took. Raises PastError."""
-        return durations(self._fetched.instances, self._fetched.sizes, self._span)
-
-    @property
     def findings(self) -> Sequence[Finding]:
-        """In order of time; those of what had no value once the moments were read. Raises PastError."""
-        begin = self._span.at(self._lead)
-        every = [
-            replace(each, begin=max(each.begin, begin))
-            for each in (*self._fetched.findings, *self._outages)
-            if each.end >= begin
-        ]
-        return sorted(every, key=lambda each: (each.begin, each.end, each.kind))
+        """In order of time; those of what had no value once the moments were read."""
+        return [self._told_by(), *self._outages]
 
     def fetch(self) -> None:
         """Fetch all of it, which the first use would do otherwise. Raises PastError."""
-        _ = self._fetched
+        _ = self._recordings, self._sizes
 
     def moments(self) -> Iterator[Moment]:
         """One for each step: where nothing had a sample, with errors for readings. Raises PastError."""
-        fetched, span = self._fetched, self._span
-        answers = {asked: recording.results() for asked, recording in fetched.recordings.items()}
-        states = States(self._asked, fetched.instances, fetched.sizes, span, self._given.requests, fetched.silent)
-        outages = Outages(self._asked, span)
+        answers = {asked: recording.results() for asked, recording in self._recordings.items()}
+        states, sizes, span = States(self._asked, self._given.requests), self._sizes, self._span
+        watch = Watch(span.at(self._lead), span.step)
         try:
             for index in range(span.count):
-                results = {asked: next(each) for asked, each in answers.items()}
-                state = states.at(index)
+                at, known = span.at(index), Answers({asked: next(each) for asked, each in answers.items()})
+                state = states.at(at, sizes[index], known)
                 if index < self._lead:
                     continue
-                at, known = span.at(index), Answers(results)
                 seen = observation(self._asked, state, known, at, partial(_ranked, self._asked, known, at))
-                outages.note(index, seen)
+                watch.see(Moment(at, seen, scaler=self._asked))
                 yield Moment(at, seen, scaler=self._recorded)
         finally:  # also where nobody wants to see the rest
-            self._outages = outages.findings()
+            watch.end(watch.last or span.at(self._lead))
+            self._outages = watch.findings
 
     @cached_property
-    def _fetched(self) -> "_Fetched":
-        """All that is asked. Raises PastError."""
-        recordings = self._fetcher.fetch(questions_of(self._asked), self._span)
-        rows = {asked: rows_of(recording, self._span.count) for asked, recording in recordings.items()}
-        metric, own = _named_by(self._asked, rows)
-        series = _Series((), (), (), (), ()) if metric is None else self._series(metric, own)
-        known: Sequence[Lifetime] = ()
-        if metric is not None:
-            label = metric.query.instance_label
-            known = lifetimes(own, series.selected, series.up, series.down, label, series.gaps)
-        sizes, findings = self._sizes(metric)
-        if metric is None and all(size == UNKNOWN for size in sizes):
-            raise self._nothing(recordings)
-        findings += gap_findings(series.gaps, series.jobs, self._span)
-        findings += scrape_findings(known, series.gaps, self._span)
-        for each in self._asked.metrics:
-            findings += label_findings(_of(each, rows[question(each.query)]), each, self._span)
-            names = frozenset(one.name for one in known) if _has_instances(each) else None
-            begun = self._rows(list(resets(each.query)))
-            findings += reset_findings(begun, each, names, self._span)
-        silent = complement(union(run for each in rows.values() for row in each for run in row.runs), self._span.count)
-        findings += self._told_durations(durations(known, sizes, self._span))
-        return _Fetched(recordings, known, sizes, silent, findings)
+    def _recordings(self) -> Mapping[Question, Recording]:
+        """What was asked for the metrics. Raises PastError."""
+        return self._fetcher.fetch(questions_of(self._asked), self._span)
 
-    def _told_durations(self, took: Durations) -> Iterator[Finding]:
-        if took.start_up is not None or took.termination is not None:
-            start = "unknown" if took.start_up is None else format_duration(took.start_up)
-            end = "unknown" if took.termination is None else format_duration(took.termination)
-            text = f"start-up time of instances: {start}; termination time: {end} (medians)"
-            yield found(self._span, self._lead, self._span.count, FindingKind.INFERRED, text)
+    @cached_property
+    def _sizes(self) -> Sequence[int | None]:
+        """The size at each step; None: not known. Raises PastError where it is never known."""
+        span, size = self._span, self._given.size
+        if size is None:  # what the cycle at a time read is scraped after it, and replaced by the next cycle
+            asked = own_size(self._asked, self._source)
+            later = [_sum(each) for each in self._answered(asked, replace(span, count=span.count + 1)).results()]
+            sizes = [before if after is None else after for before, after in pairwise(later)]
+        else:
+            recording = self._answered(question(replace(size, prometheus=self._source)), span)
+            if (refused := recording.refusal()) is not None:
+                raise PastError(f"the query for the size of autoscaler {self.name!r}: {refused}")
+            sizes = [_sum(each) for each in recording.results()]
+        if all(each is None for each in sizes):
+            raise self._nothing()
+        return sizes
 
-    def _nothing(self, recordings: Mapping[Question, Recording]) -> PastError:
-        """Why nothing can be said of the instances."""
-        for recording in recordings.values():
-            if (refused := _refusal(recording)) is not None:
-                return PastError(f"autoscaler {self.name!r}: {refused}")
+    def _answered(self, asked: Question, span: Grid) -> Recording:
+        return self._fetcher.fetch([asked], span)[asked]
+
+    def _nothing(self) -> PastError:
+        told = "autoscaler_current_replicas has" if self._given.size is None else "the query for it has"
         return PastError(
-            f"autoscaler {self.name!r}: nothing in Prometheus tells how many instances it had at that time: none of "
-            "its metrics had a sample for each instance, and the autoscaler's own metric autoscaler_current_replicas "
-            "is not there; give a query for its size (--size)"
+            f"autoscaler {self.name!r}: nothing in Prometheus tells which size its target had: {told} no sample of "
+            "that time; give a query with --size"
         )
 
-    def _series(self, metric: MetricSpec, own: Sequence[Row]) -> "_Series":
-        """What tells when the metric's instances were there."""
-        selected = self._rows(list(presence(metric.query)))
-        jobs = sorted({row.labels["job"] for row in (*own, *selected) if row.labels.get("job")})
-        if not jobs:
-            return _Series(selected, (), (), (), ())
-        asked = scrapes(self._source, jobs)
-        recording = self._fetcher.fetch([asked], self._span)[asked]
-        count = self._span.count
-        up, down = rows_of(recording, count), rows_of(recording, count, lambda value: value == 0)
-        if not up:  # it is not kept there, as where only recorded series are
-            return _Series(selected, (), (), (), jobs)
-        scraped = self._rows([any_scrape(self._source, jobs, UNSCRAPED)])
-        return _Series(selected, up, down, gaps_of(scraped, self._span), jobs)
-
-    def _sizes(self, metric: MetricSpec | None) -> "tuple[array[int], list[Finding]]":
-        """The size at each step, or UNKNOWN; and what is inferred."""
-        span, size = self._span, self._given.size
-        if size is not None:
-            asked = question(replace(size, prometheus=self._source))
-            told = self._values(asked, span, sum)
-            if (refused := _refusal(self._fetcher.fetch([asked], span)[asked])) is not None:
-                raise PastError(f"the query for the size of autoscaler {self.name!r}: {refused}")
-            source = f"the query {size.expr!r}"
-        else:  # what the cycle at a time read is scraped after it, and replaced by the next cycle
-            later = self._values(own_size(self._asked, self._source), replace(span, count=span.count + 1))
-            told = [after if after is not None else before for before, after in pairwise(later)]
-            source = "the autoscaler's own metric autoscaler_current_replicas"
-        sizes = array("l", [UNKNOWN if each is None else _as_size(each) for each in told])
-        findings = []
-        how = "no metric names them" if metric is None else f"from the series of metric {metric.name!r}"
-        is_told = any(each != UNKNOWN for each in sizes)
-        text = f"instances: {how}; size: {f'from {source}' if is_told else 'the number of instances'}"
-        findings.append(found(span, self._lead, span.count, FindingKind.INFERRED, text))
-        if is_told:
-            untold = union((index, index + 1) for index, each in enumerate(sizes) if each == UNKNOWN)
-            findings += [
-                found(span, *run, FindingKind.INFERRED, f"size: the number of instances, for {source} had no sample")
-                for run in untold
-            ]
-        return sizes, findings
-
-    def _rows(self, asked: Sequence[Question]) -> Sequence[Row]:
-        """Of all the answers to some questions; none to one that is refused."""
-        recordings = self._fetcher.fetch(asked, self._span)
-        return [row for each in recordings.values() for row in rows_of(each, self._span.count)]
-
-    def _values(self, asked: Question, span: Grid, merged: _Merge | None = None) -> Sequence[float | None]:
-        """One value at each step of a span; None where there is none, or where there are several that differ."""
-        recording = self._fetcher.fetch([asked], span)[asked]
-        return [_value(result, merged or _same) for result in recording.results()]
-
-
-class _Series(NamedTuple):
-    """What tells when instances were there."""
-
-    selected: Sequence[Row]
-    up: Sequence[Row]
-    down: Sequence[Row]
-    gaps: Runs
-    jobs: Sequence[str]
-
-
-class _Fetched(NamedTuple):
-    """All that was asked, and what it came to."""
-
-    recordings: Mapping[Question, Recording]
-    instances: Sequence[Lifetime]
-    sizes: "array[int]"
-    silent: Runs
-    """The steps at which no metric had a sample."""
-    findings: Sequence[Finding]
+    def _told_by(self) -> Finding:
+        metric, size = naming_metric(self._asked), self._given.size
+        names = "no metric names them" if metric is None else f"those with a sample of metric {metric.name!r}"
+        told = "the metric autoscaler_current_replicas" if size is None else f"the query {size.expr!r}"
+        begin, end = self._span.at(self._lead), self._span.at(self._span.count - 1)
+        return Finding(begin, end, FindingKind.INFERRED, f"instances: {names}; size: from {told}")
 
 
 def _span(scaler: Autoscaler, since: datetime, until: datetime, phase: timedelta) -> tuple[int, Grid]:
@@ -281,31 +178,6 @@ def _with_metrics_of(scaler: Autoscaler, others: Sequence[Autoscaler]) -> Autosc
     return replace(scaler, metrics=tuple(metrics))
 
 
-def _named_by(scaler: Autoscaler, rows: Mapping[Question, Sequence[Row]]) -> tuple[MetricSpec | None, Sequence[Row]]:
-    """The first metric that had a sample for each instance, and its series."""
-    for metric in scaler.metrics:
-        if _has_instances(metric) and (own := _of(metric, rows[question(metric.query)])):
-            return metric, own
-    return None, ()
-
-
-def _refusal(recording: Recording) -> MetricError | None:
-    """The first there is."""
-    return next((answer for _, _, answer in recording.answers() if isinstance(answer, MetricError)), None)
-
-
-def _has_instances(metric: MetricSpec) -> bool:
-    return metric.type not in (MetricType.OBJECT, MetricType.EXTERNAL)
-
-
-def _of(metric: MetricSpec, rows: Sequence[Row]) -> Sequence[Row]:
-    """Those of its series that are this metric's."""
-    mine = [row for row in rows if all(row.labels.get(name) == value for name, value in metric.query.match)]
-    if metric.container is None:
-        return mine
-    return [row for row in mine if of_container([Point(row.labels, None)], metric.container, metric.container_label)]
-
-
 def _ranked(scaler: Autoscaler, answers: Answers, at: datetime, instances: Sequence[Instance]) -> tuple[str, ...]:
     if scaler.victims is None:
         return ()
@@ -315,19 +187,9 @@ def _ranked(scaler: Autoscaler, answers: Answers, at: datetime, instances: Seque
         return ()
 
 
-def _value(result: QueryResult | MetricError, merged: _Merge) -> float | None:
+def _sum(result: QueryResult | MetricError) -> int | None:
+    """The size that the samples of one time come to; None: they tell none."""
     if isinstance(result, MetricError) or not result.points:
         return None
-    value = merged([math.nan if point.value is None else point.value for point in result.points])
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _same(values: Iterable[float]) -> float | None:
-    """The one value that all have."""
-    different = set(values)
-    return different.pop() if len(different) == 1 else None
-
-
-def _as_size(value: float) -> int:
-    """Of something that is counted, or UNKNOWN."""
-    return round(value) if 0 <= value <= MAX_SIZE else UNKNOWN
+    value = sum(math.nan if point.value is None else point.value for point in result.points)
+    return round(value) if 0 <= value <= MAX_SIZE else None  # nan is not

@@ -19,7 +19,8 @@ from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.record.folder import make_private_folder
 from autoscaler.target.files import read_bounded, write_atomically
 
-_MAGIC: Final = b"autoscaler range 1\n"
+_FORMAT: Final = 1
+"""Of a file's content."""
 _SUFFIX: Final = ".range"
 _LARGEST: Final = 2**28
 """Bytes of a file, and of what it holds once unpacked."""
@@ -51,19 +52,11 @@ class RangeCache:
 
     def load(self, question: Question, grid: Grid) -> RangeResult | None:
         """The answer; None: it is not here, or its file is damaged."""
-        key = self._key(question, grid)
-        path = self._path(key)
+        path = self._path(question, grid)
         try:
-            content = read_bounded(path, _LARGEST)
-        except OSError:
-            return None
-        head, payload = content[: len(_MAGIC) + 64], content[len(_MAGIC) + 64 :]
-        if head != _MAGIC + key + hashlib.sha256(payload).digest():
-            return None
-        try:
-            unpacked = zlib.decompressobj().decompress(payload, _LARGEST)
+            unpacked = zlib.decompressobj().decompress(read_bounded(path, _LARGEST), _LARGEST)
             result = msgspec.msgpack.decode(unpacked, type=RangeResult)
-        except (zlib.error, msgspec.MsgspecError):
+        except (OSError, zlib.error, msgspec.MsgspecError):
             return None
         with suppress(OSError):  # it stays useful, even where we may only read
             path.touch()
@@ -71,23 +64,19 @@ class RangeCache:
 
     def save(self, question: Question, grid: Grid, result: RangeResult) -> None:
         """Keep an answer. Raises PastError."""
-        key = self._key(question, grid)
-        payload = zlib.compress(msgspec.msgpack.encode(result), 1)
+        payload = zlib.compress(msgspec.msgpack.encode(result), 1)  # with a checksum
         try:
-            write_atomically(self._path(key), _MAGIC + key + hashlib.sha256(payload).digest() + payload, durable=False)
+            write_atomically(self._path(question, grid), payload, durable=False)
         except OSError as error:
             raise _unusable(self._folder, error) from None
 
-    def _path(self, key: bytes) -> Path:
-        return self._folder / f"{key.hex()[:40]}{_SUFFIX}"
-
-    def _key(self, question: Question, grid: Grid) -> bytes:
-        """Of all that the answer depends on. A hash alone: a file's name tells nobody what was asked, and of whom."""
+    def _path(self, question: Question, grid: Grid) -> Path:
+        """By all that the answer depends on. A hash alone: a file's name tells nobody what was asked, and of whom."""
         told = (
-            self._identities[question.prometheus], question.expr, grid.step, grid.phase, grid.first, grid.count,
-            sys.byteorder,
+            _FORMAT, sys.byteorder, self._identities[question.prometheus], question.expr,
+            grid.step, grid.phase, grid.first, grid.count,
         )  # fmt: skip
-        return hashlib.sha256(msgspec.msgpack.encode(told)).digest()
+        return self._folder / f"{hashlib.sha256(msgspec.msgpack.encode(told)).hexdigest()}{_SUFFIX}"
 
 
 def _identity(source: PrometheusSource) -> tuple[object, ...]:

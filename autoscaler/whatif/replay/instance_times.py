@@ -17,8 +17,6 @@ class TimeSource(StrEnum):
 
     GIVEN = "given"
     """An option of the command."""
-    PROMETHEUS = "prometheus"
-    """The series of instances: the median."""
     INSTANCES = "instances"
     """Instances that were seen: the median."""
     CONFIGURATION = "configuration"
@@ -40,8 +38,7 @@ NONE_SEEN: Final = InstanceTime(timedelta(0), TimeSource.NOTHING)
 class Terminations:
     """Looks at each moment on its way for instances that are on their way out, and then gone or failed.
 
-    Only the daemon's own cycles count: of series, `inference.durations` learns it. Nothing is learnt of an instance
-    across a time that is not known.
+    Only the daemon's own cycles count. Nothing is learnt of an instance across a time that is not known.
     """
 
     def __init__(self) -> None:
@@ -83,23 +80,20 @@ class Terminations:
         }
 
 
-def termination_of(given: timedelta | None, from_series: timedelta | None, seen: timedelta | None) -> InstanceTime:
-    """The termination time to use: what is given, else what series tell, else what the daemon saw, else 0."""
+def termination_of(given: timedelta | None, seen: timedelta | None) -> InstanceTime:
+    """The termination time to use: what is given, else what the daemon saw, else 0."""
     if given is not None:
         return InstanceTime(given, TimeSource.GIVEN)
-    if from_series is not None:
-        return InstanceTime(from_series, TimeSource.PROMETHEUS)
     return NONE_SEEN if seen is None else InstanceTime(seen, TimeSource.INSTANCES)
 
 
-def start_up_used(last: StartUp | None, given: timedelta | None, from_series: timedelta | None) -> InstanceTime | None:
+def start_up_used(last: StartUp | None, given: timedelta | None) -> InstanceTime | None:
     """What tells the start-up time that a candidate's shadow had in the `last` cycle of its course; None: it had none.
 
-    `given` and `from_series`: what it began with, in this order.
+    `given`: what it began with, in place of the configuration's.
     """
     if last is None:
         return None
     if last.learnt:
         return InstanceTime(last.length, TimeSource.INSTANCES)
-    began = TimeSource.CONFIGURATION if from_series is None else TimeSource.PROMETHEUS
-    return InstanceTime(last.length, began if given is None else TimeSource.GIVEN)
+    return InstanceTime(last.length, TimeSource.CONFIGURATION if given is None else TimeSource.GIVEN)

@@ -24,8 +24,9 @@ def every(value: float) -> list[tuple[datetime, float]]:
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
     """Two instances that are each twice as busy as they should be."""
-    history = openmetrics({f'busy{{job="web",instance="{name}:80"}}': every(2.0) for name in ("a", "b")})
-    with running_prometheus(tmp_path_factory.mktemp("prometheus"), history=history) as server:
+    history = {f'busy{{job="web",instance="{name}:80"}}': every(2.0) for name in ("a", "b")}
+    history |= {'autoscaler_current_replicas{autoscaler="pool"}': every(2.0)}
+    with running_prometheus(tmp_path_factory.mktemp("prometheus"), history=openmetrics(history)) as server:
         yield server
 
 
@@ -63,7 +64,7 @@ def test_what_the_state_does_not_have_is_read_from_prometheus(
     said = offline.run(*hour(tmp_path, prometheus.url, *more))
     assert (said.code, said.err) == (0, "")
     assert f"from the prometheus {'storage' if more else 'default'}: " in said.out
-    assert "instances: from the series of metric 'busy'" in " ".join(said.out.split())
+    assert "instances: those with a sample of metric 'busy'" in " ".join(said.out.split())
 
 
 def test_its_answers_are_kept_for_the_next_time(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:

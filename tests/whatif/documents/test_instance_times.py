@@ -10,12 +10,12 @@ def time(seconds: float, source: TimeSource) -> InstanceTimeDocument:
     return InstanceTimeDocument(seconds=timedelta(seconds=seconds), source=source)
 
 
-GONE = time(12.4, TimeSource.PROMETHEUS)
+GONE = time(12.4, TimeSource.GIVEN)
 
 
 def test_both_times_are_in_one_sentence_with_what_tells_them() -> None:
     learnt = time(2.5, TimeSource.INSTANCES)
-    said = "Instances: start-up time 2s500ms (learnt from instances), termination time 12s (learnt from series)."
+    said = "Instances: start-up time 2s500ms (learnt from instances), termination time 12s (given)."
     assert instance_times_text([("as it was", None), ("new", learnt), ("old", learnt)], GONE) == said
 
 

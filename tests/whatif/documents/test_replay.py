@@ -120,7 +120,7 @@ def test_what_is_listed_is_bounded() -> None:
     """A flapping autoscaler, or a replay by another version, has one in every cycle."""
     flapping = course([2, 3])
     flapping.changes = [Change(NOW, 2, 3, "SucceededRescale", "") for _ in range(MOST_CHANGES + 5)]
-    findings = [Finding(NOW, NOW, FindingKind.RESET, "") for _ in range(MOST_FINDINGS + 7)]
+    findings = [Finding(NOW, NOW, FindingKind.CLOCK, "") for _ in range(MOST_FINDINGS + 7)]
     found = Comparison("web", NOW, NOW + seconds(30), [], [flapping], demand=curve([2, 2]), findings=findings)
 
     document = replay_document(found)

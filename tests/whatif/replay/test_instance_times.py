@@ -94,19 +94,17 @@ def test_nothing_is_learnt_across_a_time_that_is_not_known(unknown: list[Moment]
 
 def test_what_is_given_counts_before_what_is_learnt() -> None:
     """0 is given, too."""
-    one, other = seconds(20), seconds(30)
-    assert termination_of(timedelta(0), one, other) == InstanceTime(timedelta(0), TimeSource.GIVEN)
-    assert termination_of(None, one, other) == InstanceTime(one, TimeSource.PROMETHEUS)
-    assert termination_of(None, None, other) == InstanceTime(other, TimeSource.INSTANCES)
-    assert termination_of(None, None, None) == NONE_SEEN
+    seen = seconds(30)
+    assert termination_of(timedelta(0), seen) == InstanceTime(timedelta(0), TimeSource.GIVEN)
+    assert termination_of(None, seen) == InstanceTime(seen, TimeSource.INSTANCES)
+    assert termination_of(None, None) == NONE_SEEN
 
 
 def test_a_start_up_time_that_instances_have_shown_replaces_what_was_given() -> None:
-    assert start_up_used(StartUp(seconds(5), learnt=True), seconds(9), None) == (seconds(5), TimeSource.INSTANCES)
-    assert start_up_used(StartUp(seconds(9), learnt=False), seconds(9), seconds(7)) == (seconds(9), TimeSource.GIVEN)
-    assert start_up_used(StartUp(seconds(7), learnt=False), None, seconds(7)) == (seconds(7), TimeSource.PROMETHEUS)
-    assert start_up_used(StartUp(seconds(60), learnt=False), None, None) == (seconds(60), TimeSource.CONFIGURATION)
-    assert start_up_used(None, seconds(9), None) is None
+    assert start_up_used(StartUp(seconds(5), learnt=True), seconds(9)) == (seconds(5), TimeSource.INSTANCES)
+    assert start_up_used(StartUp(seconds(9), learnt=False), seconds(9)) == (seconds(9), TimeSource.GIVEN)
+    assert start_up_used(StartUp(seconds(60), learnt=False), None) == (seconds(60), TimeSource.CONFIGURATION)
+    assert start_up_used(None, seconds(9)) is None
 
 
 def test_a_comparison_learns_it_from_its_past_unless_it_is_given() -> None:
