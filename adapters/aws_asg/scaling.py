@@ -91,6 +91,13 @@ class Scaling:
 
     def _set(self, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
         try:
+            self.writes.asking(name)
+        except StateError as error:
+            raise TargetUnavailable(
+                f"group {name}: that size {change.size} is asked for cannot be recorded in the state first, "
+                f"so it is not: {error}"
+            ) from None
+        try:
             self.api.ask(
                 "autoscaling",
                 "set_desired_capacity",
@@ -104,6 +111,9 @@ class Scaling:
             )
         except InProgress as error:
             return _busy(error)
+        except OutcomeUnknown:
+            self.writes.unknown(name)
+            raise
         self.writes.accepted(name, change.id, current, change.size)
         if change.size > current:
             self.breaker.tried(name)
@@ -135,7 +145,9 @@ class Scaling:
             try:
                 self._end(victim, call)
             except TargetError as error:
-                if not isinstance(error, OutcomeUnknown):  # else the instance may be leaving
+                if isinstance(error, OutcomeUnknown):  # the instance may be leaving
+                    self.writes.unknown(name)
+                else:
                     self.writes.forget(name)
                 return self._stopped(name, current, size, error)
             self.writes.accepted(name, change.id, size, size - weight, ended=True)

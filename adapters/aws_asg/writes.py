@@ -2,7 +2,8 @@
 
 A group that still reports a size that our write left behind has not been changed by somebody; one that reports a
 third size has. Kept in the adapter's memory, so that a restart forgets neither a size that no read shows yet nor an
-instance that may be leaving. A size is kept once AWS has answered: before that it may never come about.
+instance that may be leaving. A size is kept once AWS has answered: before that it may never come about. While a request
+is under way none is kept: what was believed before it would hide a size that it has set and whose answer was lost.
 """
 
 import threading
@@ -129,10 +130,24 @@ class Writes:
                 replace(before, change=change, ended=(*before.ended, victim), unanswered=True), moment
             )
         try:
-            self._save(name)
+            self._save(name, believed=False)
         except StateError:
             self._restore(name)
             raise
+
+    def asking(self, name: str) -> None:
+        """A size is about to be asked for: no older one is kept meanwhile.
+
+        Raises StateError where that cannot be kept: then it must not be sent.
+        """
+        if self._lasting(name) is not None:
+            self._save(name, believed=False)
+
+    def unknown(self, name: str) -> None:
+        """Whether the last request was carried out is unknown: AWS is believed."""
+        with self._lock:
+            if (write := self._writes.get(name)) is not None:
+                self._writes[name] = replace(write, passed=())
 
     def forget(self, name: str) -> None:
         """The end that was remembered last was certainly not done: what was before it holds again."""
@@ -171,9 +186,12 @@ class Writes:
         except StateError as error:
             self._logger.warning("aws_write_not_kept", group=name, error=str(error))
 
-    def _save(self, name: str) -> None:
+    def _save(self, name: str, *, believed: bool = True) -> None:
+        """`believed`: whoever recalls it is to believe its size."""
         with self._lock:
             write = self._writes.get(name)
+        if write is not None and not believed:
+            write = replace(write, passed=())
         self._memory.save(TargetRef(self._connection, name), None if write is None else asdict(write))
 
 

@@ -15,8 +15,9 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
+from uuid import uuid4
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from autoscaler.errors import StateError
@@ -36,6 +37,8 @@ _OPTION: Final = re.compile(r"(?:-c *|--)([A-Za-z_][\w.-]*)=")
 """A setting's name among the options of an address (https://www.postgresql.org/docs/current/app-postgres.html)."""
 _IDLE: Final = timedelta(seconds=30)
 """How long a transaction may leave the server waiting while it holds rows itself, by default."""
+_MARK: Final = "autoscaler.session"
+"""A variable of a session, which means something to nobody else."""
 _IDLE_CONNECTIONS: Final = 5
 """To PostgreSQL that stay open; as SQLAlchemy has it."""
 _MOST_CONNECTIONS: Final = 15
@@ -219,6 +222,24 @@ class Database:
                 yield connection
         finally:
             self._turn.release()
+
+    def require_sessions(self) -> None:
+        """Raise StateError where a connection to PostgreSQL is not one session from its begin to its end.
+
+        A pooler of transactions gives each one a session that is free then. Limits of a session would hold for others
+        or be lost, and its locks could not be told from theirs.
+        """
+        mark = uuid4().hex
+        with state_errors(self.url), self._engine.connect() as one, self._engine.connect() as other:
+            one.execute(select(func.set_config(_MARK, mark, False)))
+            one.commit()
+            other.execute(select(1))  # its transaction holds the session that a pooler has free
+            kept = one.execute(select(func.current_setting(_MARK, True))).scalar_one() == mark
+        if not kept:
+            raise StateError(
+                f"{place(self.url)}: a pooler in between pools transactions, and a daemon needs sessions of its own; "
+                "set pool_mode = session there (PgBouncer), or name PostgreSQL itself in state.url"
+            )
 
     def close(self) -> None:
         """Close every connection."""

@@ -98,6 +98,7 @@ class State:
         process = new_process()
         database = Database(where, idle=options.duration, sessions=sessions_of(process))
         closing.callback(database.close)
+        database.require_sessions()
         with database.writing() as connection:
             wait_for(connection, Lock.OPENING)
             sent = clock.elapsed()

@@ -90,6 +90,15 @@ def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterato
                 yield f"{each.id}: {each.size} was written, and the next cycle that was recorded knew nothing of it"
 
 
+def invented_changes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
+    """Changes that were remembered, and that no accepted write had made. `asked`: all there were."""
+    made = {each.at for each in asked if each.accepted}
+    known = [record.history or History() for record in records]
+    remembered = {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
+    for at in sorted(remembered - made):
+        yield f"{records[0].decision.name}@{at.isoformat()}: this change is remembered, and was never made"
+
+
 def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:
     """The sizes that were set, in order: as the back end accepted them; where it cannot say, as cycles found them."""
     if asked is not None:

@@ -1,4 +1,4 @@
-"""PostgreSQL through a pooler of sessions that drops what a connection asks for at its start."""
+"""PostgreSQL through a pooler that drops what a connection asks for at its start."""
 
 import shutil
 import tempfile
@@ -20,13 +20,19 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def pooled(postgresql: str) -> Iterator[str]:
-    """`state.url` of an empty state."""
-    folder = Path(tempfile.mkdtemp(prefix="autoscaler-pgbouncer-"))  # pytest's own is closed to the user postgres
+def folder() -> Iterator[Path]:
+    """That of pytest is closed to the user postgres."""
+    folder = Path(tempfile.mkdtemp(prefix="autoscaler-pgbouncer-"))
     folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def pooled(postgresql: str, folder: Path) -> Iterator[str]:
+    """`state.url` of an empty state."""
     with running_pgbouncer(empty_state(postgresql), folder) as url:
         yield url
-    shutil.rmtree(folder)
 
 
 def test_a_session_has_its_limits(pooled: str, tmp_path: Path) -> None:
@@ -51,3 +57,14 @@ def test_an_option_of_the_address_that_is_dropped_is_named_with_what_to_do(poole
     said = r"search_path of the address' options did not reach PostgreSQL; .*: set them with ALTER ROLE"
     with pytest.raises(StateError, match=said):
         State.open(f"{pooled}?options=-csearch_path%3Dother", tmp_path, Retention())
+
+
+def test_a_pooler_of_transactions_is_refused(postgresql: str, folder: Path, tmp_path: Path) -> None:
+    """A daemon's limits would come to another one's session there, and the state has no table of it afterwards."""
+    state = empty_state(postgresql)
+    refused = pytest.raises(StateError, match=r"a pooler in between pools transactions, .* set pool_mode = session")
+    with running_pgbouncer(state, folder, mode="transaction") as url, refused:
+        State.open(url, tmp_path, Retention())
+    with databases.opened(databases.locate(state, tmp_path)) as connection:
+        tables = connection.exec_driver_sql("SELECT count(*) FROM pg_tables WHERE schemaname = current_user")
+        assert tables.scalar_one() == 0

@@ -23,21 +23,21 @@ listen_port = {own}
 unix_socket_dir =
 auth_type = trust
 auth_file = {users}
-pool_mode = session
+pool_mode = {mode}
 ignore_startup_parameters = options
 """
 
 
 @contextmanager
-def running_pgbouncer(state_url: str, folder: Path) -> Iterator[str]:
-    """The address of the same state through a pooler of sessions that drops the options of a connection."""
+def running_pgbouncer(state_url: str, folder: Path, mode: str = "session") -> Iterator[str]:
+    """The address of the same state through a pooler that drops the options of a connection. `mode`: its pool_mode."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
     program = shutil.which("pgbouncer", path=path) or require("pgbouncer is not installed (apt-get install pgbouncer)")
     url, own = make_url(state_url), free_port()
     user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
     users, configuration = folder / "users.txt", folder / "pgbouncer.ini"
     users.write_text(f'"{url.username}" ""\n')
-    configuration.write_text(_CONFIGURATION.format(host=url.host, port=url.port, own=own, users=users))
+    configuration.write_text(_CONFIGURATION.format(host=url.host, port=url.port, own=own, users=users, mode=mode))
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen([program, configuration], cwd="/", user=user, stdout=output, stderr=output)
         try:

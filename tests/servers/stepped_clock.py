@@ -6,7 +6,10 @@ timer_settime(2), futex(2) no sleep that is under way: so only what reads the wa
 APScheduler's own.
 
 **Slept**, it stands for a machine that was suspended and woke again: by clock_gettime(2) the wall clock and
-CLOCK_BOOTTIME have gone on meanwhile, CLOCK_MONOTONIC has not.
+CLOCK_BOOTTIME have gone on meanwhile, CLOCK_MONOTONIC has not. **Suspended** is the same for a daemon that a test has
+stopped for as long: its CLOCK_MONOTONIC stood still.
+
+**Booted**, it stands for a machine of its own: with another boot id, and a CLOCK_BOOTTIME that began at another time.
 
 **Fast**, it stands for a day that takes minutes: all three clocks that the daemon reads run so many times as fast, and
 so does APScheduler's wait for the next tick. Time-outs of sockets and locks are not shortened: a server that takes as
@@ -24,10 +27,10 @@ import os
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 _VARIABLE: Final = "STEPPED_CLOCK"
 PROGRAM: Final = (str(Path(__file__).resolve()),)
@@ -48,6 +51,12 @@ class Skew:
     """All clocks run so many times as fast."""
     since: float = 0.0
     """From when on, by the machine's CLOCK_BOOTTIME."""
+    suspended: float = 0.0
+    """CLOCK_MONOTONIC stood still for so long, while the daemon was stopped."""
+    boot: str = ""
+    """The boot id; empty: the machine's own."""
+    older: float = 0.0
+    """CLOCK_BOOTTIME began so long before the machine's own; negative: after it."""
 
     def _gained(self, boot: float) -> float:
         return (self.speed - 1) * max(0.0, boot - self.since)
@@ -60,11 +69,11 @@ class Skew:
             after = time.clock_gettime(time.CLOCK_BOOTTIME)
             if (after - before) * self.speed < _APART_SECONDS:
                 gained = self._gained(before) + self.slept
-                return wall + gained + self.ahead, before + gained
+                return wall + gained + self.ahead, before + gained + self.older
 
     def monotonic(self) -> float:
         """CLOCK_MONOTONIC as the daemon has it."""
-        return time.monotonic() + self._gained(time.clock_gettime(time.CLOCK_BOOTTIME))
+        return time.monotonic() + self._gained(time.clock_gettime(time.CLOCK_BOOTTIME)) - self.suspended
 
 
 class SteppedClock:
@@ -80,13 +89,19 @@ class SteppedClock:
 
     def set(self, seconds: float) -> None:
         """Have the wall clock so far ahead of the machine's own from now on."""
-        self._skew = Skew(seconds, self._skew.slept, self._skew.speed, self._skew.since)
-        self._write()
+        self._change(ahead=seconds)
 
     def sleep(self, seconds: float) -> None:
         """Have been suspended for so long, in all."""
-        self._skew = Skew(self._skew.ahead, seconds, self._skew.speed, self._skew.since)
-        self._write()
+        self._change(slept=seconds)
+
+    def suspend(self, seconds: float) -> None:
+        """Have been suspended for so long more: the daemon is stopped, and was for as long."""
+        self._change(suspended=self._skew.suspended + seconds)
+
+    def boot(self, boot: str, elapsed: float) -> None:
+        """Be a machine that was started so many seconds ago, with this boot id."""
+        self._change(boot=boot, older=elapsed - time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def now(self) -> float:
         """The daemon's wall clock, in seconds since 1970."""
@@ -96,10 +111,13 @@ class SteppedClock:
         """The machine's own time when the daemon's wall clock shows or showed `at`."""
         return time.time() + (at - self.now()) / self._skew.speed
 
+    def _change(self, **clocks: Any) -> None:
+        self._skew = replace(self._skew, **clocks)
+        self._write()
+
     def _write(self) -> None:
         new = self._file.with_suffix(".new")
-        skew = self._skew
-        new.write_text(json.dumps([skew.ahead, skew.slept, skew.speed, skew.since]))
+        new.write_text(json.dumps(asdict(self._skew)))
         new.replace(self._file)  # whole: who reads it in this moment finds the old numbers or the new ones
 
 
@@ -110,11 +128,12 @@ def current() -> Skew:
     """How the clocks of this process differ: as last read, where no descriptor is left to read it."""
     global _last  # noqa: PLW0603 - a clock belongs to the process
     with suppress(OSError):
-        _last = Skew(*json.loads(Path(os.environ[_VARIABLE]).read_text()))
+        _last = Skew(**json.loads(Path(os.environ[_VARIABLE]).read_text()))
     return _last
 
 
-def _install() -> None:
+def install() -> None:
+    """Have this process go by them, before it begins anything."""
     from apscheduler.executors import base as executors
     from apscheduler.schedulers import base as schedulers
     from apscheduler.schedulers.background import BackgroundScheduler
@@ -136,8 +155,9 @@ def _install() -> None:
         return current().monotonic()
 
     def moment(self: SystemClock) -> Moment:
-        wall, boot = current().looks()
-        return Moment(datetime.fromtimestamp(wall, UTC), self._boot, timedelta(seconds=boot))
+        skew = current()
+        wall, elapsed = skew.looks()
+        return Moment(datetime.fromtimestamp(wall, UTC), skew.boot or self._boot, timedelta(seconds=elapsed))
 
     process = BackgroundScheduler._process_jobs
 
@@ -153,7 +173,7 @@ def _install() -> None:
 
 if __name__ == "__main__":
     del sys.path[0]  # this file's folder, in which other modules would be found under the names of real ones
-    _install()
+    install()
     from autoscaler.__main__ import main
 
     main()

@@ -84,6 +84,37 @@ def test_a_size_that_swings_is_kept_once() -> None:
     assert kept["passed"] == (3, 4)
 
 
+def test_a_size_without_an_answer_is_hidden_by_no_older_one() -> None:
+    """From 2 to 4, and back to 2, whose answer is lost with the daemon: what AWS reports is not a read that lags."""
+    memory = ForgetfulMemory()
+    before = writes(memory)
+    before.accepted("a", "1", 2, 4)
+    before.asking("a")
+    successor = writes(memory)
+    successor.load()
+    assert successor.size("a", 2) == 2
+    before.unknown("a")
+    assert before.size("a", 2) == 2
+
+
+def test_an_end_without_an_answer_is_hidden_by_no_older_size() -> None:
+    memory = ForgetfulMemory()
+    before = writes(memory)
+    before.accepted("a", "1", 2, 3)
+    before.ending("a", "2", "i-1", 3)
+    successor = writes(memory)
+    successor.load()
+    assert successor.size("a", 2) == 2
+
+
+def test_a_size_that_was_refused_leaves_the_older_one_believed() -> None:
+    """AWS is throttled while its reads still lag the write before."""
+    of = writes(ForgetfulMemory())
+    of.accepted("a", "1", 2, 4)
+    of.asking("a")
+    assert of.size("a", 2) == 4
+
+
 def test_after_a_minute_nothing_of_it_counts() -> None:
     """An instance that was not ended after all may be ended then."""
     clock = FakeClock()

@@ -1,21 +1,22 @@
 """What is committed, noted by the database itself in the same transaction: who held a slot when, who intended what.
 
-The rehearsals judge by this and not by what a daemon says of itself.
+The rehearsals judge by this and not by what a daemon says of itself. Of the tables of the state, those that are named
+here are all that the rehearsals know of. Times are the machine's own, also where the daemons' are stepped.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import psycopg
 
-_NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_NOW: Final = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint"
 _INSTALL: Final = f"""
 CREATE SCHEMA audit;
 CREATE TABLE audit.member (id text, place text, at bigint);
-CREATE TABLE audit.hold (connection text, slot int, epoch bigint, holder text, at bigint);
-CREATE TABLE audit.intent
-    (name text, connection text, slot int, size bigint, start bigint, decided bigint, epoch bigint, holder text,
-     at bigint);
+CREATE TABLE audit.hold (connection text, slot int, holder text, at bigint);
+CREATE TABLE audit.intent (name text, target text, size bigint, start bigint, decided bigint, holder text, at bigint);
+CREATE TABLE audit.cycle (name text, decided bigint, at bigint);
 
 CREATE FUNCTION audit.note_member() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -26,49 +27,73 @@ CREATE TRIGGER audit AFTER INSERT ON member FOR EACH ROW EXECUTE FUNCTION audit.
 
 CREATE FUNCTION audit.note_hold() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO audit.hold VALUES (NEW.connection, NEW.slot, NEW.epoch, NEW.holder, {_NOW});
+    INSERT INTO audit.hold VALUES (NEW.connection, NEW.slot, NEW.holder, {_NOW});
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT ON slot FOR EACH ROW EXECUTE FUNCTION audit.note_hold();
 CREATE TRIGGER audit_change AFTER UPDATE ON slot FOR EACH ROW
-    WHEN (OLD.holder IS DISTINCT FROM NEW.holder OR OLD.epoch <> NEW.epoch) EXECUTE FUNCTION audit.note_hold();
+    WHEN (OLD.holder IS DISTINCT FROM NEW.holder) EXECUTE FUNCTION audit.note_hold();
 
 CREATE FUNCTION audit.note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO audit.intent
-        SELECT autoscaler.name, slot.connection, slot.slot, NEW.size, NEW.decided_from, NEW.at, slot.epoch, slot.holder,
-            {_NOW}
+        SELECT autoscaler.name, autoscaler.target, NEW.size, NEW.decided_from, NEW.at, slot.holder, {_NOW}
         FROM autoscaler JOIN slot USING (connection, slot) WHERE autoscaler.id = NEW.autoscaler_id;
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON intent FOR EACH ROW EXECUTE FUNCTION audit.note_intent();
+
+CREATE FUNCTION audit.note_cycle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit.cycle SELECT name, NEW.at, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit AFTER INSERT ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_cycle();
+CREATE TRIGGER audit_change AFTER UPDATE ON memory FOR EACH ROW
+    WHEN (OLD.at <> NEW.at) EXECUTE FUNCTION audit.note_cycle();
 """
+_HELD: Final = """
+SELECT DISTINCT target, audit.hold.holder, audit.hold.at FROM audit.hold JOIN autoscaler USING (connection, slot)
+WHERE audit.hold.holder IS NOT NULL ORDER BY at
+"""
+_HOLDERS: Final = (
+    "SELECT name, holder FROM autoscaler JOIN slot USING (connection, slot) JOIN member ON holder = member.id"
+)
+_SHARES: Final = "SELECT holder, count(*) FROM slot JOIN member ON holder = member.id GROUP BY holder"
 
 
 class Hold(NamedTuple):
-    """From `at` on a slot was in this epoch, of this member; None: nobody's."""
+    """From `at` on a target was this member's to scale."""
 
-    connection: str
-    slot: int
-    epoch: int
-    holder: str | None
+    target: str
+    """As the state names it: connection and name."""
+    holder: str
     at: int
 
 
 class Intended(NamedTuple):
-    """A write that was committed before it was sent. Times are microseconds since 1970, by the database's clock."""
+    """A write that was committed before it was sent. Times are microseconds since 1970."""
 
     name: str
-    connection: str
-    slot: int
+    target: str
     size: int
     start: int
     """The size that it was decided from."""
     decided: int
     """The `now` of its decision."""
-    epoch: int
     holder: str | None
     at: int
+    """When it was committed, or shortly before."""
+
+
+class Cycle(NamedTuple):
+    """One that was recorded."""
+
+    name: str
+    decided: int
+    """Its `now`."""
+    at: int
+    """When it was committed, or shortly before."""
 
 
 class Audit:
@@ -92,21 +117,29 @@ class Audit:
         return self._processes[member]
 
     def holds(self) -> Sequence[Hold]:
-        """In the order of their commits, or nearly so."""
-        return [Hold(*row) for row in self._rows("SELECT * FROM audit.hold ORDER BY at")]
+        """Each time that a target came to another member, in the order of the commits, or nearly so."""
+        return [Hold(_target(target), *rest) for target, *rest in self._rows(_HELD)]
 
     def intended(self) -> Sequence[Intended]:
-        """All there were, also of cycles that were never recorded."""
-        return [Intended(*row) for row in self._rows("SELECT * FROM audit.intent ORDER BY at")]
+        """All there were, also of cycles that were never recorded, in the same order."""
+        rows = self._rows("SELECT * FROM audit.intent ORDER BY at")
+        return [Intended(name, _target(target), *rest) for name, target, *rest in rows]
 
-    def holders(self) -> Mapping[tuple[str, int], str]:
-        """Connection and slot -> the living member that holds it, as it is now."""
-        query = "SELECT connection, slot, holder FROM slot JOIN member ON holder = member.id"
-        return {(connection, slot): holder for connection, slot, holder in self._rows(query)}
+    def cycles(self) -> Sequence[Cycle]:
+        """All that were recorded, in the same order."""
+        return [Cycle(*row) for row in self._rows("SELECT * FROM audit.cycle ORDER BY at")]
 
-    def ask(self, query: str) -> Sequence[tuple[Any, ...]]:
-        """The rows of any other question."""
-        return self._rows(query)
+    def newest(self) -> Mapping[str, int]:
+        """Autoscaler -> when its newest cycle was recorded."""
+        return dict(self._rows("SELECT name, max(at) FROM audit.cycle GROUP BY name"))
+
+    def shares(self) -> Mapping[str, int]:
+        """Living member -> how many of what is shared out it holds; those that hold none have no entry."""
+        return dict(self._rows(_SHARES))
+
+    def holders(self) -> Mapping[str, str]:
+        """Autoscaler -> the living member that serves it, as it is now."""
+        return dict(self._rows(_HOLDERS))
 
     def close(self) -> None:
         """No further questions."""
@@ -125,3 +158,9 @@ class Audit:
         if self._connection is None:
             self._connection = psycopg.connect(self._url, autocommit=True)
         return self._connection.execute(query.encode()).fetchall()
+
+
+def _target(text: str) -> str:
+    """What is scaled, whatever the connection to it is called: `nomad/JOB`, `aws/GROUP`."""
+    connection, name, *_ = json.loads(text)
+    return f"{connection.partition('-')[0]}/{name.partition('/')[0]}"

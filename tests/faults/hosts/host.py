@@ -1,21 +1,25 @@
 """One of the daemons that share a database, with what stands between it and the world."""
 
+import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from tests.daemon.running import command, environment
+from tests.faults.hosts import launched
 from tests.faults.hosts.database_proxy import DatabaseProxy
 from tests.faults.hosts.recorder import Recorder, now_micros
-from tests.servers import stepped_clock
 from tests.servers.stepped_clock import SteppedClock
 
 PATIENCE_SECONDS: Final = 120.0
 """How long anything is waited for that must come: the machine may be busy with others."""
+_UP_SECONDS: Final = 1_000_000.0
+"""How long ago a host was booted at most."""
 
 
 def wait_until(
@@ -36,15 +40,14 @@ class Host:
     folder: Path
     config: Path
     database: DatabaseProxy
-    nomad: Recorder
-    aws: Recorder
+    recorders: Mapping[str, Recorder]
+    """By the back end: `nomad`, `aws`."""
     clock: SteppedClock
-    program: Sequence[str] = stepped_clock.PROGRAM
     env: Mapping[str, str] = field(default_factory=dict)
+    planted: str | None = None
+    """The bug that is planted in its daemons from the next one on (`plants`)."""
     daemons: list[tuple[int, int]] = field(default_factory=list)
     """All there were: when each was started, in microseconds since 1970, and its pid. Pids come again."""
-    pauses: list[tuple[int, int]] = field(default_factory=list)
-    """From when to when they were stopped by SIGSTOP; microseconds since 1970."""
     process: subprocess.Popen[bytes] | None = None
     _paused_at: int | None = None
 
@@ -57,16 +60,22 @@ class Host:
         """What its daemons have said last."""
         return "\n".join(f"host {self.number}: {line}" for line in self.log.read_text().splitlines()[-lines:])
 
+    def boot(self, chance: random.Random) -> None:
+        """It is a machine of its own: nobody else's boot id, and started some time ago. Its daemon does not run."""
+        assert self.process is None
+        self.clock.boot(uuid.UUID(int=chance.getrandbits(128)).hex, chance.uniform(1, _UP_SECONDS))
+
     def start(self) -> None:
         """Start a daemon. It runs none now."""
         assert self.process is None
+        planted = {} if self.planted is None else {launched.PLANTED: self.planted}
         at = now_micros()
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                command(self.config, program=self.program),
+                command(self.config, program=launched.PROGRAM),
                 stdin=subprocess.DEVNULL,
                 stderr=out,
-                env=environment(self.folder / "state", **self.clock.env, **self.env),
+                env=environment(self.folder / "state", **self.clock.env, **self.env, **planted),
             )
         self.daemons.append((at, self.process.pid))
 
@@ -90,12 +99,13 @@ class Host:
         self.process.send_signal(signal.SIGSTOP)
         return self._paused_at
 
-    def go_on(self) -> int:
-        """SIGCONT. When that was."""
+    def go_on(self, *, suspended: bool = False) -> int:
+        """SIGCONT. When that was. `suspended`: it was the machine that was stopped, its CLOCK_MONOTONIC with it."""
         assert self.process is not None
         assert self._paused_at is not None
         at = now_micros()
-        self.pauses.append((self._paused_at, at))
+        if suspended:
+            self.clock.suspend((at - self._paused_at) / 1_000_000)
         self._paused_at = None
         self.process.send_signal(signal.SIGCONT)
         return at

@@ -31,10 +31,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """scale: the size that it was decided from."""
     size: int
     """The size that was set, or found."""
-    epoch: int = 0
-    """scale: of the target's slot, when it was decided."""
     call: int
-    """scale: when the cycle began that decided it; else when it was asked for."""
+    """When it was asked for."""
     answered: int
     """When it had taken effect, or was answered."""
 

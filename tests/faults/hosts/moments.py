@@ -1,7 +1,7 @@
 """Places a fault at a moment of a daemon's write: what stands between the daemon and the world causes it."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import StrEnum
 from typing import Final
 
@@ -15,6 +15,7 @@ class Moment(StrEnum):
 
     RANDOM = "at random"
     INTENT = "after the intent's commit"
+    LOOK = "before the answer to the last look"
     REQUEST = "after the request"
     ANSWER = "before the answer"
     OUTCOME = "after the outcome"
@@ -22,12 +23,13 @@ class Moment(StrEnum):
 
 
 MOMENTS: Final = tuple(Moment)
+"""LOOK is of AWS alone: the adapter for Nomad takes none."""
 
 
 class _Strike:
     """One fault that is due. Called by the proxies' threads, several of which may come to the moment at once."""
 
-    def __init__(self, moment: Moment, fault: Callable[[], object], late: Callable[[], object]) -> None:
+    def __init__(self, moment: Moment, fault: Callable[[], object], late: Callable[[Write], object]) -> None:
         self._moment, self._fault, self._late = moment, fault, late
         self._lock = threading.Lock()
         self._begun, self._intended = False, False
@@ -43,10 +45,15 @@ class _Strike:
         elif kind == OUTCOME and self._intended:  # of a cycle that has written
             self._at(Moment.OUTCOME)
 
-    def requested(self, _: Write) -> None:
+    def looked(self) -> None:
+        """Before the daemon hears of it."""
+        if self._intended:
+            self._at(Moment.LOOK)
+
+    def requested(self, write: Write) -> None:
         """Before it is forwarded."""
         if self._at(Moment.REQUEST):
-            self._late()
+            self._late(write)
 
     def answered(self, _: Write) -> None:
         """Before the daemon hears of it."""
@@ -63,22 +70,29 @@ class _Strike:
         return True
 
 
-def strike(host: Host, moment: Moment, fault: Callable[[], object], late: Callable[[], object] = lambda: None) -> None:
+def strike(
+    host: Host,
+    moment: Moment,
+    fault: Callable[[], object],
+    late: Callable[[Write], object] = lambda _: None,
+    backends: Collection[str] | None = None,
+) -> None:
     """Cause `fault` at the next such moment of the host's daemon, and return after it; at once for RANDOM.
 
-    `late`: waits for as long as the request is still on its way, for REQUEST. Raises AssertionError where the daemon
-    comes to no such moment.
+    `late`: waits for as long as the request is still on its way, or says that it is lost, for REQUEST. `backends`: a
+    write to one of these, where it is the moment of one; None: to any. Raises AssertionError where there is none.
     """
     if moment is Moment.RANDOM:
         fault()
         return
     due = _Strike(moment, fault, late)
     host.database.commits.on_commit = due.committed
-    for recorder in (host.nomad, host.aws):
-        recorder.on_request, recorder.on_answer = due.requested, due.answered
+    recorders = [recorder for name, recorder in host.recorders.items() if backends is None or name in backends]
+    for recorder in recorders:
+        recorder.on_request, recorder.on_sight, recorder.on_answer = due.requested, due.looked, due.answered
     try:
         assert due.done.wait(PATIENCE_SECONDS), f"host {host.number}: no moment {moment} within {PATIENCE_SECONDS:g} s"
     finally:
         host.database.commits.on_commit = None
-        for recorder in (host.nomad, host.aws):
-            recorder.on_request = recorder.on_answer = None
+        for recorder in recorders:
+            recorder.on_request = recorder.on_sight = recorder.on_answer = None

@@ -1,7 +1,8 @@
 """A reverse proxy that notes each write of a daemon to a back end, one for each daemon and back end.
 
 It notes when a write was called, what the back end said and when, and lets a test hold it at either moment. What has
-arrived here is delivered, also when the daemon that sent it is dead meanwhile: so a network does.
+arrived here is delivered, also when the daemon that sent it is dead meanwhile: so a network does. A test may also have
+a request lost, as of a daemon that died before it was sent.
 """
 
 import json
@@ -27,11 +28,19 @@ class Order(NamedTuple):
     """Its id, where the back end is told it."""
 
 
-Reader: TypeAlias = Callable[[str, str, bytes], Order | None]
-"""Method, path and body -> the write that a request is; None: it is none."""
+Reader: TypeAlias = Callable[[str, str, bytes], "Order | Sight | None"]
+"""Method, path and body -> the write that a request is, or the last look before one; None: it is neither."""
+CHECKED: Final = "X-Rehearsal-Checked"
+"""The header of a daemon's request that says when the thread that sends it looked at a clock last (`launched`)."""
 
 
-def nomad_write(method: str, path: str, body: bytes) -> Order | None:
+class Sight(NamedTuple):
+    """A look at one target alone, as an adapter takes it just before a write."""
+
+    target: str
+
+
+def read_nomad(method: str, path: str, body: bytes) -> Order | Sight | None:
     """Nomad's API, "Scale Task Group". Without a count it is a record of a decision."""
     path = path.partition("?")[0]
     if method != "POST" or not path.endswith("/scale"):
@@ -43,9 +52,12 @@ def nomad_write(method: str, path: str, body: bytes) -> Order | None:
     return Order(f"nomad/{job}", asked["Count"], asked["Meta"]["decision"])
 
 
-def aws_write(method: str, path: str, body: bytes) -> Order | None:
-    """Auto Scaling API Reference, SetDesiredCapacity."""
+def read_aws(method: str, path: str, body: bytes) -> Order | Sight | None:
+    """Auto Scaling API Reference, DescribeAutoScalingGroups and SetDesiredCapacity."""
     asked = parse_qs(body.decode())
+    if asked.get("Action") == ["DescribeAutoScalingGroups"]:
+        names = [values[0] for key, values in asked.items() if key.startswith("AutoScalingGroupNames.")]
+        return Sight(f"aws/{names[0]}") if len(names) == 1 else None
     if asked.get("Action") != ["SetDesiredCapacity"]:
         return None
     return Order(f"aws/{asked['AutoScalingGroupName'][0]}", int(asked["DesiredCapacity"][0]), None)
@@ -58,15 +70,28 @@ class Write:
     host: int
     order: Order
     called: int
+    checked: int | None = None
+    """When its daemon looked at a clock last before it sent this; None: not since the answer to the request before."""
+    looked: int | None = None
+    """When its daemon last looked at the target before it; None: where the back end compares, it need not."""
+    forwarded: int | None = None
+    """When it was passed on to the back end; None: it was not."""
     status: int | None = None
     """What the back end answered; None: it has not."""
     answered: int | None = None
     """When it did."""
+    lost: bool = False
+    """It never reaches the back end."""
 
     @property
     def accepted(self) -> bool:
         """Whether it took effect."""
         return self.status == 200
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will come of it any more."""
+        return self.lost or self.answered is not None
 
 
 @dataclass(slots=True)
@@ -77,10 +102,14 @@ class Recorder:
     host: int
     read: Reader
     on_request: Callable[[Write], None] | None = None
-    """Called when a write has arrived, before it is forwarded."""
+    """Called when a write has arrived, before it is forwarded, unless that makes it `lost`."""
+    on_sight: Callable[[], None] | None = None
+    """Called when the back end has answered a last look before a write, before the daemon hears of it."""
     on_answer: Callable[[Write], None] | None = None
     """Called when the back end has answered it, before the daemon hears of it."""
     writes: list[Write] = field(default_factory=list)
+    sights: dict[str, int] = field(default_factory=dict)
+    """Target -> when it was looked at last, alone."""
 
 
 _MICROS: Final = 1_000_000
@@ -101,13 +130,32 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         order = self.recorder.read(self.command, self.path, body)
-        if order is None:
-            self._answer(*forward(self.backend, self.command, self.path, dict(self.headers), body))
+        if isinstance(order, Order):
+            self._write(order, body)
             return
-        write = Write(self.recorder.host, order, now_micros())
+        if order is not None:
+            self.recorder.sights[order.target] = now_micros()
+        answer = forward(self.backend, self.command, self.path, dict(self.headers), body)
+        if order is not None and (on_sight := self.recorder.on_sight) is not None:
+            on_sight()
+        self._answer(*answer)
+
+    def _write(self, order: Order, body: bytes) -> None:
+        checked = self.headers.get(CHECKED)
+        write = Write(
+            self.recorder.host,
+            order,
+            now_micros(),
+            None if checked is None else int(checked),
+            self.recorder.sights.get(order.target),
+        )
         self.recorder.writes.append(write)
         if (on_request := self.recorder.on_request) is not None:
             on_request(write)
+        if write.lost:
+            self.close_connection = True
+            return
+        write.forwarded = now_micros()
         answer = forward(self.backend, self.command, self.path, dict(self.headers), body)
         write.answered, write.status = now_micros(), answer[0]
         if (on_answer := self.recorder.on_answer) is not None:

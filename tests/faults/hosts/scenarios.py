@@ -6,23 +6,23 @@ from typing import Final, NamedTuple, TypeAlias
 
 from tests.faults.hosts.host import Host, wait_until
 from tests.faults.hosts.moments import MOMENTS, Moment, strike
-from tests.faults.hosts.recorder import now_micros
-from tests.faults.hosts.world import World
+from tests.faults.hosts.recorder import Write, now_micros
+from tests.faults.hosts.world import GROUPS, World
 
 _SECOND: Final = 1_000_000
 _CLOCK_SECONDS: Final = 600.0
 _LATE_LEASES: Final = (0.0, 0.5, 1.5, 2.5)
 """How long a request may be on its way."""
-Slot: TypeAlias = tuple[str, int]
+_SUSPENDED_AT: Final = (Moment.INTENT, Moment.LOOK, Moment.REQUEST)
 
 
 class Takeover(NamedTuple):
     """How long it took after a fault. Seconds."""
 
     held: float
-    """Until others held all slots."""
+    """Until others held all that the daemon had served."""
     decided: float
-    """Until the last of their autoscalers was decided again."""
+    """Until the last of its autoscalers was decided again."""
 
 
 Scenario: TypeAlias = Callable[[World, int], Takeover | None]
@@ -30,10 +30,29 @@ Scenario: TypeAlias = Callable[[World, int], Takeover | None]
 
 
 def kill(world: World, run: int) -> Takeover | None:
-    """A daemon is killed (-9), at random and at each placed moment in turn."""
-    victim = _victim(world)
-    slots, at = _strike(world, victim, MOMENTS[run % len(MOMENTS)], victim.kill)
-    took = _taken_over(world, victim, slots, at)
+    """A daemon is killed (-9), at random and at each placed moment in turn; its machine may start anew."""
+    moment = MOMENTS[run % len(MOMENTS)]
+    victim = _victim(world, moment)
+    names, at = _strike(world, victim, moment, victim.kill)
+    took = _taken_over(world, victim, names, at)
+    if world.chance.random() < 0.5:
+        victim.boot(world.chance)
+    victim.start()
+    world.wait_until_even()
+    return took
+
+
+def kill_unsent(world: World, run: int) -> Takeover | None:
+    """A daemon is killed (-9) when it is about to ask AWS for a size: what it has kept of that by then is not true."""
+    victim = _victim(world, Moment.LOOK)
+    names = world.held()[victim.number]
+    struck: list[int] = []
+
+    def lose(write: Write) -> None:
+        write.lost = True
+
+    strike(victim, Moment.REQUEST, lambda: struck.append(victim.kill()), lose, backends=("aws",))
+    took = _taken_over(world, victim, names, struck[0])
     victim.start()
     world.wait_until_even()
     return took
@@ -41,22 +60,21 @@ def kill(world: World, run: int) -> Takeover | None:
 
 def pause(world: World, run: int) -> Takeover | None:
     """SIGSTOP of a daemon for three leases, then SIGCONT: it must find out by itself that it is late."""
-    victim = _victim(world)
-    slots, at = _strike(world, victim, MOMENTS[run % len(MOMENTS)], victim.pause)
-    took = _taken_over(world, victim, slots, at)
-    time.sleep(max(0.0, at / _SECOND + 3 * world.lease_seconds - time.time()))
-    victim.go_on()
-    world.wait_until_even()
-    return took
+    return _stopped(world, MOMENTS[run % len(MOMENTS)], suspended=False)
+
+
+def suspend(world: World, run: int) -> Takeover | None:
+    """A machine is suspended for three leases in the middle of a write: its CLOCK_MONOTONIC stands still meanwhile."""
+    return _stopped(world, _SUSPENDED_AT[run % len(_SUSPENDED_AT)], suspended=True)
 
 
 def cut(world: World, run: int) -> Takeover | None:
     """One daemon's way to the database is cut for two leases: in turn its connections are closed, or all is silent."""
     victim = _victim(world)
-    slots = world.held()[victim.number]
+    names = world.held()[victim.number]
     at = now_micros()
     victim.database.way.cut(silent=run % 2 == 1)
-    took = _taken_over(world, victim, slots, at)
+    took = _taken_over(world, victim, names, at)
     time.sleep(max(0.0, at / _SECOND + 2 * world.lease_seconds - time.time()))
     victim.database.way.mend()
     world.wait_until_even()
@@ -71,9 +89,9 @@ def clock(world: World, run: int) -> Takeover | None:
     began = now_micros()
     wait_until(lambda: _decided(world, before[wrong.number], began), "decisions of the host whose clock is wrong")
     time.sleep(world.lease_seconds)
-    assert world.held() == before, "a clock that was set has moved slots"
-    slots, at = _strike(world, victim, Moment.RANDOM, victim.kill)
-    took = _taken_over(world, victim, slots, at)
+    assert world.held() == before, "a clock that was set has moved autoscalers to another host"
+    names, at = _strike(world, victim, Moment.RANDOM, victim.kill)
+    took = _taken_over(world, victim, names, at)
     victim.start()
     world.wait_until_even()
     wrong.clock.set(0)
@@ -84,9 +102,8 @@ def restart(world: World, run: int) -> Takeover | None:
     """The database is restarted, in turn in order and as after a crash; all go on, whoever holds what then."""
     world.server.restart("immediate" if run % 2 else "fast")
     at = now_micros()
-    every = [slot for slots in world.held().values() for slot in slots]
     world.wait_until_even()
-    wait_until(lambda: _decided(world, every, at), "decisions of all after the database came back")
+    wait_until(lambda: _decided(world, world.names, at), "decisions of all after the database came back")
     return None
 
 
@@ -101,14 +118,15 @@ def twins(world: World, run: int) -> Takeover | None:
     for host in chosen:
         host.start()
     world.wait_until_even()
-    every = list(world.slots_of_names())
-    wait_until(lambda: _decided(world, every, at), "decisions of all after the start")
+    wait_until(lambda: _decided(world, world.names, at), "decisions of all after the start")
     return None
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "kill -9": kill,
+    "kill -9 before AWS hears": kill_unsent,
     "SIGSTOP": pause,
+    "machine suspended": suspend,
     "database cut off": cut,
     "clock 10 min off": clock,
     "database restarted": restart,
@@ -116,41 +134,60 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
 }
 
 
-def _victim(world: World) -> Host:
-    return world.chance.choice(list(world.hosts))
+def _stopped(world: World, moment: Moment, *, suspended: bool) -> Takeover:
+    victim = _victim(world, moment)
+    names, at = _strike(world, victim, moment, victim.pause)
+    took = _taken_over(world, victim, names, at)
+    time.sleep(max(0.0, at / _SECOND + 3 * world.lease_seconds - time.time()))
+    victim.go_on(suspended=suspended)
+    world.wait_until_even()
+    return took
 
 
-def _strike(world: World, victim: Host, moment: Moment, fault: Callable[[], int]) -> tuple[Collection[Slot], int]:
-    """Cause it; the slots that the victim held then, and when it was."""
+def _victim(world: World, moment: Moment = Moment.RANDOM) -> Host:
+    """One of the hosts whose daemons come to this moment."""
+    held = world.held()
+    return world.chance.choice(
+        [host for host in world.hosts if moment is not Moment.LOOK or held[host.number] & {*GROUPS}]
+    )
+
+
+def _strike(world: World, victim: Host, moment: Moment, fault: Callable[[], int]) -> tuple[Collection[str], int]:
+    """Cause it; the autoscalers that the victim served then, and when it was."""
     if moment is Moment.RANDOM:
         time.sleep(world.chance.uniform(0, 1))
-    slots = world.held()[victim.number]
+    names = world.held()[victim.number]
     struck: list[int] = []
     late = world.chance.choice(_LATE_LEASES) * world.lease_seconds
-    strike(victim, moment, lambda: struck.append(fault()), lambda: time.sleep(late))
-    return slots, struck[0]
+    strike(victim, moment, lambda: struck.append(fault()), lambda _: time.sleep(late))
+    return names, struck[0]
 
 
-def _taken_over(world: World, victim: Host, slots: Collection[Slot], at: int) -> Takeover:
-    """Once others hold these slots and have decided about them."""
+def _taken_over(world: World, victim: Host, names: Collection[str], at: int) -> Takeover:
+    """Once others serve these autoscalers and have decided about them."""
 
     def others_hold() -> bool:
         held = world.held()
-        return set(slots) <= {slot for number, them in held.items() if number != victim.number for slot in them}
+        return set(names) <= {name for number, them in held.items() if number != victim.number for name in them}
 
     wait_until(others_hold, f"a takeover of what host {victim.number} held")
-    since: dict[Slot, int] = {}
+    last = max(_taken(world, victim, names, at).values())
+    wait_until(lambda: _decided(world, names, last), "decisions by who took over")
+    newest = world.audit.newest()
+    return Takeover((last - at) / _SECOND, (min(newest[name] for name in names) - at) / _SECOND)
+
+
+def _taken(world: World, victim: Host, names: Collection[str], at: int) -> Mapping[str, int]:
+    """Target of these autoscalers -> when another host took it over first, after then."""
+    targets = {world.target(name) for name in names}
+    since: dict[str, int] = {}
     for hold in world.audit.holds():
-        slot = (hold.connection, hold.slot)
-        if hold.at > at and slot in slots and hold.holder and world.host_of(hold.holder) != victim.number:
-            since.setdefault(slot, hold.at)
-    last = max(since.values())
-    wait_until(lambda: _decided(world, slots, last), "decisions by who took over")
-    newest, names = world.newest(), world.slots_of_names()
-    return Takeover((last - at) / _SECOND, (min(newest[names[slot]] for slot in slots) - at) / _SECOND)
+        if hold.at > at and hold.target in targets and world.host_of(hold.holder) != victim.number:
+            since.setdefault(hold.target, hold.at)
+    return since
 
 
-def _decided(world: World, slots: Collection[Slot], after: int) -> bool:
-    """Whether every autoscaler in these slots was decided about after then. One that never was has no name there."""
-    newest, names = world.newest(), world.slots_of_names()
-    return all(slot in names and newest.get(names[slot], 0) > after for slot in slots)
+def _decided(world: World, names: Collection[str], after: int) -> bool:
+    """Whether every one of these autoscalers was decided about after then."""
+    newest = world.audit.newest()
+    return all(newest.get(name, 0) > after for name in names)

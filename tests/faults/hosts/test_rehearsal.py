@@ -15,7 +15,7 @@ def test_a_promise_of_writes_or_decisions_is_not_kept_by_none_at_all() -> None:
     """A back end that refuses everything, or a recorder that notes nothing, would keep each of them."""
     found = {row.promised: row.ok for row in _of_all([outcome("kill -9")])}
     assert [promised for promised, ok in found.items() if ok] == [
-        "a write whose outcome was not recorded is settled by who takes over"
+        "a write whose outcome was not recorded is settled by who takes over, and no other is"
     ]
 
 

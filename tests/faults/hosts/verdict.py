@@ -1,28 +1,62 @@
-"""What must hold of the writes of a world, by what its proxies and its database have noted."""
+"""What must hold of the writes of a world, by what its proxies and its database have noted. Each finding is a text."""
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
 import msgspec
 
-from adapters.aws_asg.writes import BELIEVED_FOR
 from autoscaler.record.times import to_micros
-from tests.faults.hosts.audit import Hold, Intended
+from tests.faults.hosts.audit import Hold
 from tests.faults.hosts.linearizable import Operation, not_linearizable
 from tests.faults.hosts.recorder import Write
-from tests.faults.hosts.world import World, targets
 
-_PATIENCE_MICROS: Final = 1_000_000
-_BELIEVED_MICROS: Final = BELIEVED_FOR // timedelta(microseconds=1)
+LOOKER: Final = 9
+"""The client of looks at the targets themselves: no host has this number."""
+
+
+class Announced(NamedTuple):
+    """A write that was committed before it was sent. Times are microseconds since 1970."""
+
+    name: str
+    target: str
+    size: int
+    start: int
+    """The size that it was decided from."""
+    decided: int
+    """The `now` of its decision."""
+    at: int
+    """When it was committed."""
+    holder: str | None
+    host: int | None
+    """The number of the host whose daemon the holder was."""
+
+
+class Look(NamedTuple):
+    """At a target itself, past all daemons."""
+
+    target: str
+    size: int
+    asked: int
+    answered: int
+
+
+class Noted(NamedTuple):
+    """Of the targets of one back end, or of some of them."""
+
+    writes: Sequence[Write]
+    announced: Sequence[Announced]
+    """In the order of their commits."""
+    holds: Sequence[Hold]
+    looks: Sequence[Look]
 
 
 class Decided(NamedTuple):
     """A write and the commit that announced it."""
 
     write: Write
-    intended: Intended
+    announced: Announced
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -32,151 +66,114 @@ class Judged(msgspec.Struct, frozen=True):
     refused: int
     """By the back end, most of them because the size was not as it was when it was decided."""
     late: Sequence[str]
-    """Accepted after another decision had been made: their requests were on their way."""
+    """Accepted after another decision had been committed, or another daemon had taken over, although checked before."""
     broken: Sequence[str]
 
 
-def judge_writes(world: World, backend: str, *, compares: bool) -> Judged:
-    """The writes to `nomad` or `aws`. `compares`: it compares and sets, so that a late write cannot do harm.
+def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Decided]]:
+    """Also returns the accepted writes but the late ones, in the order in which they took effect.
 
-    Where it does not, a late write within the window that docs/hosts.md names is told apart: it sets a size, whatever
-    the size is, and so does a write whose decision it crosses. And AWS's reads lag its writes, so that the adapter
-    believes for a while what was to be written, also where its daemon died before it was sent. Everything else must be
-    linearizable around these.
+    `compares`: the back end compares and sets, so that a late request does no harm. Every request, whatever became of
+    it, was announced, by the daemon that sent it, and checked while its decision was its target's newest and no other
+    daemon had taken over. What was accepted is linearizable. There is one excuse where the back end does not compare:
+    a request that was checked in time and arrived later sets its size whatever the size is; and so does a write
+    between whose last look at the target and whose effect the late one took its own.
     """
-    writes = [write for write in world.writes() if write.order.target.startswith(f"{backend}/")]
-    announced = _Announced(world)
-    broken: list[str] = []
     found: list[Decided] = []
-    for write in writes:
-        intended = announced.before(write)
-        if intended is None:
-            broken.append(f"{_told(write)}: no commit announced it")
-        elif write.accepted:
-            found.append(Decided(write, intended))
+    late: list[Decided] = []
+    broken: list[str] = []
+    parts = {target: _of(noted, target) for target in {write.order.target for write in noted.writes}}
+    for write in noted.writes:
+        part = parts[write.order.target]
+        announced = _announcement(write, part.announced)
+        if announced is None:
+            broken.append(f"{told(write)}: no commit of its daemon announced it")
+            continue
+        each, overtaken = Decided(write, announced), _overtaken(announced, part)
+        if write.checked is None or not announced.at <= write.checked <= overtaken:
+            broken.append(f"{told(write)}: sent without a check since it was announced and before it was overtaken")
+        elif write.accepted and not compares and (write.answered or 0) > overtaken:
+            late.append(each)
+        if write.accepted:
+            found.append(each)
     broken += _written_twice(found)
-    late = [] if compares else [each for each in found if _is_late(each, announced)]
-    broken += [
-        f"{_told(each.write)}: sent after a newer decision, or after a takeover"
-        for each in late
-        if each.write.called > announced.overtaken(each.intended) and not _was_stopped(world, each)
+    history = [_operation(each, excused=each in late or _is_crossed(each, late)) for each in found]
+    history += [
+        Operation(
+            target=look.target, client=LOOKER, kind="look", size=look.size, call=look.asked, answered=look.answered
+        )
+        for look in noted.looks
     ]
-    lost = [] if compares else announced.without([each.intended for each in found])
-    history = [_operation(each, "set" if _meets(each, late) or _believes(each, lost) else "scale") for each in found]
-    looks = [
-        Operation(target=target, client=len(world.hosts), kind="look", size=size, call=asked, answered=answered)
-        for target, size, asked, answered in world.sizes
-        if target.startswith(f"{backend}/")
-    ]
-    broken += [f"{target}: {verdict}" for target, verdict in not_linearizable([*history, *looks]).items()]
-    refused = sum(not write.accepted for write in writes)
-    return Judged(len(found), refused, [_told(each.write) for each in late], broken)
+    broken += [f"{target}: {verdict}" for target, verdict in not_linearizable(history).items()]
+    refused = sum(each.over and not each.lost and not each.accepted for each in noted.writes)
+    in_order = sorted((each for each in found if each not in late), key=lambda one: one.write.answered or 0)
+    return Judged(len(found), refused, [told(each.write) for each in late], broken), in_order
 
 
-class _Announced:
-    """Every commit that announced a write."""
+def told(write: Write) -> str:
+    """A write in words."""
+    return f"{write.order.target} to {write.order.size} by host {write.host} at {write.called}, status {write.status}"
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._names = {target: name for name, target in targets().items()}
-        self._by_name: dict[str, list[Intended]] = {}
-        for intended in world.audit.intended():
-            self._by_name.setdefault(intended.name, []).append(intended)
-        self._holds: dict[tuple[str, int], list[Hold]] = {}
-        for hold in world.audit.holds():
-            if hold.holder is not None:
-                self._holds.setdefault((hold.connection, hold.slot), []).append(hold)
 
-    def before(self, write: Write) -> Intended | None:
-        """The last one of the write's host before it, of this size of the target; None: there is none."""
-        decision = write.order.decision
-        decided = None if decision is None else to_micros(datetime.fromisoformat(decision.partition("@")[2]))
-        for each in reversed(self._by_name.get(self._names[write.order.target], [])):
-            if (
-                (each.at <= write.called and each.size == write.order.size)
-                and decided in (None, each.decided)
-                and self._world.host_of(each.holder) == write.host
-            ):
-                return each
-        return None
+def _of(noted: Noted, target: str) -> Noted:
+    return Noted(
+        [each for each in noted.writes if each.order.target == target],
+        [each for each in noted.announced if each.target == target],
+        [each for each in noted.holds if each.target == target],
+        [each for each in noted.looks if each.target == target],
+    )
 
-    def without(self, written: Sequence[Intended]) -> Sequence[Intended]:
-        """Those that no write followed."""
-        known = set(written)
-        return [each for of_one in self._by_name.values() for each in of_one if each not in known]
 
-    def overtaken(self, of: Intended) -> float:
-        """When it was no longer its target's newest decision, or another daemon had taken over; infinite: never.
+def _announcement(write: Write, announced: Sequence[Announced]) -> Announced | None:
+    """The last commit of the write's host before it that announces this size of the target; None: there is none."""
+    decision = write.order.decision
+    decided = None if decision is None else to_micros(datetime.fromisoformat(decision.partition("@")[2]))
+    for each in reversed(announced):
+        if (
+            (each.at <= write.called and each.size == write.order.size)
+            and decided in (None, each.decided)
+            and each.host == write.host
+        ):
+            return each
+    return None
 
-        Microseconds since 1970.
-        """
-        taken = [
-            hold.at
-            for hold in self._holds.get((of.connection, of.slot), [])
-            if hold.at > of.at and hold.holder != of.holder
-        ]
-        decided = [each.decided for each in self._by_name[of.name] if each.decided > of.decided]
-        return min([*taken, *decided], default=math.inf)
+
+def _overtaken(of: Announced, noted: Noted) -> float:
+    """When it was no longer the newest decision, or another daemon had taken over; infinite: never. Of its target."""
+    taken = [one.at for one in noted.holds if one.at > of.at and one.holder != of.holder]
+    newer = [one.at for one in noted.announced if one.at > of.at]
+    return min([*taken, *newer], default=math.inf)
 
 
 def _written_twice(found: Sequence[Decided]) -> Iterator[str]:
     """Decisions of which more than one write was accepted."""
     seen: dict[tuple[str, int], Write] = {}
-    for write, intended in found:
-        decision = (intended.name, intended.decided)
+    for write, announced in found:
+        decision = (announced.name, announced.decided)
         if decision in seen:
-            yield f"{_told(write)}: the same decision was written before, {_told(seen[decision])}"
+            yield f"{told(write)}: the same decision was written before, {told(seen[decision])}"
         seen[decision] = write
 
 
-def _is_late(each: Decided, announced: _Announced) -> bool:
-    """Whether it took effect when it was no longer its target's newest decision."""
-    assert each.write.answered is not None
-    return each.write.answered > announced.overtaken(each.intended)
-
-
-def _meets(each: Decided, late: Sequence[Decided]) -> bool:
-    """Whether it is a late write, or one was on its way to the same target between its decision and its effect."""
+def _is_crossed(each: Decided, late: Sequence[Decided]) -> bool:
+    """Whether a late write took effect between its last look at the target and its own effect."""
     return any(
         one.write.order.target == each.write.order.target
-        and one.write.called <= (each.write.answered or 0)
-        and each.intended.decided <= (one.write.answered or 0)
+        and (one.write.forwarded or 0) <= (each.write.answered or 0)
+        and (each.write.looked or each.write.called) <= (one.write.answered or 0)
         for one in late
     )
 
 
-def _believes(each: Decided, lost: Sequence[Intended]) -> bool:
-    """Whether it was decided from a size that was announced lately and never written."""
-    made = each.intended
-    return any(
-        (one.name, one.size) == (made.name, made.start) and 0 < made.decided - one.decided < _BELIEVED_MICROS
-        for one in lost
-    )
-
-
-def _was_stopped(world: World, each: Decided) -> bool:
-    """Whether its daemon was stopped after it had announced the write, and before it sent it."""
-    sent = each.write.called
-    return any(
-        each.intended.at <= end and began <= sent <= end + _PATIENCE_MICROS
-        for began, end in world.hosts[each.write.host].pauses
-    )
-
-
-def _operation(each: Decided, kind: Literal["scale", "set"]) -> Operation:
-    write, intended = each
+def _operation(each: Decided, *, excused: bool) -> Operation:
+    write, announced = each
     assert write.answered is not None
     return Operation(
         target=write.order.target,
         client=write.host,
-        kind=kind,
-        start=intended.start,
-        size=intended.size,
-        epoch=intended.epoch,
-        call=write.called if kind == "set" else intended.decided,
+        kind="set" if excused else "scale",
+        start=announced.start,
+        size=announced.size,
+        call=write.called,
         answered=write.answered,
     )
-
-
-def _told(write: Write) -> str:
-    return f"{write.order.target} to {write.order.size} by host {write.host} at {write.called}, status {write.status}"

@@ -3,9 +3,9 @@
 // stdin: a JSON array of operations (see the type operation). stdout: a JSON object, target -> verdict: "ok"; "illegal"
 // and what has no place in any order; or "unknown" where the time did not suffice.
 //
-// A target is a register that holds a size, and the newest epoch in which it was set. To scale it is one atomic step:
-// look at the size, decide, write. So however several daemons look, decide and write side by side, each write that took
-// effect must have been decided from the size that it replaced, in no older epoch than the write before it.
+// A target is a register that holds a size. To scale it is one atomic step: look at the size, decide, write. So however
+// several daemons look, decide and write side by side, each write that took effect must have been decided from the size
+// that it replaced.
 package main
 
 import (
@@ -28,12 +28,11 @@ var kinds = map[string]bool{"scale": true, "look": true, "set": true}
 // operation is one look at a target, or one write that took effect. A write that did not is no operation.
 type operation struct {
 	Target string `json:"target"`
-	Client int    `json:"client"` // who did it, from 0
+	Client int    `json:"client"` // who did it
 	Kind   string `json:"kind"`   // "scale", "look", or "set" for a write whose decision is not judged
 	From   int    `json:"from"`   // scale: the size that it was decided from
 	Size   int    `json:"size"`   // the size that was set, or found
-	Epoch  int64  `json:"epoch"`  // scale: of the slot, when it was decided
-	Call   int64  `json:"call"`   // scale: when its cycle began; else when it was asked for; microseconds
+	Call   int64  `json:"call"`   // when it was asked for; microseconds
 	Return int64  `json:"return"` // when it had taken effect, or was answered
 }
 
@@ -41,19 +40,17 @@ type operation struct {
 type state struct {
 	known bool
 	size  int
-	epoch int64
 }
 
 func step(before, input, _ interface{}) (bool, interface{}) {
 	is, done := before.(state), input.(operation)
 	switch done.Kind {
 	case "look":
-		return !is.known || is.size == done.Size, state{true, done.Size, is.epoch}
+		return !is.known || is.size == done.Size, state{true, done.Size}
 	case "set":
-		return true, state{true, done.Size, is.epoch}
+		return true, state{true, done.Size}
 	}
-	fits := (!is.known || is.size == done.From) && done.Epoch >= is.epoch
-	return fits, state{true, done.Size, done.Epoch}
+	return !is.known || is.size == done.From, state{true, done.Size}
 }
 
 // misfit says where the longest order ends, and which operations come next without a place in it.

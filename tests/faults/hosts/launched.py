@@ -1,0 +1,69 @@
+"""A daemon of the rehearsals: `python -m autoscaler`, on a machine of its own as far as its clocks go.
+
+Each of its requests carries a header with the time at which the thread that sends it looked at a clock last, unless it
+has had an answer since. No check of a lease or a deadline does without such a look: so the last check was no later.
+
+The environment may name a bug that is planted in it (`plants`), which the judge must find.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+PROGRAM: Final = (str(Path(__file__).resolve()),)
+"""What the interpreter runs in place of `-m autoscaler`."""
+PLANTED: Final = "REHEARSAL_PLANTED"
+"""The environment's variable with a bug's name."""
+_ROOT: Final = Path(__file__).resolve().parents[3]
+
+
+def _note_looks() -> None:
+    import threading
+    from collections.abc import Callable
+    from http.client import HTTPConnection, HTTPResponse
+    from typing import Any
+
+    from autoscaler.clock import SystemClock
+    from tests.faults.hosts.recorder import CHECKED, now_micros
+
+    last = threading.local()
+
+    def noted(look: Callable[[SystemClock], Any]) -> Any:
+        def looked(clock: SystemClock) -> Any:
+            last.look = now_micros()
+            return look(clock)
+
+        return looked
+
+    end, get = HTTPConnection.endheaders, HTTPConnection.getresponse
+
+    def end_headers(connection: HTTPConnection, *parts: Any, **options: Any) -> None:
+        if getattr(last, "look", None) is not None:
+            connection.putheader(CHECKED, str(last.look))
+        end(connection, *parts, **options)
+
+    def get_response(connection: HTTPConnection) -> HTTPResponse:
+        try:
+            return get(connection)
+        finally:
+            last.look = None
+
+    for name in ("now", "monotonic", "moment"):
+        setattr(SystemClock, name, noted(getattr(SystemClock, name)))
+    # the point of this program
+    HTTPConnection.endheaders = end_headers  # type: ignore[method-assign, assignment]
+    HTTPConnection.getresponse = get_response  # type: ignore[method-assign, assignment]
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(_ROOT)  # not this file's folder: modules would be found there under the names of real ones
+    from autoscaler.__main__ import main
+    from tests.faults.hosts.plants import PLANTS
+    from tests.servers import stepped_clock
+
+    stepped_clock.install()
+    _note_looks()
+    if PLANTED in os.environ:
+        PLANTS[os.environ[PLANTED]]()
+    main()

@@ -1,0 +1,53 @@
+"""The load of a world's autoscalers: so many instances are wanted. It never rests."""
+
+import random
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from tests.servers.exporter import Exporter
+
+LEAST: Final = 2
+MOST: Final = 9
+BY_WINDOW: Final = frozenset({"red", "green", "oak", "elm"})
+"""Autoscalers whose stabilization window counts; of the others it is their policies."""
+_CHANGES_SECONDS: Final = 0.5
+_CHANCE: Final = 0.25
+_CHANCE_BY_WINDOW: Final = 0.06
+"""A load that changes more often never falls for long enough for a scale-in."""
+
+
+class Load:
+    """It changes until it is ended."""
+
+    def __init__(self, exporter: Exporter, chance: random.Random, names: Sequence[str]) -> None:
+        self._exporter = exporter
+        self._chance = chance
+        self._names = names
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._play, daemon=True)
+        for name in names:
+            self._set(name, LEAST)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """It stays where it is."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _play(self) -> None:
+        while not self._ending.wait(_CHANGES_SECONDS):
+            for name in self._names:
+                if self._chance.random() < (_CHANCE_BY_WINDOW if name in BY_WINDOW else _CHANCE):
+                    self._set(name, self._chance.randint(LEAST, MOST))
+
+    def _set(self, name: str, level: int) -> None:
+        self._exporter.values[series(name)] = level
+
+
+def series(name: str) -> str:
+    """The query of an autoscaler's load."""
+    return f'load{{of="{name}"}}'

@@ -1,0 +1,112 @@
+"""Whether the judge finds the bugs that are planted, each in one host's daemons, where the back end does not compare.
+
+Each scene gives its bug the chance to do harm, a few times; what the judge finds of it afterwards is the result.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from tests.faults.hosts.host import Host, wait_until
+from tests.faults.hosts.life import judged
+from tests.faults.hosts.moments import Moment, strike
+from tests.faults.hosts.recorder import Write, now_micros
+from tests.faults.hosts.verdict import Announced
+from tests.faults.hosts.world import OUTLASTING, World, running_world
+
+_GROUPS: Final = ("fir", "ash")
+"""Of which policies count: they are scaled often."""
+_ATTEMPTS: Final = 4
+_WRITES_SECONDS: Final = 3.0
+Scene: TypeAlias = Callable[[World, Host], None]
+
+
+def found(bug: str, folder: Path, lease_seconds: float) -> Sequence[str]:
+    """What the judge finds of this bug; nothing: it was not found."""
+    with running_world(folder, seed=0, lease_seconds=lease_seconds, jobs=(), groups=_GROUPS, hosts=2) as world:
+        wrong = world.hosts[0]
+        wrong.planted = bug
+        world.start()
+        for _ in range(_ATTEMPTS):
+            _SCENES[bug](world, wrong)
+            outcome = judged(world, bug)
+            if findings := [*outcome.uncompared.broken, *outcome.exceeded]:
+                return findings
+    return []
+
+
+def _stopped_after_it_looked(world: World, wrong: Host) -> None:
+    """The daemon is stopped after its last look, until another one has written to that target; then it goes on."""
+    strike(wrong, Moment.LOOK, wrong.pause, backends=("aws",))
+    target, at = _about(world, wrong).target, now_micros()
+    wait_until(lambda: _written(world, target, at, wrong, by_it=False), f"another one's write to {target}")
+    _goes_on(world, wrong)
+
+
+def _about(world: World, wrong: Host) -> Announced:
+    """What the daemon is about to write."""
+    return next(each for each in reversed(world.announced()) if each.host == wrong.number)
+
+
+def _goes_on(world: World, wrong: Host) -> None:
+    """For long enough to write."""
+    at, targets = wrong.go_on(), [world.target(name) for name in world.names]
+    with suppress(AssertionError):
+        wait_until(
+            lambda: any(_written(world, target, at, wrong, by_it=True) for target in targets),
+            "a write of its own",
+            within=_WRITES_SECONDS,
+        )
+    world.wait_until_even()
+
+
+def _believed(world: World, wrong: Host) -> None:
+    """The daemon is killed before AWS hears of a size; the other one takes over, and writes."""
+    lost: list[Write] = []
+
+    def lose(write: Write) -> None:
+        write.lost = True
+        lost.append(write)
+
+    strike(wrong, Moment.REQUEST, wrong.kill, lose, backends=("aws",))
+    at = now_micros()
+    target = lost[0].order.target
+    wait_until(lambda: _written(world, target, at, wrong, by_it=False), f"another one's write to {target}")
+    wrong.start()
+    world.wait_until_even()
+
+
+def _taking_over(world: World, wrong: Host) -> None:
+    """The other daemon is killed, and what it served is scaled for as long as its windows last."""
+    other = world.hosts[1]
+    names = world.held()[other.number]
+    other.kill()
+    at = now_micros()
+    wait_until(lambda: names <= world.held().get(wrong.number, frozenset()), "a takeover")
+    targets = [world.target(name) for name in names]
+    with suppress(AssertionError):
+        wait_until(
+            lambda: all(_written(world, target, at, wrong, by_it=True) for target in targets),
+            "a write to each target",
+            within=OUTLASTING * world.lease_seconds,
+        )
+    other.start()
+    world.wait_until_even()
+
+
+def _written(world: World, target: str, since: int, wrong: Host, *, by_it: bool) -> bool:
+    return any(
+        write.accepted and write.order.target == target and write.called > since
+        for write in world.writes()
+        if (write.host == wrong.number) is by_it
+    )
+
+
+_SCENES: Final[Mapping[str, Scene]] = {
+    "no lease check": _stopped_after_it_looked,
+    "no check before the second request": _stopped_after_it_looked,
+    "a belief that settles": _believed,
+    "an age lost at a hand-over": _taking_over,
+}
+"""A scene for each of `plants.PLANTS`."""

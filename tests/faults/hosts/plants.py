@@ -1,0 +1,85 @@
+"""Bugs that are planted in a daemon (`launched`), one at a time: the judge must find each of them.
+
+Each takes one protection away, and nothing else.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+_SECONDS: Final = 60.0
+"""Longer than anything that the judge has a daemon stopped for."""
+_AGE: Final = timedelta(hours=1)
+
+
+def _no_lease_check() -> None:
+    """What was decided is written, however late it has become, and whoever serves the target by then."""
+    from autoscaler.act import Actuator
+    from autoscaler.act.turns import Write
+    from autoscaler.model import Call, Outcome
+
+    def write(self: Actuator, write: Write, call: Call) -> Outcome:
+        change, target = write.change, write.decision.target
+        return self._adapters[target.adapter].scale(target, change, Call(call.now, self._clock.monotonic() + _SECONDS))
+
+    Actuator._write = write  # type: ignore[method-assign]
+
+
+def _no_second_check() -> None:
+    """A write is checked when it begins, and not before its second request."""
+    from adapters.aws_asg.api import AwsApi
+
+    AwsApi._left = lambda _: _SECONDS  # type: ignore[method-assign, assignment]
+
+
+def _belief_settles() -> None:
+    """AWS' adapter remembers a size as accepted before it asks for it."""
+    from adapters.aws_asg.scaling import Scaling
+    from adapters.aws_asg.writes import Writes
+    from autoscaler.target import Call, ScaleChange, ScaleOutcome
+
+    ask = Scaling._set
+
+    def set_size(self: Scaling, name: str, change: ScaleChange, current: int, call: Call) -> ScaleOutcome:
+        self.writes.accepted(name, change.id, current, change.size)
+        return ask(self, name, change, current, call)
+
+    Scaling._set = set_size  # type: ignore[method-assign]
+    Writes.asking = lambda _, __: None  # type: ignore[method-assign, assignment]
+
+
+def _age_lost() -> None:
+    """What an autoscaler remembers is an hour older to a daemon that takes it over."""
+    from msgspec.structs import replace
+
+    from autoscaler.model import Autoscaler, History
+    from autoscaler.runtime.connected import Ports
+
+    recall = Ports.recall
+    known: dict[int, frozenset[str]] = {}
+
+    def older(self: Ports, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
+        found = dict(recall(self, scalers))
+        for name in found.keys() - known.get(id(self.ledger), frozenset()):
+            found[name] = _aged(found[name])
+        known[id(self.ledger)] = frozenset(found)
+        return found
+
+    def _aged(history: History) -> History:
+        return replace(
+            history,
+            **{
+                field: tuple(replace(each, at=each.at - _AGE) for each in getattr(history, field))
+                for field in ("recommendations", "scale_ups", "scale_downs")
+            },
+        )
+
+    Ports.recall = older  # type: ignore[method-assign]
+
+
+PLANTS: Final[Mapping[str, Callable[[], None]]] = {
+    "no lease check": _no_lease_check,
+    "no check before the second request": _no_second_check,
+    "a belief that settles": _belief_settles,
+    "an age lost at a hand-over": _age_lost,
+}

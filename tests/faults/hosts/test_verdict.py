@@ -1,0 +1,92 @@
+"""The judge of the rehearsals of several hosts: what it must find, and the one thing that it excuses."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.faults.hosts.audit import Hold
+from tests.faults.hosts.recorder import Order, Write
+from tests.faults.hosts.verdict import Announced, Judged, Look, Noted, judge_writes
+
+pytestmark = pytest.mark.slow
+
+TARGET = "aws/oak"
+
+
+def announced(at: int, start: int, size: int, host: int = 0) -> Announced:
+    return Announced("oak", TARGET, size, start, at, at, f"member-{host}", host)
+
+
+def write(size: int, at: int, host: int = 0, *, checked: int | None = -1, effect: int | None = None) -> Write:
+    """It was sent at `at`, and checked just before it unless `checked` says otherwise; it took effect at `effect`."""
+    done = at + 3 if effect is None else effect
+    noted = at - 1 if checked == -1 else checked
+    order = Order(TARGET, size, None)
+    return Write(host, order, at, noted, at - 2, forwarded=done - 1, status=200, answered=done)
+
+
+def judged(writes: Sequence[Write], decisions: Sequence[Announced], holds: Sequence[Hold] = ()) -> Judged:
+    noted = Noted(writes, decisions, [Hold(TARGET, "member-0", 0), *holds], [Look(TARGET, 2, 0, 1)])
+    return judge_writes(noted, compares=False)[0]
+
+
+TAKEN = Hold(TARGET, "member-1", 100)
+
+
+def test_writes_in_time_are_in_order() -> None:
+    found = judged([write(4, 15), write(5, 115, host=1)], [announced(10, 2, 4), announced(110, 4, 5, host=1)], [TAKEN])
+    assert (found.accepted, found.late, found.broken) == (2, [], [])
+
+
+def test_a_request_that_was_checked_in_time_and_arrived_late_is_excused() -> None:
+    """The successor set 5 from 2; then comes 4, and the next decision is made from that."""
+    writes = [write(4, 15, effect=150), write(5, 115, host=1), write(6, 215, host=1)]
+    decisions = [announced(10, 2, 4), announced(110, 2, 5, host=1), announced(210, 4, 6, host=1)]
+    found = judged(writes, decisions, [TAKEN])
+    assert (len(found.late), found.broken) == (1, [])
+
+
+def test_a_daemon_that_was_stopped_between_its_check_and_its_request_is_excused() -> None:
+    writes = [write(5, 115, host=1), write(4, 140, checked=15)]
+    found = judged(writes, [announced(10, 2, 4), announced(110, 2, 5, host=1)], [TAKEN])
+    assert (len(found.late), found.broken) == (1, [])
+
+
+@pytest.mark.parametrize("checked", [None, 5, 139])
+def test_a_daemon_that_was_stopped_before_its_check_is_not(checked: int | None) -> None:
+    """It did not look; it looked before it had announced the write; or it looked, and wrote all the same."""
+    writes = [write(5, 115, host=1), write(4, 140, checked=checked)]
+    found = judged(writes, [announced(10, 2, 4), announced(110, 2, 5, host=1)], [TAKEN])
+    assert found.late == []
+    assert "sent without a check" in found.broken[0]
+
+
+def test_a_request_without_a_check_is_found_even_where_nobody_else_wrote() -> None:
+    """Only chance kept it from doing harm."""
+    (said,) = judged([write(4, 140, checked=139)], [announced(10, 2, 4)], [TAKEN]).broken
+    assert "sent without a check" in said
+
+
+def test_a_decision_from_a_size_that_never_was_is_found() -> None:
+    """As one that was made from what the adapter only believes."""
+    (said,) = judged([write(6, 115)], [announced(10, 2, 4), announced(110, 4, 6)]).broken
+    assert said.startswith("aws/oak: illegal")
+
+
+def test_a_late_request_excuses_no_other_write() -> None:
+    """Its neighbours in time are judged: only one that looked at the target before it and wrote after it is not."""
+    late, decisions = write(4, 15, effect=150), [announced(10, 2, 4)]
+    before = judged([late, write(5, 115, host=1)], [*decisions, announced(110, 3, 5, host=1)], [TAKEN])
+    after = judged([late, write(5, 215, host=1)], [*decisions, announced(210, 2, 5, host=1)], [TAKEN])
+    across = judged([late, write(5, 151, host=1)], [*decisions, announced(145, 2, 5, host=1)], [TAKEN])
+    assert [len(found.broken) for found in (before, after, across)] == [1, 1, 0]
+
+
+def test_a_write_that_nobody_announced_is_found() -> None:
+    (said,) = judged([write(4, 15, host=1)], [announced(10, 2, 4)]).broken
+    assert "no commit of its daemon announced it" in said
+
+
+def test_a_decision_that_was_written_twice_is_found() -> None:
+    found = judged([write(4, 15), write(4, 25)], [announced(10, 2, 4)]).broken
+    assert any("the same decision was written before" in each for each in found)
