@@ -4,7 +4,7 @@ Every message names the thing, what was expected, what was found and the remedy;
 """
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -117,10 +117,11 @@ class Problem:
 
 
 class ConfigError(AutoscalerError):
-    """A configuration does not load. `problems` holds every one found, sorted by place."""
+    """A configuration does not load. `problems` holds every error, sorted by place, and `warnings` every warning."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem], warnings: Collection[Problem] = ()) -> None:
         self.problems = tuple(sorted(problems))
+        self.warnings = tuple(sorted(warnings))
         super().__init__("\n".join(map(str, self.problems)))
 
 

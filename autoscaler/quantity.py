@@ -47,7 +47,7 @@ _DURATION: Final = re.compile(
     r"(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?", re.ASCII
 )
 _DURATION_UNITS_MS: Final = (31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1)
-_DURATION_FORM: Final = 'expected a duration such as "15s", "1m30s", "5m" or "1h"'
+_DURATION_FORM: Final = "write numbers with units (y, w, d, h, m, s, ms), the largest first, as in 90s, 5m or 1h30m"
 
 
 def parse_quantity(text: str | int | float) -> Milli:

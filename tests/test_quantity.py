@@ -31,7 +31,7 @@ def test_a_quantity_for_programs_is_what_kubectl_writes() -> None:
 def test_what_is_not_a_quantity_or_a_duration_says_what_was_expected() -> None:
     with pytest.raises(QuantityError, match=r"^\'3x\' is not a valid quantity; expected a quantity such as 2, 0\.5"):
         parse_quantity("3x")
-    with pytest.raises(QuantityError, match=r"^'soon' is not a valid duration; expected a duration such as"):
+    with pytest.raises(QuantityError, match=r"^'soon' is not a valid duration; write numbers with units"):
         parse_duration("soon")
 
 

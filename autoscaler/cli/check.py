@@ -11,7 +11,7 @@ import typer
 
 from autoscaler.cli.output import error_lines
 from autoscaler.config import Settings, load
-from autoscaler.errors import ConfigError
+from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import Autoscaler, Query
 from autoscaler.text import clean
 
@@ -45,16 +45,16 @@ def check(
 ) -> None:
     """Check configuration files, offline: keys, values, references, the syntax of every query.
 
-    Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits 1 if there are any.
-    A missing file that may exist on the daemon's host, such as a secret, is a warning. So is an expression whose syntax
-    is not known here, because Prometheus may be newer: --live asks it. So is a query that aggregates away the label
-    that would name an instance, and a targetsFile that could not be written here, or that others could not read.
+    Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits with 1 if there are any.
+    Then prints the warnings: a file, such as a secret, that is missing here and may exist on the daemon's host; an
+    expression that only Prometheus can check (--live asks it); a query that aggregates away the label that names an
+    instance; a targetsFile that cannot be written here, or that others cannot read.
 
     With --live it also reads every target, runs every query once and says what each autoscaler would do. It then exits
-    1 if something would not work, for example if a secret is missing.
+    with 1 if something would not work, for example if a secret is missing.
 
-    With --plan it also prints what each Prometheus will be sent in a cycle. No Prometheus is asked for that. A daemon
-    that runs this file, and answers here or at $AUTOSCALER_SERVER, says which queries it asks alone, and why.
+    With --plan it also prints the queries of a cycle for each Prometheus, and does not send them. A daemon that runs
+    this file, and answers here or at $AUTOSCALER_SERVER, says which queries it sends alone, and why.
     """
     fine = [_check(file, live=live, plan=plan, strict=strict) for file in files or [config_file]]
     raise typer.Exit(0 if all(fine) else 1)
@@ -65,14 +65,11 @@ def _check(file: Path, *, live: bool, plan: bool, strict: bool) -> bool:
     try:
         settings = load(file)
     except ConfigError as error:
-        typer.echo("\n".join(error_lines(error.problems)))
+        _print_problems(error.problems, error.warnings, strict=strict)
         return False
     unknown = {each.problem for each in settings.unknown_expressions if not live}
     warnings = sorted({*settings.warnings, *settings.hints, *unknown})
-    mark = "" if strict else "warning: "
-    lines = [f"{each.file}:{each.line}:{each.column}: {mark}{each.path}: {each.message}" for each in warnings]
-    for line in error_lines(lines):
-        typer.echo(line)
+    _print_problems((), warnings, strict=strict)
     if strict and warnings:
         return False
     autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
@@ -83,6 +80,14 @@ def _check(file: Path, *, live: bool, plan: bool, strict: bool) -> bool:
         for line in plan_lines(settings):
             typer.echo(clean(line))
     return not live or _examine(settings)
+
+
+def _print_problems(errors: Sequence[Problem], warnings: Sequence[Problem], *, strict: bool) -> None:
+    """Print a line for each, errors first: there is a limit on the lines."""
+    mark = "" if strict else "warning: "
+    lines = [f"{each.file}:{each.line}:{each.column}: {mark}{each.path}: {each.message}" for each in warnings]
+    for line in error_lines([*errors, *lines]):
+        typer.echo(line)
 
 
 def _examine(settings: Settings) -> bool:

@@ -29,6 +29,8 @@ class _HpaModel(BaseModel):
 
 _Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+_SeriesValue: TypeAlias = Annotated[str, Field(max_length=1024)]
+"""A label's value in a metric's selector. Kubernetes' API takes any: the label is of a series, not of an object."""
 
 
 class Requirement(_HpaModel):
@@ -36,7 +38,7 @@ class Requirement(_HpaModel):
 
     key: LabelKey
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[LabelValue, ...] = ()
+    values: tuple[_SeriesValue, ...] = ()
 
     @model_validator(mode="after")
     def _has_values(self) -> Self:
@@ -50,7 +52,7 @@ class Requirement(_HpaModel):
 class Selector(_HpaModel):
     """Which series of a metric are meant."""
 
-    match_labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    match_labels: Mapping[LabelKey, _SeriesValue] = Field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
 
 

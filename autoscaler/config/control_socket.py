@@ -31,9 +31,9 @@ def check_length(path: Path) -> None:
 
 
 def configured_places(file: Path) -> tuple[Path | None, str | None]:
-    """`web.controlSocket` and `web.listenAddress` of a configuration file; None where it does not say.
+    """`web.controlSocket` and `web.listenAddress` of a configuration file, as a client uses them; None: not given.
 
-    Nothing else in the file is looked at: an operator has to be able to pause while the file is being edited. Raises
+    Nothing else in the file is read, so that an operator can pause an autoscaler while the file is being edited. Raises
     ConfigError for a file that cannot be read or is not YAML.
     """
     value = YamlDocument(read(file), str(file)).value
@@ -41,4 +41,6 @@ def configured_places(file: Path) -> tuple[Path | None, str | None]:
     keys = ("controlSocket", "listenAddress")
     path, address = (web.get(key) if isinstance(web, dict) else None for key in keys)
     socket = socket_path(file.absolute().parent, path) if isinstance(path, str) and path else None
-    return socket, address if isinstance(address, str) and address else None
+    if not isinstance(address, str) or not address:
+        return socket, None
+    return socket, f"127.0.0.1{address}" if address.startswith(":") else address

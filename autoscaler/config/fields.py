@@ -21,7 +21,7 @@ from pydantic import (
 
 from autoscaler.config import promql
 from autoscaler.labels import check_key, check_value
-from autoscaler.quantity import Milli, format_size, parse_exact, parse_quantity, parse_size
+from autoscaler.quantity import Milli, format_duration, format_size, parse_exact, parse_quantity, parse_size
 from autoscaler.target import AdapterSettings, AdapterType, Duration
 
 _LONGEST_COMPARED: Final = 100
@@ -108,7 +108,7 @@ def _check_positive(value: timedelta) -> timedelta:
 
 def _check_sync_period(value: timedelta) -> timedelta:
     if value < timedelta(seconds=1):
-        raise ValueError('a period so short floods Prometheus and the back end; write at least "1s"')
+        raise ValueError(f"{format_duration(value)} is too short; write at least 1s")
     return value
 
 

@@ -67,7 +67,7 @@ class TotalTarget(Target):
 
 
 def _refuse_selector(_: Any) -> None:
-    raise ValueError("a selector has no meaning here; write it into the query")
+    raise ValueError("a selector is not used here; write its matchers into the query")
 
 
 class MetricIdentifier(Section):
@@ -168,7 +168,7 @@ class ResourceMetric(Section):
     def _for_utilization(cls, request: Any, info: ValidationInfo) -> Any:
         target = info.data.get("target")
         if request is not None and target is not None and target.type != "Utilization":
-            raise ValueError(f"has no meaning with a target of type {target.type}; remove it, or write Utilization")
+            raise ValueError(f"is used with type Utilization only; remove it, or replace the type {target.type}")
         return request
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:
@@ -231,7 +231,7 @@ class TotalMetric(Section):
     @classmethod
     def _of_backlog(cls, rate: int | None, info: ValidationInfo) -> int | None:
         if rate is not None and info.data.get("kind") is None and "kind" in info.data:
-            raise ValueError("has no meaning without kind: backlog; add it, or remove serviceRate")
+            raise ValueError("is used with kind: backlog only; add the kind, or remove serviceRate")
         return rate
 
     def spec(self, kind: model.MetricType, shared: Shared) -> model.MetricSpec:

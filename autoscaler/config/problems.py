@@ -1,5 +1,6 @@
 """What pydantic found, as problems with a place, a path and a remedy."""
 
+import re
 import types
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -7,7 +8,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.document import FLOAT, INT, Loc, YamlDocument
 from autoscaler.config.fields import suggest
 from autoscaler.errors import Problem
 
@@ -33,6 +34,9 @@ _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int
 """Where a text that was found may be shown; elsewhere it may be a secret in the wrong place."""
 _INNER: Final[Mapping[str | int, str]] = {"query": "expr", "metric": "name"}
 """Keys whose mapping is easily left out, because one key of it is all that is needed."""
+_UNQUOTED: Final = {"a whole number": INT, "a number": FLOAT, "true or false": re.compile("true|false")}
+"""What YAML reads as such where it has no quotes."""
+_FORMS: Final = {"a mapping": "write it as {KEY: VALUE, …}", "a list": "write it as [ENTRY, …]"}
 _LIMITS: Final = {
     "greater_than": ("gt", "above"),
     "greater_than_equal": ("ge", "at least"),
@@ -156,17 +160,20 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
 
 
 def _remedy(expected: str, value: Any, loc: Loc) -> str:
-    """What to do about a value of another form than expected; the usual slips have words of their own."""
-    match expected, value:
-        case "a text", int() | float():
-            return "write it in quotes"
-        case "true or false", _:
-            return "write true or false"
-        case "a list", dict():
-            return "begin each of its entries with a dash, as in `- name: web`"
-        case "a mapping", str() if loc[-1:] and loc[-1] in _INNER:
+    """What to do about a value of another form than expected."""
+    unquoted = _UNQUOTED.get(expected)
+    match value:
+        case str() if unquoted and unquoted.fullmatch(value):
+            return f"remove the quotes: {value}"
+        case str() if unquoted and value[:1].isdigit():
+            return f"write {expected}, without a unit"
+        case str() if expected == "a mapping" and loc[-1:] and loc[-1] in _INNER:
             return f"write it as {{{_INNER[loc[-1]]}: …}}"
-    return "correct it"
+        case int() | float() if expected == "a text":
+            return "write it in quotes"
+        case dict() if expected == "a list":
+            return "begin each of its entries with a dash, as in `- name: web`"
+    return _FORMS.get(expected, f"write {expected}")
 
 
 def _found(value: Any, *, shown: bool) -> str:

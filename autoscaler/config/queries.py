@@ -18,8 +18,8 @@ def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
     expr = info.data.get("expr") or _shared_expression(info.data.get("ref"), info)
     if isinstance(expr, Expression) and not expr.plain and expr.unknown is None:
         raise ValueError(
-            "maxAge needs a plain selector, because only timestamp() of one tells its samples' age; "
-            "remove it, or query a series that a recording rule fills"
+            "maxAge needs a plain selector, because Prometheus tells the age of no other samples; "
+            "remove it, or query the series of a recording rule"
         )
     return value
 
@@ -133,7 +133,9 @@ class InstanceQuery(Query):
 
     def names_no_instance(self, shared: Mapping[str, SharedQuery]) -> str | None:
         """Why no sample of it can belong to an instance, with what to do; None: some may."""
-        base = self if self.ref is None else shared[self.ref]
+        base = self if self.ref is None else shared.get(self.ref)
+        if base is None:  # that query is wrong
+            return None
         expr, label = base.expr, self.instance_label or base.instance_label
         if expr is None or expr.labels is None or not expr.labels.isdisjoint(instance_labels(label)):
             return None
@@ -147,5 +149,5 @@ class TotalQuery(Query):
     @classmethod
     def _of_no_instance(cls, label: str | None) -> str | None:
         if label is not None:
-            raise ValueError("has no meaning here, because no sample belongs to an instance; remove it")
+            raise ValueError("is not used here, because the samples belong to no instance; remove it")
         return label

@@ -48,15 +48,15 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
 def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections, problems: Problems) -> None:
     """Adds what daemons that share a state need and have not got, and what a state of one daemon has no use for."""
     if "ha" in raw and not shared:
-        message = "an SQLite state has one daemon, which needs no lease; remove it, or write a PostgreSQL state.url"
+        message = "an SQLite state has one daemon and no leases; remove ha, or write a PostgreSQL state.url"
         problems.add(("ha",), message, of_key=True)
     for name, section in connections.sections.items() if shared else ():
         kind = connections.types[name]
         if kind is not None and one_host(kind) and section.host is None:
             problems.add(
                 ("adapters", name, "host"),
-                "is missing; several daemons may share a PostgreSQL state, so write the name of the machine whose "
-                "daemon serves these targets, as `hostname` shows it",
+                "is missing; several daemons may share a PostgreSQL state, so write the name of the machine that runs "
+                "these targets, as `hostname` shows it",
             )
 
 

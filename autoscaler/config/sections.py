@@ -152,8 +152,8 @@ def _check_state_url(url: str, info: ValidationInfo) -> str:
     scheme, _, path = url.partition(":///")
     if path.startswith(("?", ":memory:", "file:")) or not path:
         raise ValueError(
-            "the URL names no file, and what is remembered must outlive the daemon; "
-            'write "sqlite:////PATH/state.db", or leave it out'
+            "the URL names no file, and the daemon needs its state after a restart; "
+            'write "sqlite:////PATH/state.db", or remove it'
         )
     return url if path.startswith("/") else f"{scheme}:///{Path(scope_of(info)['folder'], path)}"
 
@@ -206,13 +206,13 @@ class Ha(Section):
             raise ValueError(f"retryPeriod {period} is too short; write at least {format_duration(_SHORTEST_RETRY)}")
         if self.lease_duration <= self.renew_deadline:
             raise ValueError(
-                f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it: a daemon has to "
-                "give up before others take over"
+                f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it, so that a daemon "
+                "stops scaling before another takes over"
             )
         if self.renew_deadline <= _JITTER * self.retry_period:
             raise ValueError(
-                f"renewDeadline {deadline} is not longer than {_JITTER:g} x retryPeriod {period}; lengthen it: one "
-                "renewal has to fit"
+                f"renewDeadline {deadline} is not longer than {_JITTER:g} x retryPeriod {period}; lengthen it, so that "
+                "one renewal fits"
             )
         return self
 
@@ -222,9 +222,11 @@ class Ha(Section):
 
 
 def _check_address(address: str) -> str:
-    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", address)
+    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):([0-9]{1,5})", address)
     if match is None or int(match[1]) > 65535:
-        raise ValueError(f'{address[:64]!r} is not a valid listen address; expected HOST:PORT, as in "127.0.0.1:9797"')
+        raise ValueError(
+            f'{address[:64]!r} is not a valid listen address; write HOST:PORT or :PORT, as in "127.0.0.1:9797"'
+        )
     return address
 
 
@@ -244,7 +246,7 @@ class Web(Section):
     """The daemon's own HTTP server."""
 
     listen_address: Annotated[str, AfterValidator(_check_address)] = settings.WebSettings().listen_address
-    """HOST:PORT."""
+    """HOST:PORT, or :PORT for every address of the machine."""
     operators: tuple[Text, ...] = ()
     """Who may change things over TCP: users of --web.config.file, or common names of client certificates."""
     allowed_hosts: tuple[Annotated[Text, AfterValidator(_check_host)], ...] = ()
@@ -280,7 +282,7 @@ class Victims(Section):
         if select == "least" and query is None:
             raise ValueError("is missing; select: least needs it")
         if select in ("oldest", "newest") and query is not None:
-            raise ValueError(f"has no meaning with select: {select}; remove it, or write select: least")
+            raise ValueError(f"is used with select: least only; remove it, or replace select: {select}")
         return query
 
     def spec(self, shared: Shared) -> model.VictimRule:
@@ -362,14 +364,15 @@ class Autoscaler(Section):
         )
 
 
+DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: Prometheus(url="http://localhost:9090")}
+
+
 class File(Section):
     """The whole file."""
 
     controller: Controller = Controller()
     """Numbers that all autoscalers share."""
-    prometheus: Annotated[Mapping[Text, Prometheus], Field(min_length=1)] = {
-        DEFAULT_SOURCE: Prometheus(url="http://localhost:9090")
-    }
+    prometheus: Annotated[Mapping[Text, Prometheus], Field(min_length=1)] = DEFAULT_SOURCES
     """Sources by name; a query that names none asks `default`."""
     adapters: Mapping[Word, Any] = Field(default_factory=dict)
     """Connections to back ends by name; each type has keys of its own."""

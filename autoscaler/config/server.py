@@ -17,7 +17,7 @@ def _check_url(url: str) -> str:
 
 def _check_external_url(url: str) -> str:
     """Neither is this one."""
-    return _checked_url(url, "remove it, for everybody who sees the page would see it", "remove them")
+    return _checked_url(url, "remove it, because the page shows the URL", "remove them")
 
 
 def _checked_url(url: str, without_user: str, without_parameters: str) -> str:

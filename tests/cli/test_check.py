@@ -107,6 +107,30 @@ def test_a_share_of_what_no_worker_has_is_an_error(good: Path) -> None:
     assert run("check", good)[0] == 0
 
 
+def test_warnings_are_printed_beside_errors(good: Path) -> None:
+    """Who mends the error should not meet the warnings one run later."""
+    wrong = GOOD.replace("maxReplicas: 2", "maxReplicas: none").replace("name: w", "name: bad")
+    warned = GOOD[GOOD.index("  - name") : GOOD.index("adapters:")].replace("expr: c}", "expr: sum(c)}")
+    pools = "adapters: {local: {type: process, pools: {p: {command: x}, o: {command: x}}}}\n"
+    good.write_text(
+        wrong[: wrong.index("adapters:")]
+        + warned.replace("p}", "o}")
+        + pools
+        + "queries: {q: {expr: 'up offset (1h / 2)'}, r: {window: 5m}}\n"
+        + "prometheus: {default: {url: 'http://h', bearerTokenFile: none}}\n"
+    )
+    code, out = run("check", good)
+    assert code == 1
+    places = [line.removeprefix(f"{good}:").split(": ")[:3] for line in out.splitlines()]
+    assert places == [
+        ["5:18", "autoscalers[0].maxReplicas", "expected a whole number, found the text 'none'; write a whole number"],
+        ["19:47", "queries.r.expr", "is missing; add it"],
+        ["16:62", "warning", "autoscalers[1].metrics[1].resource.query.expr"],
+        ["19:21", "warning", "queries.q.expr"],
+        ["20:58", "warning", "prometheus.default.bearerTokenFile"],
+    ]
+
+
 def test_several_files_are_all_checked(good: Path, bad: Path) -> None:
     """A wrong one does not hide the next."""
     code, out = run("check", bad, good)

@@ -131,6 +131,15 @@ def test_what_needs_a_query_is_listed_with_its_place(file: Path) -> None:
     ]
 
 
+def test_a_metrics_selector_has_any_values(file: Path) -> None:
+    """Kubernetes does not check them: they are labels of series, such as a URL's path."""
+    values = V2.replace("app.shop/queue: a.b", "app.shop/queue: /v1/a b").replace("[x, y.1]", "[eu/1, 'eu 2']")
+    file.write_text(values)
+    code, _, err = convert(file, "--adapter", "swarm")
+    assert code == 0
+    assert r'queue{"app.shop/queue"="/v1/a b",zone=~"eu/1|eu 2",old=""}' in err
+
+
 def test_check_names_every_query_that_is_still_missing(file: Path, tmp_path: Path) -> None:
     """A half-filled file must not run: an empty query would look like no load."""
     file.write_text(V2)

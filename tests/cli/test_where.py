@@ -83,6 +83,14 @@ def test_the_address_of_a_configuration_is_asked_and_not_another_daemons(
     assert not any(line.startswith("web ") for line in said.lines)
 
 
+def test_an_address_without_a_host_is_asked_on_this_machine(online: ServedScene, tmp_path: Path) -> None:
+    """`:9797` listens on every address."""
+    port = online.served.server.url.rpartition(":")[2]
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(f"web: {{listenAddress: ':{port}'}}\nautoscalers: []\n")
+    assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web ")
+
+
 def test_a_user_whom_the_daemon_refuses_at_its_socket_still_reads(
     online: ServedScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,4 +61,4 @@ def test_a_brake_that_is_never_on_is_a_hint(load_text: Load, controller: str, ow
     only = SCALER % (EXTERNAL % "{expr: q}", f", brakes: {{{own}}}")
     found = load_text(f"controller: {{brakes: {{{controller}}}}}\n{HEAD}autoscalers: [{only}]\n").hints
     assert [hint.path for hint in found] == hints
-    assert all("the brake is never on" in hint.message for hint in found)
+    assert all("the brake never applies" in hint.message for hint in found)

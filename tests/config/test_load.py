@@ -70,6 +70,11 @@ def test_a_tolerance_keeps_its_precision(load_text: Load, written: str, ratio: f
     assert scaler(load_text, head=f"controller: {{tolerance: {written}}}\n{HEAD}").options.tolerance == ratio
 
 
+def test_a_listen_address_needs_no_host(load_text: Load) -> None:
+    """As the flag `--web.listen-address` and Prometheus take it."""
+    assert load_text("autoscalers: []\nweb: {listenAddress: ':9797'}\n").web.listen_address == ":9797"
+
+
 def test_zero_needs_no_unit(load_text: Load) -> None:
     """There is nothing to mistake, where no waiting makes sense."""
     options = scaler(load_text, head=f"controller: {{downscaleStabilization: 0}}\n{HEAD}").options

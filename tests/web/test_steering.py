@@ -106,8 +106,9 @@ def test_what_has_expired_does_not_come_back(served: Served) -> None:
     ("action", "body", "status", "told"),
     [
         ("pause", {"direction": "up"}, 400, "direction"),
-        ("pause", {"for": "2 hours"}, 400, "for"),
-        ("pause", {"for": 7200}, 400, "for"),
+        ("pause", {"for": "2 hours"}, 400, "for: 2 hours is not accepted; use 90s, 1h30m or 2d"),
+        ("pause", {"for": "1h30m15s"}, 400, "for: 1h30m15s is not accepted; use 90s, 1h30m or 2d"),
+        ("pause", {"for": 7200}, 400, "for: 7200 is not accepted"),
         ("pause", {"foor": "2h"}, 400, "known: direction, for, reason, until"),
         ("pause", {"until": "2020-01-01T00:00:00Z"}, 409, "is in the past"),
         ("pause", {"reason": "a\nb"}, 400, "reason"),

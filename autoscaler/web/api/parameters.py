@@ -45,6 +45,16 @@ Plain: TypeAlias = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\
 """One line of text."""
 
 
+def _span(text: Any) -> str:
+    if not isinstance(text, str) or not re.fullmatch(_SPAN, text):
+        raise ValueError(f"{str(text)[:64]} is not accepted; use 90s, 1h30m or 2d")
+    return text
+
+
+Span: TypeAlias = Annotated[str, BeforeValidator(_span), WithJsonSchema({"type": "string", "pattern": _SPAN})]
+"""One unit, or two that follow each other."""
+
+
 def _whole(value: Any) -> Any:
     """JSON does not tell 3.0 from 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -146,7 +156,7 @@ class ChangeBody(Parameters):
 class TemporaryChangeBody(ChangeBody):
     """Something that may end by itself."""
 
-    span: Annotated[str, Field(pattern=_SPAN)] | None = Field(default=None, alias="for", examples=["2h", "1d12h"])
+    span: Span | None = Field(default=None, alias="for", examples=["2h", "1d12h"])
     """For how long, such as `2h` or `1h30m`; left out: until it is taken back."""
     until: BodyTime | None = None
     """Until when; with `for` too, whichever comes first."""

@@ -1,0 +1,101 @@
+"""What `check` warns of. It holds for the right parts of a file that has errors, too."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from autoscaler.config.brakes import Brakes
+from autoscaler.config.connections import Connections
+from autoscaler.config.controller import Controller
+from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.entries import Entries
+from autoscaler.config.problems import Problems
+from autoscaler.config.queries import DEFAULT_SOURCE, Reading
+from autoscaler.config.sections import Prometheus
+from autoscaler.config.settings import UnknownExpression
+from autoscaler.config.within import within
+from autoscaler.errors import Problem
+from autoscaler.target import ExistingFile, SharedFile
+from autoscaler.target.files import unreadable_for_others, unwritable
+
+
+def absent_files(
+    document: YamlDocument, sources: Mapping[str, Prometheus], connections: Connections
+) -> tuple[Problem, ...]:
+    """The files that `run` must read and that cannot be read here."""
+    warnings = Problems(document)
+    sections: dict[Loc, BaseModel] = {("prometheus", name): source for name, source in sources.items()}
+    sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
+    for start, section in sections.items():
+        for loc, file in within(section, ExistingFile, start):
+            if not (os.access(file, os.R_OK) and file.is_file()):  # `is_file` raises where a folder is closed
+                warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
+    return tuple(sorted(warnings))
+
+
+def unshared_files(document: YamlDocument, connections: Connections) -> tuple[Problem, ...]:
+    """The files for Prometheus that cannot be written here, or that another user cannot read."""
+    hints = Problems(document)
+    for name, section in connections.sections.items():
+        for loc, file in within(section.settings, SharedFile, ("adapters", name)):
+            if problem := unwritable(file) or unreadable_for_others(file):
+                hints.add(loc, problem)
+    return tuple(sorted(hints))
+
+
+def aggregated(document: YamlDocument, entries: Entries) -> tuple[Problem, ...]:
+    """The queries whose samples belong to no instance. This is no error: other metrics may do without it."""
+    hints = Problems(document)
+    for index, body in entries.autoscalers.items():
+        for at, metric in enumerate(body.metrics):
+            for loc, query in metric.instance_queries():
+                if problem := query.names_no_instance(entries.queries):
+                    hints.add(
+                        ("autoscalers", index, "metrics", at, *loc, "expr" if query.ref is None else "ref"), problem
+                    )
+    return tuple(sorted(hints))
+
+
+def beyond_total(document: YamlDocument, entries: Entries, connections: Connections) -> tuple[Problem, ...]:
+    """The connections whose autoscalers have minimums that sum to more than maxTotal."""
+    hints, minimums = Problems(document), Counter[str]()
+    for body in entries.autoscalers.values():
+        minimums[body.scale_target_ref.adapter] += body.min_replicas
+    for name, limits in connections.limits.items():
+        if limits.max_total is not None and minimums[name] > limits.max_total:
+            message = (
+                f"the minReplicas of its autoscalers sum to {minimums[name]}, and minReplicas takes precedence over "
+                "maxTotal; raise it"
+            )
+            hints.add(("adapters", name, "maxTotal"), message)
+    return tuple(hints)
+
+
+def never_on(document: YamlDocument, controller: Controller | None, entries: Entries) -> tuple[Problem, ...]:
+    """The brakes that never apply. `controller`: None where that section is wrong."""
+    hints = Problems(document)
+    places: dict[Loc, Brakes] = {} if controller is None else {("controller",): controller.brakes}
+    places |= {("autoscalers", index): body.brakes for index, body in entries.autoscalers.items()}
+    for loc, brakes in places.items():
+        if brakes.unfulfilled and brakes.unfulfilled.percent == 100:
+            message = (
+                "the brake never applies, because at most 100 % of a size can be missing; lower it, or write "
+                "unfulfilled: false"
+            )
+            hints.add((*loc, "brakes", "unfulfilled", "percent"), message)
+    return tuple(sorted(hints))
+
+
+def unknown_expressions(document: YamlDocument, entries: Entries) -> tuple[UnknownExpression, ...]:
+    """The expressions that only their Prometheus can check."""
+    found = []
+    for key, section in (("queries", entries.queries), ("autoscalers", entries.autoscalers)):
+        for loc, query in within(section, Reading, (key,)):
+            if query.expr is not None and query.expr.unknown is not None:
+                warnings = Problems(document)
+                warnings.add((*loc, "expr"), query.expr.unknown)
+                source = query.prometheus or DEFAULT_SOURCE
+                found += [UnknownExpression(problem, source, query.expr.text) for problem in warnings]
+    return tuple(found)
