@@ -60,7 +60,7 @@ class AwsAsg:
         settings = context.settings
         self._clock = context.clock
         self._logger = context.logger
-        self._api: Final = AwsApi(context.name, settings, context.clock, context.members)
+        self._api: Final = AwsApi(context.name, settings, context.clock)
         self._writes = Writes(context.name, context.memory, context.clock, context.logger)
         self._machines = Machines(self._api)
         self._refreshes = Refreshes(self._api, settings.on_instance_refresh)
@@ -177,7 +177,7 @@ class AwsAsg:
         """Within half of the time that is left: what is known of the groups must not come too late for it."""
         now = self._clock.monotonic()
         try:
-            look(Call(call.now, now + (call.deadline - now) / 2))
+            look(replace(call, deadline=now + (call.deadline - now) / 2))
         except TargetError as error:
             if self._logged.get(what) != type(error).__name__:
                 self._logger.warning("aws_question_failed", about=what, error=str(error))

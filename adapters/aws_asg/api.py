@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -34,20 +34,16 @@ _SESSION_NAME: Final = "prometheus-autoscaler"
 class AwsApi:
     """One connection to one account in one region, for several threads. Nothing is sent before the first call."""
 
-    def __init__(self, name: str, settings: AwsSettings, clock: Clock, members: Callable[[], int] = lambda: 1) -> None:
-        """Raises AdapterError for a profile that does not exist and where no region is known.
-
-        `members`: how many daemons divide the account's budget of requests.
-        """
-        self._members = members
+    def __init__(self, name: str, settings: AwsSettings, clock: Clock) -> None:
+        """Raises AdapterError for a profile that does not exist and where no region is known."""
         self._settings = settings
         self._clock = clock
         self._of_thread = threading.local()
-        """`deadline`: of the call that the thread is at."""
+        """`call`: the one that the thread is at."""
         self._session = _session(name, settings)
         self.region: Final[str] = _region(name, settings, self._session)
         bundle = self._session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")  # as botocore
-        self._http_client = HttpClient(bundle or True, self._left)
+        self._http_client = HttpClient(bundle or True, self._until_deadline)
         self._session.register("before-send", self._http_client.send)
         self._making = (
             threading.Lock()
@@ -65,7 +61,7 @@ class AwsApi:
 
         `operation` is boto3's method. A write is tried again only where it was certainly not done. Raises TargetError.
         """
-        self._of_thread.deadline = call.deadline
+        self._of_thread.call = call
         retrying = Retrying(
             retry=retry_if_exception_type(Throttled if write else Busy),
             stop=stop_after_attempt(_ATTEMPTS) | stop_before_delay(max(self._left(), 0.0)),
@@ -100,7 +96,7 @@ class AwsApi:
         try:
             answer: Raw = getattr(client, operation)(**parameters)
         except Exception as error:  # also what urllib3 raises through botocore
-            found = failure(where, error, expired=self._left() <= 0, write=write)
+            found = failure(where, error, expired=self._until_deadline() <= 0, write=write)
             if isinstance(found, Throttled):
                 budget.throttled(self._clock.monotonic())
             raise found from error
@@ -108,16 +104,20 @@ class AwsApi:
         return answer
 
     def _wait(self, budget: Budget, where: str) -> None:
-        left = self._left()
-        if left <= 0:
-            raise TargetDeferred(f"{where}: the cycle's deadline has passed; nothing was sent")
-        wait = budget.reserve(self._clock.monotonic(), left, self._members())
+        call: Call = self._of_thread.call
+        self._refuse_late(where)
+        wait = budget.reserve(self._clock.monotonic(), self._until_deadline(), call.members)
         if wait is None:
             raise TargetDeferred(
                 f"{where}: the account's budget of requests leaves none before the cycle's deadline; nothing was sent"
             )
         if wait:
             time.sleep(wait)
+            self._refuse_late(where)
+
+    def _refuse_late(self, where: str) -> None:
+        if self._left() <= 0:
+            raise TargetDeferred(f"{where}: the cycle's deadline has passed; nothing was sent")
 
     def _client(self, service: str) -> tuple[Any, Budget]:
         """A boto3 client with credentials that last, and the budget of their account."""
@@ -149,7 +149,7 @@ class AwsApi:
         try:
             answer = sts.assume_role(RoleArn=role_arn, RoleSessionName=_SESSION_NAME, **more)
         except Exception as error:
-            raise failure(where, error, expired=self._left() <= 0, write=False) from error
+            raise failure(where, error, expired=self._until_deadline() <= 0, write=False) from error
         with unavailable_if_malformed(where):
             credentials: Raw = answer["Credentials"]
         return credentials
@@ -169,7 +169,7 @@ class AwsApi:
         try:
             return factory.client(service, endpoint_url=self._settings.endpoint_url, **assumed)
         except (BotoCoreError, ClientError) as error:  # finding credentials may ask the machine's role for them
-            raise failure(f"AWS {self.region}", error, expired=self._left() <= 0, write=False) from error
+            raise failure(f"AWS {self.region}", error, expired=self._until_deadline() <= 0, write=False) from error
 
     def _account(self) -> str | None:
         """The account's number where it is known without asking."""
@@ -179,8 +179,14 @@ class AwsApi:
         return getattr(credentials, "account_id", None)
 
     def _left(self) -> float:
-        deadline: float = self._of_thread.deadline
-        return deadline - self._clock.monotonic()
+        """As `Call.seconds_left`."""
+        call: Call = self._of_thread.call
+        return call.seconds_left(self._clock.monotonic())
+
+    def _until_deadline(self) -> float:
+        """What a request that is under way has left."""
+        call: Call = self._of_thread.call
+        return call.deadline - self._clock.monotonic()
 
 
 def _session(name: str, settings: AwsSettings) -> Any:

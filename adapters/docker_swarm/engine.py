@@ -46,7 +46,7 @@ class Engine:
         """The exchanges of one observation or write. Raises TargetError."""
 
         def left() -> float:
-            return call.deadline - self._clock.monotonic()
+            return call.seconds_left(self._clock.monotonic())
 
         with (
             Dialer(self._endpoint) as dialer,
@@ -67,7 +67,7 @@ class EngineSession:
     """The API calls. Every method raises TargetError, and none outlasts the deadline."""
 
     def __init__(self, endpoint: Endpoint, dialer: Dialer, version: str, left: Callable[[], float]) -> None:
-        """`left`: seconds to the deadline; negative when it has passed."""
+        """`left`: as `Call.seconds_left`."""
         self._endpoint = endpoint
         self._dialer = dialer
         self._left = left

@@ -77,7 +77,7 @@ class Memory:
 
     def check(self, call: Call) -> None:
         """A call whose deadline has passed does nothing. Raises TargetUnavailable."""
-        if self._clock.monotonic() >= call.deadline:
+        if call.seconds_left(self._clock.monotonic()) <= 0:
             raise TargetUnavailable("no time is left before the cycle's deadline; the next cycle tries again")
 
     def state(self, target: TargetRef, now: datetime) -> TargetState | TargetError:

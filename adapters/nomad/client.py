@@ -131,7 +131,7 @@ class NomadClient:
     def _exchange(
         self, method: str, path: str, query: Mapping[str, str | None], body: Mapping[str, Any] | None, call: Call
     ) -> "Response":
-        remaining = call.deadline - self._clock.monotonic()
+        remaining = call.seconds_left(self._clock.monotonic())
         if remaining <= 0:
             kind = TargetUnavailable if body is None else TargetDeferred
             raise kind(f"{method} {path}: not asked, the cycle's deadline has passed; asked again next cycle")

@@ -70,7 +70,7 @@ class Keeper:
     @contextlib.contextmanager
     def pools(self, call: Call) -> Iterator[Mapping[str, Pool]]:
         """The pools, which stand still meanwhile. Raises TargetUnavailable when they cannot be had in time."""
-        left = call.deadline - self._clock.monotonic()
+        left = call.seconds_left(self._clock.monotonic())
         if left <= 0 or not self._lock.acquire(timeout=left):
             raise TargetUnavailable(f"{self._name}: no time left before the cycle's deadline; the next one asks again")
         try:

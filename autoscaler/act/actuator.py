@@ -1,6 +1,7 @@
-"""Carries decisions out through the adapters, as many at a time as they take, until the batch's deadline."""
+"""Carries decisions out through the adapter, as many at a time as it takes, until the batch's deadline."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -22,27 +23,24 @@ class Actuator:
 
     def __init__(
         self,
-        adapters: Mapping[str, Adapter],
+        adapter: Adapter,
         clock: Clock,
         logger: Logger,
         is_current: Callable[[TargetRef], bool] = lambda _: True,
         shards: int = 1,
-        members: Callable[[], int] = lambda: 1,
     ) -> None:
-        """`adapters`: connections by name; a decision's target names the one that is written through.
+        """`is_current`: whether this shard may still write to a target, or another one has taken over. From any thread.
 
-        `is_current`: whether this shard may still write to a target, or another one has taken over. From any thread.
-        `shards`: so many divide what an adapter takes at once; and so many daemons do as `members` says.
+        `shards`: so many divide what the adapter takes at once.
         """
-        self._adapters = adapters
+        self._adapter = adapter
         self._clock = clock
         self._logger = logger
         self._is_current = is_current
         self._turns = Turns()
         self.busy = frozenset[TargetRef]()
         """As `begin` found them in this cycle."""
-        most = min(map(concurrent_writes, adapters.values()), default=1)
-        self._writers = Writers(max(1, most // shards), clock, members)
+        self._writers = Writers(max(1, concurrent_writes(adapter) // shards), clock)
 
     def writing(self) -> bool:
         """Whether a write is under way in a thread of its own."""
@@ -74,13 +72,13 @@ class Actuator:
         writes = [Write(decision, decision.change) for decision in decisions if decision.change is not None]
         live = self._turns.order([write for write in writes if not write.decision.dry_run])
         jobs = [Job(one.decision.name, one.decision.target, partial(self._write, one, call)) for one in live]
-        written = self._writers.run(jobs, call.deadline, self.busy)
+        written = self._writers.run(jobs, call, self.busy)
         for decision in decisions:
             self._turns.note(decision, written.get(decision.name))
         return {one.name: Proposed(change.size) if one.dry_run else written[one.name] for one, change in writes}
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """Tell the adapters that keep a record of decisions which concluded ones were not written: failures, proposals.
+        """Tell an adapter that keeps a record of decisions which concluded ones were not written: failures, proposals.
 
         Never raises; what the deadline leaves no time for is left out.
         """
@@ -98,8 +96,9 @@ class Actuator:
             )
         if not self._is_current(target):
             raise StaleLedger(f"{target}: another shard has taken over; size {change.size} was not written")
+        call = replace(call, is_current=partial(self._is_current, target))  # asked again before each request
         try:
-            return checked_outcome(self._adapters[target.adapter].scale(target, change, call))
+            return checked_outcome(self._adapter.scale(target, change, call))
         except TargetError as error:
             return checked_error(error)
         except WrongAnswer as error:
@@ -111,7 +110,7 @@ class Actuator:
         )
 
     def _announce(self, decision: Decision, call: Call) -> None:
-        adapter = cast("object", self._adapters.get(decision.target.adapter))
+        adapter = cast("object", self._adapter)
         late = self._clock.monotonic() >= call.deadline
         if not isinstance(adapter, Announces) or late or not self._is_current(decision.target):
             return

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetDeferred, TargetUnavailable
-from autoscaler.model import Outcome, TargetRef
+from autoscaler.model import Call, Outcome, TargetRef
 
 _GRACE_SECONDS: Final = 0.2
 """How long past the deadline an answer is waited for: one that timed out at the deadline has to be put into words."""
@@ -47,11 +47,10 @@ class Writers:
     shard goes on with its other targets, and nothing is written to that one before it has ended.
     """
 
-    def __init__(self, most: int, clock: Clock, members: Callable[[], int] = lambda: 1) -> None:
-        """`most`: how many writes at a time. `members`: so many daemons divide them, each has at least one."""
+    def __init__(self, most: int, clock: Clock) -> None:
+        """`most`: how many writes at a time, of all daemons."""
         self._alone = most == 1
         self._allowed = most
-        self._members = members
         self._clock = clock
         self._changed = threading.Condition()
         self._hanging: dict[TargetRef, float] = {}
@@ -72,26 +71,25 @@ class Writers:
             deadline = min(self._hanging.values(), default=None)
         return 0.0 if deadline is None else max(0.0, self._clock.monotonic() - deadline)
 
-    def run(
-        self, jobs: Sequence[Job], deadline: float, busy: frozenset[TargetRef] = frozenset()
-    ) -> Mapping[str, Outcome]:
+    def run(self, jobs: Sequence[Job], call: Call, busy: frozenset[TargetRef] = frozenset()) -> Mapping[str, Outcome]:
         """Autoscaler's name -> what its write came to, for each; begun in their order, over soon after the deadline.
 
-        `busy`: targets to which nothing is written, although an earlier write to them may have ended by now. Raises
-        what a job raised; then none is begun any more.
+        The call's daemons divide how many are written at a time; each has at least one. `busy`: targets to which
+        nothing is written, although an earlier write to them may have ended by now. Raises what a job raised; then none
+        is begun any more.
         """
         if self._alone:
             return {job.name: job.write() for job in jobs}
-        most = max(1, self._allowed // self._members())
+        most = max(1, self._allowed // call.members)
         with self._changed:
             busy |= self._hanging.keys()
             cycle = _Round(deque(job for job in jobs if job.target not in busy))
             cycle.outcomes.update({job.name: _still_under_way(job) for job in jobs if job.target in busy})
             wanted = min(len(cycle.waiting), most - len(self._hanging))
         for _ in range(wanted):
-            self._spawn(cycle, deadline)
+            self._spawn(cycle, call.deadline)
         with self._changed:
-            left = max(0.0, deadline - self._clock.monotonic()) + _GRACE_SECONDS
+            left = max(0.0, call.deadline - self._clock.monotonic()) + _GRACE_SECONDS
             self._changed.wait_for(lambda: cycle.writers == 0, timeout=left)
             cycle.over = True
             if cycle.failure is not None:

@@ -1,6 +1,6 @@
 """What a target looks like and what a write to it comes to: the values of the adapter contract."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -145,7 +145,7 @@ class TargetState:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What every call of an adapter is given. No call may last past `deadline`."""
+    """What every call of an adapter is given. No call may last past `deadline`, and none begins a request after it."""
 
     now: datetime
     """The cycle's one time, aware, UTC."""
@@ -153,6 +153,17 @@ class Call:
     """In seconds on the context's `clock.monotonic()`."""
     moment: Moment | None = None
     """`now`, with what tells a clock that was set from time gone by; None: that is not known."""
+    members: int = 1
+    """How many daemons share the state now: each has its part of what the back end takes of all."""
+    is_current: Callable[[], bool] = field(default=lambda: True, compare=False)
+    """Of a write: whether the target is still this daemon's and this shard's. Asked by `seconds_left`."""
+
+    def seconds_left(self, monotonic: float) -> float:
+        """How long a request that begins now may take; 0 or less: none may begin.
+
+        `monotonic`: now, on the context's clock. To be asked before each request, also the second one of a write.
+        """
+        return self.deadline - monotonic if self.is_current() else 0.0
 
 
 @dataclass(frozen=True, slots=True)

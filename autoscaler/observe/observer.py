@@ -76,6 +76,8 @@ class Observer:
 
         `known`: the sightings that are remembered, by target.
         """
+        for source in self._sources.values():
+            source.follow(call.members)
         began = self._clock.monotonic()
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)

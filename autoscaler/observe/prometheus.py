@@ -53,6 +53,10 @@ class Prometheus:
         """How long a query may take."""
         return self._source.timeout.total_seconds()
 
+    def follow(self, members: int) -> None:
+        """So many daemons divide what the source is sent, this one among them."""
+        self._gate.follow(members=members)
+
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
         """The complete answer to an instant query, evaluated at `at`.
 
@@ -104,13 +108,7 @@ class Prometheus:
         if not self._gate.enter(deadline - self._clock.monotonic(), heavy=heavy):
             return Exchange(MetricError(f"was not asked: {self._gate.limit} earlier queries are still under way"), 0.0)
         try:
-            give_back = self._gate.permit(deadline - self._clock.monotonic())
-            if isinstance(give_back, MetricError):
-                return Exchange(give_back, 0.0)
-            try:
-                return self._asked(ask, deadline, seconds)
-            finally:
-                give_back()
+            return self._asked(ask, deadline, seconds)
         finally:
             self._gate.leave(heavy=heavy)
 

@@ -39,10 +39,6 @@ _IDLE: Final = timedelta(seconds=30)
 """How long a transaction may leave the server waiting while it holds rows itself, by default."""
 _MARK: Final = "autoscaler.session"
 """A variable of a session, which means something to nobody else."""
-_IDLE_CONNECTIONS: Final = 5
-"""To PostgreSQL that stay open; as SQLAlchemy has it."""
-_MOST_CONNECTIONS: Final = 15
-"""The same."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
 """What SQLite's write-ahead log is cut back to once it has been written into the database."""
 
@@ -103,13 +99,11 @@ def connect(
     read_only: bool = False,
     idle: timedelta = _IDLE,
     sessions: str | None = None,
-    most: int | None = _MOST_CONNECTIONS,
 ) -> Engine:
     """A pool of connections; connects at first use. Raises StateError.
 
     `idle`: how long a transaction may leave PostgreSQL waiting while it holds rows that others wait for. `sessions`:
-    how they are called there (application_name); None: as the address says. `most`: connections to PostgreSQL at a
-    time, more wait for one; None: as many as are asked for.
+    how they are called there (application_name); None: as the address says.
     """
     try:
         if url.get_backend_name() != "sqlite":
@@ -125,8 +119,6 @@ def connect(
                 pool_pre_ping=True,
                 connect_args=limits,
                 isolation_level=level,
-                pool_size=_IDLE_CONNECTIONS,
-                max_overflow=-1 if most is None else most - _IDLE_CONNECTIONS,
             )
             event.listen(engine, "connect", partial(_limit_session, url, idle))
             return engine

@@ -22,7 +22,6 @@ from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_me
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
-from autoscaler.record.permits import Permits
 from autoscaler.record.shared import Shared
 from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering, steer
@@ -41,7 +40,6 @@ class State:
         timeline: Timeline,
         leases: Leases | None,
         closing: ExitStack,
-        permits: Permits | None = None,
     ) -> None:
         """As `open` makes it."""
         latest = dict[Key, Newest]()
@@ -58,8 +56,6 @@ class State:
         """What the daemon goes by: on PostgreSQL the database's time."""
         self.leases: Final = leases
         """What this daemon holds of a state that several share; None: it is SQLite's, and one daemon has it all."""
-        self.permits: Final = permits
-        """For what only so many of the daemons that share it may do at a time; None as `leases`."""
 
     @classmethod
     def open(
@@ -109,9 +105,7 @@ class State:
             if not has_members(connection, now):
                 timeline.begin(connection)
         leases = Leases(database, clock, timeline, options, process)
-        permits = Permits(where, sessions=sessions_of(process))
-        closing.callback(permits.close)
-        return cls(database, retention, clock, timeline, leases, closing.pop_all(), permits)
+        return cls(database, retention, clock, timeline, leases, closing.pop_all())
 
     def ledger(self, connection: str, slots: Collection[int] = range(SLOTS)) -> Ledger:
         """What the autoscalers of these slots of an adapter connection remember, in a new epoch of them.

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -48,15 +48,11 @@ class Built:
 class Builder:
     """Used from the main thread."""
 
-    def __init__(
-        self, state_dir: Path, clock: Clock, logger: Logger, stop: Stop, members: Callable[[], int] = lambda: 1
-    ) -> None:
-        """`members`: how many daemons share the state."""
+    def __init__(self, state_dir: Path, clock: Clock, logger: Logger, stop: Stop) -> None:
         self._state_dir = state_dir
         self._clock = clock
         self._logger = logger
         self._stop = stop
-        self._members = members
 
     def build_all(self, shards: Mapping[ShardName, Wanted]) -> Mapping[ShardName, Built]:
         """An adapter for each. Raises AdapterError and Stopping: then none is left."""
@@ -81,7 +77,6 @@ class Builder:
             memory=memory,
             dry_run=wanted.dry_run,
             dry_targets=wanted.dry_targets,
-            members=self._members,
         )
         try:
             return Built(self._stop.unless(lambda: load(section.type)(context)), memory)

@@ -1,6 +1,6 @@
 """One shard that runs: its adapter, its ledger, and what its cycles work with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -41,11 +41,13 @@ class Ports:
     observer: Observer
     ledger: Ledger
     actuator: Actuator
-    limit: Callable[[Call], Call]
-    """A call of the adapter that writes, with the deadline that the lease leaves it."""
+    clock: Clock
+    membership: Membership | None = None
+    """None: the daemon has the state for itself."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         """With what is known of the targets' instances, as old as it is by now."""
+        call = self._divided(call)
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
         known = self.ledger.sightings({scaler.target for scaler in scalers})
@@ -65,7 +67,11 @@ class Ports:
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         """Through the adapter, before the lease ends."""
-        return self.actuator.act(decisions, self.limit(call))
+        call = self._divided(call)
+        if self.membership is not None:  # a successor may write from then on
+            left = self.clock.monotonic() + self.membership.seconds_left()
+            call = replace(call, deadline=min(call.deadline, left))
+        return self.actuator.act(decisions, call)
 
     def record(
         self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
@@ -75,7 +81,11 @@ class Ports:
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Through the adapter."""
-        self.actuator.announce(decisions, call)
+        self.actuator.announce(decisions, self._divided(call))
+
+    def _divided(self, call: Call) -> Call:
+        """With how many daemons there are."""
+        return call if self.membership is None else replace(call, members=self.membership.members)
 
 
 class Connected:
@@ -91,14 +101,13 @@ class Connected:
         logger: Logger,
         metrics: Metrics,
         gates: Gates,
-        members: Callable[[], int] = lambda: 1,
         membership: Membership | None = None,
         epochs: Mapping[int, int] | None = None,
     ) -> None:
         """`shard` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
 
-        `members`: how many daemons share the state. `membership`: this one's among them; None: it has the state for
-        itself. `epochs`: of the slots that it serves, those of `ledger`; None: all of the shard's slots.
+        `membership`: this daemon's among those that share the state; None: it has it for itself. `epochs`: of the slots
+        that it serves, those of `ledger`; None: all of the shard's slots.
         """
         name = shard.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
@@ -116,7 +125,7 @@ class Connected:
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
         self._retired = False
-        self._actuator = Actuator({name: adapter}, clock, logger, ledger.is_current, shard.name.of, members)
+        self._actuator = Actuator(adapter, clock, logger, ledger.is_current, shard.name.of)
         self._observer = self._observing()
         shard.assign(self._work())
 
@@ -193,7 +202,7 @@ class Connected:
 
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
-        ports = Ports(observer, self._ledger, self._actuator, self._limited)
+        ports = Ports(observer, self._ledger, self._actuator, self._clock, self._membership)
         begin = partial(self._begin, tuple(scalers), self.epochs, self.wanted.limits)
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
@@ -207,12 +216,6 @@ class Connected:
                 self.adapter.reload_memory()  # what other daemons have kept there of targets that were theirs
             except Exception as error:  # noqa: BLE001 - foreign code: its next call says what is wrong
                 self._logger.error("adapter_failed", adapter=self.name.adapter, error=named(error))  # noqa: TRY400 - see `named`
-
-    def _limited(self, call: Call) -> Call:
-        """With a deadline before the lease ends: a successor may write from then on."""
-        if self._membership is None:
-            return call
-        return replace(call, deadline=min(call.deadline, self._clock.monotonic() + self._membership.seconds_left()))
 
     def _close_replaced(self, observer: Observer) -> None:
         if observer is not self._observer:

@@ -69,8 +69,8 @@ class Runtime:
         self._stop = stop or Stop()
         self._membership = membership
         self._host = host
-        self._gates = Gates(self._members, state.permits)
-        self._builder = Builder(state_dir, clock, logger, self._stop, self._members)
+        self._gates = Gates()
+        self._builder = Builder(state_dir, clock, logger, self._stop)
         self._wanted: Mapping[ShardName, Wanted] = {}
         """What the configuration asks for, be it served here or not."""
         self._needs: Mapping[str, Collection[int]] = {}
@@ -294,16 +294,11 @@ class Runtime:
             self._logger,
             self._metrics,
             self._gates,
-            self._members,
             self._membership,
             epochs,
         )
         self.shards.add(shard)
         self.changes += 1
-
-    def _members(self) -> int:
-        """How many daemons share the state, this one among them."""
-        return 1 if self._membership is None else self._membership.members
 
     def _retire(self, gone: Sequence[Connected]) -> None:
         """No further cycle of these."""

@@ -5,7 +5,7 @@ with its type's name. It imports `autoscaler.target` and its own client library,
 `autoscaler.target.contract` is the suite that every adapter passes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -78,8 +78,6 @@ class AdapterContext(Generic[SettingsT]):
     """Targets whose every autoscaler is a dry run: nothing of theirs may be started, stopped or replaced."""
     memory: AdapterMemory = field(default_factory=ForgetfulMemory)
     """A few values for each target; the daemon's survives restarts."""
-    members: Callable[[], int] = lambda: 1
-    """How many daemons share the state now, at least 1: each has its part of what the back end takes of all."""
 
 
 class Adapter(Protocol):

@@ -68,7 +68,7 @@ def raising(error: BaseException) -> Callable[[ScaleChange], ScaleOutcome]:
 
 def act(back: Back, *decisions: Decision, clock: FakeClock | None = None, log: RecordingLogger | None = None) -> Any:
     """The outcomes; then the concluded decisions are announced, as the cycle does."""
-    actuator = Actuator({"fleet": back}, clock or FakeClock(), log or RecordingLogger())
+    actuator = Actuator(back, clock or FakeClock(), log or RecordingLogger())
     outcomes = actuator.act(decisions, CALL)
     actuator.announce([conclude(decision, outcomes.get(decision.name)) for decision in decisions], CALL)
     return outcomes
@@ -200,7 +200,7 @@ def test_a_shard_that_was_superseded_writes_and_announces_nothing_more() -> None
     """Its successor writes to the same targets: what was decided before it must not land after it."""
     back = Chronicler(accept)
     current = {TargetRef("fleet", "first-asg"): True}
-    actuator = Actuator({"fleet": back}, FakeClock(), RecordingLogger(), lambda target: current.get(target, False))
+    actuator = Actuator(back, FakeClock(), RecordingLogger(), lambda target: current.get(target, False))
     decisions = [rescale("first"), rescale("second"), rescale("third")]
     with pytest.raises(StaleLedger, match="size 5 was not written"):
         actuator.act(decisions, CALL)

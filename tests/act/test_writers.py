@@ -52,7 +52,7 @@ class Shard:
     """An actuator on the machine's clock."""
 
     def __init__(self, back: Back, is_current: Callable[[TargetRef], bool] = lambda _: True, shards: int = 1) -> None:
-        self.actuator = Actuator({"fleet": back}, SystemClock(), RecordingLogger(), is_current, shards)
+        self.actuator = Actuator(back, SystemClock(), RecordingLogger(), is_current, shards)
 
     def act(self, *decisions: Decision, seconds: float = 30) -> Mapping[str, Outcome]:
         return self.actuator.act(decisions, Call(NOW, time.monotonic() + seconds))
@@ -205,7 +205,8 @@ def test_an_odd_number_of_writes_at_a_time_is_one(odd: object) -> None:
 def test_daemons_that_share_the_state_divide_the_writes_at_a_time() -> None:
     """The back end takes so many of them all together; each has one at least."""
     back = Back()
-    actuator = Actuator({"fleet": back}, SystemClock(), RecordingLogger(), members=lambda: 2)
-    outcomes = actuator.act([rescale(name) for name in ("a", "b", "c")], Call(NOW, time.monotonic() + 30))
+    actuator = Actuator(back, SystemClock(), RecordingLogger())
+    call = Call(NOW, time.monotonic() + 30, members=2)
+    outcomes = actuator.act([rescale(name) for name in ("a", "b", "c")], call)
     assert {type(outcome) for outcome in outcomes.values()} == {Written}
     assert back.most_at_once == 1

@@ -188,6 +188,11 @@ class IgnoresDeadlines(Broken):
         super().check(replace(call, deadline=float("inf")))
 
 
+class WritesForOthers(Broken):
+    def check(self, call: Call) -> None:
+        super().check(replace(call, is_current=lambda: True))
+
+
 class TakesOutagesForEmptiness(Broken):
     def read(self, name: str) -> Group:
         try:
@@ -236,6 +241,11 @@ class TakesOutagesForEmptiness(Broken):
         (KeepsOne, AdapterContract.test_scaling_to_zero_and_back, "to ask for the 0 just written"),
         (ScalesTheFixed, AdapterContract.test_what_cannot_be_scaled_says_so, "be TargetNotScalable"),
         (IgnoresDeadlines, AdapterContract.test_a_passed_deadline_is_unavailable_at_once, "after its deadline"),
+        (
+            WritesForOthers,
+            AdapterContract.test_a_write_whose_target_was_taken_over_sends_nothing_more,
+            "scale of a target that was taken over",
+        ),
         (
             TakesOutagesForEmptiness,
             AdapterContract.test_a_back_end_that_does_not_answer_is_unavailable,

@@ -5,18 +5,31 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import StateError, TargetError
 from autoscaler.metrics import Metrics
-from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, ShardName, TargetRef, TargetState, Written
+from autoscaler.model import (
+    Autoscaler,
+    Call,
+    Decision,
+    Outcome,
+    ScaleChange,
+    ScaleOutcome,
+    TargetRef,
+    TargetState,
+    Written,
+)
 from autoscaler.record import LeaseOptions, Ledger, Retention, State, slot_of
 from autoscaler.record.slots import next_epochs
 from autoscaler.runtime import Membership, Runtime
+from autoscaler.runtime.connected import Ports
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import NOW
@@ -255,14 +268,30 @@ def test_without_a_renewal_for_so_long_everything_is_given_up_whatever_the_threa
     assert house.served() == set(NAMES)
 
 
+class Writing:
+    """Stands for the actuator: with which call it is to write."""
+
+    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+        self.call = call
+        return {}
+
+
+def call_of(house: House, deadline: float) -> Call:
+    """What a shard's cycle with this deadline writes with."""
+    actuator = Writing()
+    unused: Any = None
+    Ports(unused, unused, cast("Actuator", actuator), SystemClock(), house.membership).act((), Call(NOW, deadline))
+    return actuator.call
+
+
 def test_without_a_lease_its_share_of_what_is_divided_stays_as_it_was(house: House) -> None:
     """Cycles that are under way go on asking: when all lose the database, each would ask with the whole budget."""
-    gate = house.runtime._gates.of("default", PrometheusSource("http://x", concurrency=6))
-    assert (house.membership.members, gate.limit) == (1, 6)
-    for members, share in ((3, (3, 2)), (0, (3, 2)), (2, (2, 3))):  # 0: as `Leases` has it until it has joined again
+    assert house.membership.members == 1
+    for members, counted in ((3, 3), (0, 3), (2, 2)):  # 0: as `Leases` has it until it has joined again
         house.leases.members = members
         house.membership._turn()
-        assert (house.membership.members, gate.limit) == share
+        assert house.membership.members == counted
+        assert call_of(house, 100).members == counted
 
 
 def test_a_write_has_to_end_before_the_lease_does(house: House) -> None:
@@ -270,12 +299,11 @@ def test_a_write_has_to_end_before_the_lease_does(house: House) -> None:
     house.leases.hold(NAMES[0])
     house.follow()
     house.leases.left = 6.0
-    have = house.runtime._connected[ShardName("a")]
     now = time.monotonic()
-    assert have._limited(Call(NOW, now + 100)).deadline == pytest.approx(now + 6, abs=1)
-    assert have._limited(Call(NOW, now + 3)).deadline == now + 3
+    assert call_of(house, now + 100).deadline == pytest.approx(now + 6, abs=1)
+    assert call_of(house, now + 3).deadline == now + 3
     house.leases.left = 4.0  # given up already
-    assert have._limited(Call(NOW, now + 3)).deadline <= time.monotonic()
+    assert call_of(house, now + 3).deadline <= time.monotonic()
 
 
 def test_slots_that_the_configuration_needs_no_more_are_given_back(house: House) -> None:

@@ -100,10 +100,10 @@ class Daemon:
 
     def start(self) -> None:
         self.state = State.open(None, self.folder, Retention())
-        self.actuator = Actuator({"fleet": self.back}, SystemClock(), RecordingLogger())
+        self.actuator = Actuator(self.back, SystemClock(), RecordingLogger())
         self.seen = Seen(self.back)
         ledger = self.state.ledger("fleet")
-        self.ports = Ports(cast("Observer", self.seen), ledger, self.actuator, lambda call: call)
+        self.ports = Ports(cast("Observer", self.seen), ledger, self.actuator, SystemClock())
 
     def cycle(self, jobs: int, *, seconds: float = 30) -> Decision:
         self.seen.jobs, self.now = jobs, self.now + timedelta(seconds=15)
@@ -146,7 +146,7 @@ def test_a_write_that_lands_after_a_crash_counts_under_the_policy(daemon: Daemon
 
     daemon.cycle(8, seconds=0.5)
     ports = daemon.ports
-    daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.limit)
+    daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.clock)
     with pytest.raises(KeyboardInterrupt):
         daemon.cycle(20)
     daemon.lands()
@@ -166,7 +166,7 @@ def test_a_write_that_ends_between_intent_and_write_makes_way_in_the_next_cycle(
             return broken
 
     ports = daemon.ports
-    daemon.ports = Landing(ports.observer, ports.ledger, ports.actuator, ports.limit)
+    daemon.ports = Landing(ports.observer, ports.ledger, ports.actuator, ports.clock)
     assert isinstance(daemon.cycle(20).outcome, TargetDeferred)
     assert daemon.back.size == 8
     daemon.ports = ports

@@ -29,9 +29,9 @@ CLOCK: Final = SystemClock()
 TARGET: Final = TargetRef("fleet", "web")
 
 
-def call(seconds: float = 30.0, now: datetime = NOW) -> Call:
-    """A cycle at `now` that has this much time."""
-    return Call(now, time.monotonic() + seconds)
+def call(seconds: float = 30.0, now: datetime = NOW, members: int = 1) -> Call:
+    """A cycle at `now` that has this much time, of one of so many daemons."""
+    return Call(now, time.monotonic() + seconds, members=members)
 
 
 def instance(name: str, *identities: str, **fields: Any) -> Instance:

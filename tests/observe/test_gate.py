@@ -1,7 +1,7 @@
 """How many queries a source is sent at a time, by all shards together."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import MetricError, StateError
 from autoscaler.observe.gate import Gate, Gates
 from autoscaler.observe.workers import settle, spawn
 from tests.observe.scripted import Scripted, Shard, fleet, scripted
@@ -143,73 +142,25 @@ def test_another_server_or_name_has_a_gate_of_its_own() -> None:
 
 def test_daemons_that_share_the_state_divide_a_sources_limit() -> None:
     """Ten hosts must not ask ten times as much. A share is one at least, and follows who comes and goes."""
-    members = 1
-    gate = Gates(lambda: members).of("default", replace(SOURCE, concurrency=6))
+    gate = Gates().of("default", replace(SOURCE, concurrency=6))
     assert gate.limit == 6
-    members = 4
+    gate.follow(members=4)
     assert gate.limit == 1
     assert gate.enter(0)
     assert not gate.enter(0)
-    members = 3
+    gate.follow(members=3)
     assert gate.enter(0)
     assert not gate.enter(0)
-    members = 100
+    gate.follow(members=100)
     assert gate.limit == 1
 
 
-class FakePermits:
-    """What several daemons share (`record.Permits`): as many as a test says, or a state that is away."""
-
-    def __init__(self, left: int = 0, failure: StateError | None = None) -> None:
-        self.left, self.failure = left, failure
-        self.asked: list[tuple[str, int]] = []
-
-    def take(self, of: str, limit: int, seconds: float) -> Callable[[], None] | None:
-        self.asked.append((of, limit))
-        if self.failure is not None:
-            raise self.failure
-        if self.left == 0:
-            return None
-        self.left -= 1
-        return self.give_back
-
-    def give_back(self) -> None:
-        self.left += 1
-
-
-def values(members: int, permits: FakePermits) -> dict[str, int | str]:
-    """What one query comes to, of a source with a concurrency of 2."""
+def test_a_cycle_says_how_many_daemons_there_are() -> None:
+    """Those that share the state may come and go from one to the next."""
+    gates = Gates()
     with scripted() as server:
-        return Shard(server, fleet(1), Gates(lambda: members, permits), concurrency=2).values()
-
-
-def test_a_permit_is_taken_where_there_are_more_daemons_than_queries_at_a_time() -> None:
-    """And given back after the query. The password of the address is nobody else's."""
-    permits = FakePermits(left=1)
-    assert values(3, permits) == {"g0": 0}
-    ((of, limit),) = permits.asked
-    assert of.startswith("queries of default http://127.0.0.1:")
-    assert (limit, permits.left) == (2, 1)
-    gate = Gates(lambda: 3, permits).of("p", replace(SOURCE, url="http://me:secret@p"))
-    assert callable(gate.permit(1))
-    assert permits.asked[-1] == ("queries of p http://p", 2)
-
-
-def test_no_permit_is_asked_for_where_each_daemon_has_a_share() -> None:
-    """The database is not asked for every query then."""
-    permits = FakePermits()
-    assert values(2, permits) == {"g0": 0}
-    assert permits.asked == []
-
-
-def test_a_query_without_a_permit_is_not_sent() -> None:
-    said = str(values(3, FakePermits())["g0"])
-    assert said.startswith("prometheus 'default' was not asked: 2 queries of other daemons are still under way (http")
-
-
-def test_a_query_is_not_sent_while_the_state_is_away() -> None:
-    """Nothing is scaled without it, and a Prometheus that all daemons ask at once could take harm."""
-    permits = FakePermits(failure=StateError("state s: the database failed"))
-    refused = Gates(lambda: 3, permits).of("p", SOURCE).permit(1)
-    assert isinstance(refused, MetricError)
-    assert str(refused) == "was not asked: whether other daemons ask it is not known: state s: the database failed"
+        shard = Shard(server, fleet(1), gates, concurrency=6)
+        gate = gates.of("default", shard.sources["default"])
+        for members, limit in ((3, 2), (1, 6), (100, 1)):
+            assert shard.values(members=members) == {"g0": 0}
+            assert gate.limit == limit

@@ -202,7 +202,7 @@ class Shard:
         self.fleet, log = Fleet(), RecordingLogger()
         self.ledger = ledger
         self.connection = Connection("fleet", self.fleet, SystemClock(), log)
-        self.actuator = Actuator({"fleet": self.fleet}, clock, log)
+        self.actuator = Actuator(self.fleet, clock, log)
         self.readings: dict[str, Any] = {}
         self.histories: dict[str, Any] = {}
         self.recalled: Mapping[str, History] = {}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ _PROMPT_SECONDS = 2.0
 """What "promptly" may last on a busy machine."""
 _SIDE_BY_SIDE = 4
 """Calls at once, at most: enough to find what they share."""
+_MOST_ASKED = 64
+"""How often one write may ask `Call.seconds_left`."""
 
 
 class AdapterContract:
@@ -237,6 +240,19 @@ class AdapterContract:
         _promise_error(answer[harness.target], _NOT_DONE, "observe after its deadline")
         _promise_error(error, _NOT_DONE, "scale after its deadline")
         _promise_same(state, harness.observe(), "the observation after calls that were too late")
+
+    def test_a_write_whose_target_was_taken_over_sends_nothing_more(self, harness: Harness) -> None:
+        """Another shard or daemon may write by now: `Call.seconds_left` is asked before each request of a write."""
+        state = harness.start_at(harness.small)
+        for asked in range(_MOST_ASKED):
+            call = replace(harness.call(), is_current=partial(next, iter([True] * asked), False))
+            outcome = _scale_error(harness.adapter, harness.target, harness.change(state, harness.large), call)
+            if asked and outcome == Written(harness.large):
+                harness.settle(harness.large)
+                return
+            _promise_error(outcome, _NOT_DONE, "scale of a target that was taken over")
+            _promise_same(state, harness.observe(), "the observation after a write of a target that was taken over")
+        pytest.fail(f"scale asks more than {_MOST_ASKED} times whether the target is still its own")
 
     def test_writes_side_by_side_do_not_mix(self, harness: Harness) -> None:
         """Where `concurrent_writes` says so, each call has its own target, deadline and answer; so has `observe`."""

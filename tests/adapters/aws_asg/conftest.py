@@ -19,6 +19,7 @@ from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetS
 from autoscaler.moment import Moment
 from autoscaler.target import AdapterMemory, ForgetfulMemory
 from autoscaler.target.contract import RecordingLogger, make_context
+from tests.replaced import replace
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
@@ -129,12 +130,14 @@ class LiveAdapter:
         seconds: float = 10,
         change: str = "",
         victims: tuple[str, ...] = (),
+        is_current: Callable[[], bool] = lambda: True,
     ) -> ScaleOutcome | TargetError:
         """The outcome, or the error that is raised."""
         change = change or f"decision-{time.monotonic_ns()}"
         decided = ScaleChange(change, size, seen.replicas, seen.revision, "a test says so", victims)
         try:
-            return self.adapter.scale(TargetRef("test", name), decided, self.call(seconds))
+            call = replace(self.call(seconds), is_current=is_current)
+            return self.adapter.scale(TargetRef("test", name), decided, call)
         except TargetError as error:
             return error
 

@@ -49,7 +49,7 @@ class Account:
             clock=self._clock,
         )
         self.adapter = AwsAsg(context)
-        self._actuator = Actuator({"test": self.adapter}, self._clock, RecordingLogger())
+        self._actuator = Actuator(self.adapter, self._clock, RecordingLogger())
         cloud.server.faults.faults.append(Fault("SetDesiredCapacity", first=self._clock.advance))
 
     def cycle(self, wanted: Mapping[str, int], *, dry_run: bool = False) -> Mapping[str, Outcome]:

@@ -47,6 +47,16 @@ def test_the_protected_are_never_ended(cloud: Cloud, connection: LiveAdapter) ->
     assert cloud.ids("kept") == ids[:1]
 
 
+def test_who_lost_the_group_between_two_instances_ends_no_second_one(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Another daemon has taken over, and may have decided otherwise by now. What was ended is the outcome."""
+    cloud.create("lost", 4)
+    ids = cloud.ids("lost")
+    state = connection.state("lost")
+    outcome = connection.scale("lost", state, 2, victims=tuple(ids), is_current=lambda: cloud.server.count(_END) == 0)
+    assert (outcome, cloud.server.count(_END)) == (Written(3), 1)
+    assert cloud.desired("lost") == 3
+
+
 def test_protection_since_the_observation_counts(cloud: Cloud, connection: LiveAdapter) -> None:
     """A worker that protects itself for a long job just now. Where nobody may go, nothing is written."""
     cloud.create("busy", 2)

@@ -20,7 +20,7 @@ def _no_lease_check() -> None:
 
     def write(self: Actuator, write: Write, call: Call) -> Outcome:
         change, target = write.change, write.decision.target
-        return self._adapters[target.adapter].scale(target, change, Call(call.now, self._clock.monotonic() + _SECONDS))
+        return self._adapter.scale(target, change, Call(call.now, self._clock.monotonic() + _SECONDS))
 
     Actuator._write = write  # type: ignore[method-assign]
 
@@ -29,7 +29,7 @@ def _no_second_check() -> None:
     """A write is checked when it begins, and not before its second request."""
     from adapters.aws_asg.api import AwsApi
 
-    AwsApi._left = lambda _: _SECONDS  # type: ignore[method-assign, assignment]
+    AwsApi._left = AwsApi._until_deadline = lambda _: _SECONDS  # type: ignore[method-assign, assignment]
 
 
 def _belief_settles() -> None:
