@@ -18,7 +18,6 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.web import page
 from autoscaler.web.page.environment import environment
 from autoscaler.whatif.documents.measured import LOAD_MEANINGS, MeasureRow, measure_rows, times_of_instances
-from autoscaler.whatif.documents.partings import because
 from autoscaler.whatif.documents.replay import ReplayDocument
 from autoscaler.whatif.past.past import FindingKind
 
@@ -49,7 +48,6 @@ def report(replays: Sequence[ExplainedReplay], made: datetime, version: str) -> 
     script, style = _script(), _style()
     views = [_ReplayView.of(number, each) for number, each in enumerate(replays)]
     templates = environment()
-    templates.filters["because"] = because
     return templates.get_template("report.html").render(
         replays=views,
         charts=[each.chart() for each in views],

@@ -118,7 +118,7 @@ def test_sizes_and_metrics_are_drawn(written: Path, opened: OpenReport) -> None:
     """An empty canvas would pass for a chart."""
     page = opened(written)
 
-    for title in ("Replicas", "Metric against its target"):
+    for title in ("Replicas", "Demand for each ready replica"):
         expect(chart(page, title)).to_be_visible()
         assert colours(chart(page, title)) > 5, f"nothing is drawn in {title}"
     expect(chart(page).locator(".u-legend")).to_contain_text("needed")
@@ -193,7 +193,7 @@ def test_a_time_is_enlarged_by_a_drag_in_every_chart_and_shown_whole_again(writt
     over.scroll_into_view_if_needed()
     box = over.bounding_box()
     assert box is not None
-    before = [picture(chart(page, title)) for title in ("Replicas", "Metric")]
+    before = [picture(chart(page, title)) for title in ("Replicas", "Demand")]
 
     page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 50)
     page.mouse.down()
@@ -201,7 +201,7 @@ def test_a_time_is_enlarged_by_a_drag_in_every_chart_and_shown_whole_again(writt
     page.mouse.up()
 
     expect(whole).to_be_visible()
-    assert all(one != picture(chart(page, title)) for one, title in zip(before, ("Replicas", "Metric"), strict=True))
+    assert all(one != picture(chart(page, title)) for one, title in zip(before, ("Replicas", "Demand"), strict=True))
     assert page.url.endswith("report.html"), "a drag is no click"
     whole.click()
     expect(whole).to_be_hidden()

@@ -41,8 +41,6 @@ def course(
     made.ready = array("l", ready or sizes)
     made.desired = array("l", [*sizes[1:], sizes[-1]])
     made.maximum = array("l", [maximum] * len(sizes))
-    made.above = bytearray(len(sizes))
-    made.overload = array("d", [1.0] * len(sizes))
     for at, before, then in zip(after, sizes, sizes[1:], strict=False):
         if before != then:
             made.changes.append(Change(NOW + seconds(at), before, then, "SucceededRescale", "because"))

@@ -1,5 +1,6 @@
 """A candidate under the load that there was: it is spread over the instances that there would have been."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -7,18 +8,20 @@ import pytest
 from autoscaler.model import (
     Autoscaler,
     Behavior,
+    ConnectionLimits,
     Direction,
     MetricKind,
     MetricType,
     Observation,
     Pause,
+    RemovalBudget,
     Steering,
     TargetType,
 )
 from autoscaler.whatif.compare.comparison import AS_IT_WAS, Candidate, Comparison, compare
 from autoscaler.whatif.past.past import FindingKind, Moment
 from autoscaler.whatif.replay.course import course_of
-from autoscaler.whatif.replay.replay import Load, replay
+from autoscaler.whatif.replay.replay import NO_LIMITS, Load, replay
 from tests.decide.build import NOW, QUEUE_15, metric, scaler, state, value
 from tests.replaced import replace
 from tests.whatif.pasts import Life, Listed
@@ -63,7 +66,8 @@ def test_a_higher_target_takes_fewer_instances_for_the_same_load() -> None:
     was, fewer = found.courses
     assert max(was.size) == 8
     assert max(fewer.size) == 6
-    whole = [round(size * ratio * 90) for size, ratio in zip(fewer.size, fewer.overload, strict=True)]
+    again = [each.decision for each in replay(life.moments, with_target(life.scaler, 90), Load.CONSERVED, AT_ONCE)]
+    whole = [(made.shadow or 0) * (made.metrics[0].current or 0) / 10 for made in again]
     assert whole == pytest.approx(LOADS, abs=6)
 
 
@@ -129,3 +133,24 @@ def test_a_queue_that_nobody_knows_is_told_once_with_its_cycles() -> None:
     rated = replace(life.scaler, max_replicas=9, metrics=(replace(queue, service_rate=1_000),))
     known = compared(life.moments, Candidate("rated", rated, start_up=AT_ONCE))
     assert [each for each in known.findings if each.kind is FindingKind.UNKNOWN] == []
+
+
+def sizes_within(limits: ConnectionLimits, loads: Sequence[int]) -> list[int]:
+    life = lived()
+    life.scaler = replace(life.scaler, dry_run=False)
+    for load in loads:
+        life.load(load)
+    at_once = course_of("at once", None, replay(life.moments, life.scaler, Load.CONSERVED, AT_ONCE, limits))
+    return list(at_once.size)[len(LOADS) :]
+
+
+def test_a_removal_budget_cuts_what_a_candidate_takes_away() -> None:
+    """By what it has taken itself: what the others took then is not known."""
+    loads = (480, 480, 480, 60, 60, 60, 60)
+    budget = ConnectionLimits(RemovalBudget(2, timedelta(seconds=30)))
+    assert sizes_within(NO_LIMITS, loads) == [2, 6, 8, 8, 1, 1, 1]
+    assert sizes_within(budget, loads) == [2, 6, 8, 8, 6, 6, 4]
+
+
+def test_a_limit_of_the_total_cuts_what_a_candidate_grows_to() -> None:
+    assert sizes_within(ConnectionLimits(max_total=5), (480, 480, 480, 480)) == [2, 5, 5, 5]

@@ -15,12 +15,12 @@ BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WINDOW = KeyChangeDocument(path="behavior.scaleDown.stabilizationWindowSeconds", before="300", after="60")
 
 
-def score(hours: float, above: float) -> ScoreDocument:
-    return ScoreDocument(instance_hours=hours, time_above_target=above, changes=7)
+def score(hours: float, unserved: float) -> ScoreDocument:
+    return ScoreDocument(instance_hours=hours, unserved=unserved, changes=7)
 
 
-def candidate(hours: float, above: float, *settings: KeyChangeDocument, choice: bool = False) -> CandidateDocument:
-    return CandidateDocument(instance_hours=hours, time_above_target=above, changes=7, settings=settings, choice=choice)
+def candidate(hours: float, unserved: float, *settings: KeyChangeDocument, choice: bool = False) -> CandidateDocument:
+    return CandidateDocument(instance_hours=hours, unserved=unserved, changes=7, settings=settings, choice=choice)
 
 
 def part(hours: int, choice: ScoreDocument) -> PartDocument:
@@ -42,8 +42,11 @@ def document(**changes: Any) -> TuningDocument:
         keeps_limit=True,
         keeps_limit_held_back=True,
         refuted=False,
-        searched=part(2, score(10, 0.04)),
+        searched=part(3, score(10, 0.04)),
         held_back=part(3, score(11, 0.03)),
+        blocks=(part(2, score(11, 0.01)), part(3, score(11, 0.045))),
+        worst=1,
+        notes=(),
         start_up=InstanceTimeDocument(seconds=timedelta(seconds=45), source=TimeSource.INSTANCES),
         termination=InstanceTimeDocument(seconds=timedelta(0), source=TimeSource.NOTHING),
         saturated_seconds=90,
@@ -110,7 +113,7 @@ def test_what_the_choice_saves_is_said_of_both_parts() -> None:
 def test_a_choice_that_breaks_the_limit_in_the_part_held_back_is_warned_of() -> None:
     """It was fitted to the other part."""
     found = document(keeps_limit_held_back=False, held_back=part(3, score(11, 0.08)))
-    assert "the choice is above target for 8%, over the limit of 5%" in text(found)
+    assert "the choice leaves 8% unserved, over the limit of 5%" in text(found)
     assert "Mind" not in text(document())
 
 
@@ -118,8 +121,8 @@ def test_a_choice_that_the_part_held_back_refutes_is_advised_against() -> None:
     """It was printed as YAML with a warning above it."""
     held_back = part(3, score(11, 0.639)).model_copy(update={"in_force": score(20, 0.253)})
     found = text(document(keeps_limit_held_back=False, refuted=True, held_back=held_back))
-    assert "Keep what you have: in the time that was held back the choice is above target for 63.9%" in found
-    assert "and the configuration for 25.3%. The limit is 5%." in found
+    assert "Keep what you have: in all that was held back the choice leaves 63.9% of the demand unserved" in found
+    assert "and the configuration 25.3%. The limit is 5%." in found
     assert "Mind" not in found
 
 
@@ -127,6 +130,18 @@ def test_a_history_of_less_than_a_day_is_a_warning() -> None:
     """The load of the afternoon says nothing of the night."""
     assert "Warning: the history spans 3h, less than a day" in text(document(short_history=True))
     assert "Warning" not in text(document())
+
+
+def test_what_the_choice_does_in_the_worst_block_is_said() -> None:
+    """It is what can be expected of it."""
+    found = text(document())
+    assert "In the worst of the 2 blocks that were held back, " in found
+    assert "the choice leaves 4.5% of the demand unserved, the configuration 1%." in found
+
+
+def test_what_a_metric_tells_of_the_load_is_said() -> None:
+    """Before anything that rests on it."""
+    assert "jobs looks like a queue" in text(document(notes=("jobs looks like a queue",)))
 
 
 def test_no_better_choice_is_said() -> None:

@@ -19,7 +19,7 @@ from autoscaler.record import Archive
 from autoscaler.text import clean
 from autoscaler.whatif.changes import AutoscalerChanges, changes_of, section_changes
 from autoscaler.whatif.commands.pasts import Sources, source_of
-from autoscaler.whatif.commands.replay import followed, labels
+from autoscaler.whatif.commands.replay import followed, labels, limits_of
 from autoscaler.whatif.compare.comparison import Candidate
 from autoscaler.whatif.documents.changes import diff_document
 from autoscaler.whatif.documents.replay import ReplayDocument, replay_document
@@ -145,7 +145,11 @@ def _replay(changes: AutoscalerChanges, sources: Sources, wanted: _Replay) -> Re
     if before is None or after is None:
         raise AssertionError("one that decides otherwise was there before and is there after")
     past = source_of(sources, after, wanted.since, wanted.until)
-    candidates = [Candidate(label, each) for label, each in zip(wanted.labels, (before, after), strict=True)]
+    label, new_label = wanted.labels
+    candidates = [
+        Candidate(label, before, limits=limits_of(before, wanted.before.settings or wanted.new)),
+        Candidate(new_label, after, limits=limits_of(after, wanted.new)),
+    ]
     return replay_document(followed(past, candidates, wanted.since, wanted.until), most=_POINTS)
 
 

@@ -16,11 +16,11 @@ from autoscaler.text import clean, plain
 from autoscaler.whatif.commands.progress import progress, share_of
 from autoscaler.whatif.compare.comparison import Candidate, Comparison, compare
 from autoscaler.whatif.past.past import Moment, Past
-from autoscaler.whatif.replay.replay import Load
+from autoscaler.whatif.replay.replay import NO_LIMITS, Load
 
 if TYPE_CHECKING:  # slow
     from autoscaler.config.settings import Settings
-    from autoscaler.model import Autoscaler
+    from autoscaler.model import Autoscaler, ConnectionLimits
     from autoscaler.whatif.documents.replay import ReplayDocument
 
 _SINCE = "24h"
@@ -43,24 +43,30 @@ class How(NamedTuple):
     against: Path | None
     """The configuration that another one is compared with."""
 
-    def candidate(self, label: str, scaler: "Autoscaler") -> Candidate:
+    def candidate(self, label: str, scaler: "Autoscaler", settings: "Settings") -> Candidate:
         """An autoscaler of a configuration to try."""
-        return Candidate(label, scaler, self.load, self.start_up)
+        return Candidate(label, scaler, self.load, self.start_up, limits_of(scaler, settings))
 
-    def candidates(self, config: Path, scalers: "Sequence[Autoscaler]") -> Iterator[Sequence[Candidate]]:
-        """For each autoscaler of a configuration what is to be tried: that of `against` first. Raises ConfigError."""
+    def candidates(
+        self, config: Path, settings: "Settings", scalers: "Sequence[Autoscaler]"
+    ) -> Iterator[Sequence[Candidate]]:
+        """For each of these autoscalers of a configuration what is to be tried: that of `against` first.
+
+        Raises ConfigError.
+        """
         if self.against is None:
-            yield from ([self.candidate(config.name, scaler)] for scaler in scalers)
+            yield from ([self.candidate(config.name, scaler, settings)] for scaler in scalers)
             return
         from autoscaler.config import load  # noqa: PLC0415 - slow
 
-        others = {each.name: each for each in load(self.against).autoscalers}
+        before = load(self.against)
+        others = {each.name: each for each in before.autoscalers}
         label, other_label = labels(config, self.against)
         for scaler in scalers:
-            own, other = self.candidate(label, scaler), others.get(scaler.name)
+            own, other = self.candidate(label, scaler, settings), others.get(scaler.name)
             if other is None:
                 typer.echo(f"{clean(scaler.name)} is not in {clean(str(self.against))}", err=True)
-            yield [own] if other is None else [self.candidate(other_label, other), own]
+            yield [own] if other is None else [self.candidate(other_label, other, before), own]
 
 
 def replay(
@@ -169,11 +175,13 @@ def _of_configuration(
     from autoscaler.whatif.commands.pasts import Asking, Sources, opened, source_of  # noqa: PLC0415 - slow: SQLAlchemy, Prometheus
 
     url, folder, settings = state_place(config)
-    scalers = chosen(settings, names) if settings is not None else ()
     found, failed = list[Comparison](), False
     asked = Asking(*asking)
+    if settings is None:
+        return found, failed
+    scalers = chosen(settings, names)
     with opened(url, folder, asked) as archive:
-        for scaler, candidates in zip(scalers, how.candidates(config, scalers), strict=True):
+        for scaler, candidates in zip(scalers, how.candidates(config, settings, scalers), strict=True):
             try:
                 past = source_of(Sources(archive, settings, asked), scaler, *times)
                 found.append(followed(past, candidates, *times, how.termination))
@@ -194,8 +202,8 @@ def _show_case(
     past = CasePast(file)
     candidates = list[Candidate]()
     if config is not None:
-        scalers = chosen(load(config), names or [past.name])
-        candidates = _of_several(how, config, scalers)
+        settings = load(config)
+        candidates = _of_several(how, config, settings, chosen(settings, names or [past.name]))
     elif names:
         raise typer.BadParameter("need --config.file beside --case, which says what they are", param_hint="NAME")
     if past.header.program != program_version():
@@ -206,13 +214,18 @@ def _show_case(
     return found.same < found.compared
 
 
-def _of_several(how: How, config: Path, scalers: "Sequence[Autoscaler]") -> list[Candidate]:
+def _of_several(how: How, config: Path, settings: "Settings", scalers: "Sequence[Autoscaler]") -> list[Candidate]:
     """What is to be tried in one comparison; a label says which autoscaler it is."""
     return [
         dataclasses.replace(each, label=f"{each.label} {each.scaler.name}")
-        for candidates in how.candidates(config, scalers)
+        for candidates in how.candidates(config, settings, scalers)
         for each in candidates
     ]
+
+
+def limits_of(scaler: "Autoscaler", settings: "Settings | None") -> "ConnectionLimits":
+    """What its connection's autoscalers may do together, as a configuration says; None: no configuration says it."""
+    return NO_LIMITS if settings is None else settings.limits.get(scaler.target.adapter, NO_LIMITS)
 
 
 def labels(file: Path, other: Path) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from autoscaler.whatif.tune.choices import Group
 from autoscaler.whatif.tune.search import Point, Score
 
 if TYPE_CHECKING:  # slow
-    from autoscaler.model import Autoscaler
+    from autoscaler.model import Autoscaler, ConnectionLimits
     from autoscaler.whatif.past.past import Past
     from autoscaler.whatif.replay.instance_times import InstanceTime
     from autoscaler.whatif.tune.tuning import Setup, Tuned
@@ -49,6 +49,8 @@ class _Searched(NamedTuple):
     start_up: "InstanceTime | None"
     """That the configuration in force had at the end."""
     termination: "InstanceTime"
+    notes: Sequence[str]
+    """What the metrics tell of the load."""
 
 
 def tune(
@@ -67,12 +69,12 @@ def tune(
         str,
         typer.Option("--until", metavar="TIME", help="The history until then; in the same forms.", show_default="now"),
     ] = "0",
-    above: Annotated[
+    unserved: Annotated[
         str | None,
         typer.Option(
-            "--max-time-above-target",
+            "--max-unserved",
             metavar="PERCENT",
-            help="Of the time, as in 1%. Default: what the configuration comes to as it is.",
+            help="Of the demand, as in 1%. Default: what the configuration comes to as it is.",
         ),
     ] = None,
     keep: Annotated[
@@ -112,19 +114,20 @@ def tune(
 ) -> None:
     """Search targets, stabilization windows, tolerances and policies for the least instance-hours, and print the YAML.
 
-    Each candidate is replayed over the autoscaler's history with its load conserved. The limit is on the time in which
-    the load needed more than was ready, by the targets in force now. The last third of the history is held back: what
-    the choice comes to there is what can be expected of it. No YAML is printed if the choice breaks the limit there and
-    does worse than the configuration. Nothing is written.
+    Each candidate is replayed over the autoscaler's history with its load conserved. The limit is on the demand left
+    unserved: what the load needed more than was ready, by the targets in force now, times how long. Four blocks of the
+    history are held back: what the choice does there, and in the worst of them, is what can be expected of it. No YAML
+    is printed if it breaks the limit there and does worse than the configuration. Nothing is written.
     """
     begin, end = span(since, until)
     taken = duration(start_up, "--start-up"), duration(termination, "--termination")
-    wanted = _Wanted(candidates, _share(above), seed, frozenset(keep or ()), *taken, processes)
+    wanted = _Wanted(candidates, _share(unserved), seed, frozenset(keep or ()), *taken, processes)
     if len(wanted.kept) == len(Group):
         raise typer.BadParameter("nothing is left to choose", param_hint="--keep")
     with exit_on_error(), ExitStack() as closing:
         from autoscaler.cli.entry import entry_lines  # noqa: PLC0415 - slow: the configuration and SQLAlchemy
         from autoscaler.whatif.commands.pasts import Asking, Sources, opened, source_of  # noqa: PLC0415 - likewise
+        from autoscaler.whatif.commands.replay import limits_of  # noqa: PLC0415 - likewise
         from autoscaler.whatif.documents.tuning import tuning_document  # noqa: PLC0415 - likewise
         from autoscaler.whatif.tune.tuning import check_tunable  # noqa: PLC0415 - likewise
 
@@ -137,10 +140,18 @@ def tune(
         asking = Asking(prometheus, cache, size)
         archive = closing.enter_context(opened(url, folder, asking))
         past = source_of(Sources(archive, settings, asking), scaler, begin, end)
-        setup, found, origin, ready_in, gone_in = _searched(scaler, past, begin, end, wanted)
-        yaml = entry_lines(config_file, scaler, found.choices.at(found.chosen))
-        text = "\n".join(yaml) + "\n"
-        document = tuning_document(setup, found, ready_in, gone_in, origin=origin, seed=seed, yaml=text)
+        done = _searched(scaler, limits_of(scaler, settings), past, (begin, end), wanted)
+        yaml = entry_lines(config_file, scaler, done.found.choices.at(done.found.chosen))
+        document = tuning_document(
+            done.setup,
+            done.found,
+            done.start_up,
+            done.termination,
+            origin=done.origin,
+            seed=seed,
+            yaml="\n".join(yaml) + "\n",
+            notes=done.notes,
+        )
         if output is not Form.TEXT:
             show_document(document, output)
             return
@@ -151,7 +162,13 @@ def tune(
             show(["", *yaml])
 
 
-def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: datetime, wanted: _Wanted) -> "_Searched":
+def _searched(
+    scaler: "Autoscaler",
+    limits: "ConnectionLimits",
+    past: "Past",
+    times: tuple[datetime, datetime],
+    wanted: _Wanted,
+) -> "_Searched":
     """Read the history once, hand it to each process, and search. Raises AutoscalerError."""
     from autoscaler.whatif.replay.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
     from autoscaler.whatif.replay.instance_times import (  # noqa: PLC0415 - likewise
@@ -159,24 +176,29 @@ def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: dateti
         start_up_used,
         termination_of,
     )
+    from autoscaler.whatif.replay.reaction import Reactions  # noqa: PLC0415 - likewise
     from autoscaler.whatif.tune.tuning import Setup, check_asked, conserved_part, split, tuned  # noqa: PLC0415 - likewise
     from autoscaler.whatif.tune.workers import Workers  # noqa: PLC0415 - likewise
 
-    recorder, terminations, recorded = DemandRecorder(scaler), Terminations(), None
+    recorder, terminations, reactions = DemandRecorder(scaler), Terminations(), Reactions(scaler)
+    recorded: Autoscaler | None = None
     origins = dict[str, None]()
     with Workers(wanted.processes) as workers:
         with progress(f"{past.name}: reading") as tell:
             for each in past.moments():
                 recorder.add(each)
                 terminations.see(each)
+                reactions.see(each)
                 workers.add(conserved_part(each, first=not origins))
                 recorded = each.scaler
                 origins[past.origin] = None
-                tell(share_of(each.at, since, until))
+                tell(share_of(each.at, *times))
         if recorded is not None:
             check_asked(scaler, recorded)
         termination = termination_of(wanted.termination, terminations.learnt)
-        setup = Setup(scaler, wanted.kept, split(recorder.demand(), scaler.name), wanted.start_up, termination.length)
+        setup = Setup(
+            scaler, wanted.kept, split(recorder.demand(), scaler.name), wanted.start_up, termination.length, limits
+        )
         workers.begin(setup)
         with progress(f"{past.name}: trying") as tell:
             done = 0
@@ -192,7 +214,8 @@ def _searched(scaler: "Autoscaler", past: "Past", since: datetime, until: dateti
 
             found = tuned(setup, scores, workers.whole, wanted.candidates, wanted.limit, wanted.seed)
     used = start_up_used(found.in_force.start_up, wanted.start_up)
-    return _Searched(setup, found, " and the ".join(origins), used, termination)
+    notes = [each.message for each in reactions.findings]
+    return _Searched(setup, found, " and the ".join(origins), used, termination, notes)
 
 
 def _share(text: str | None) -> float | None:
@@ -202,6 +225,6 @@ def _share(text: str | None) -> float | None:
     if re.fullmatch(r"\d{1,3}(\.\d{1,6})?%?", text, re.ASCII) and (share := float(text.rstrip("%")) / 100) <= 1:
         return share
     raise typer.BadParameter(
-        f"{text[:64]!r} is not a valid share of the time; write it as in 1% or 0.5%",
-        param_hint="--max-time-above-target",
+        f"{text[:64]!r} is not a valid share; write it as in 1% or 0.5%",
+        param_hint="--max-unserved",
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.model import Autoscaler
+from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.whatif.compare.agreement import Agreement
 from autoscaler.whatif.compare.inferred_past import InferredPast
 from autoscaler.whatif.compare.partings import Parting, Partings
@@ -21,7 +21,8 @@ from autoscaler.whatif.replay.instance_times import (
     termination_of,
 )
 from autoscaler.whatif.replay.kept import KeptChanges
-from autoscaler.whatif.replay.replay import Load, Replay, Replayed
+from autoscaler.whatif.replay.reaction import Reactions
+from autoscaler.whatif.replay.replay import NO_LIMITS, Load, Replay, Replayed
 
 AS_IT_WAS: Final = "as it was"
 """The label of the sizes that were seen."""
@@ -35,7 +36,8 @@ class Candidate:
     scaler: Autoscaler
     load: Load = Load.CONSERVED
     start_up: timedelta | None = None
-    """As in `replay`."""
+    """As in `replay`, and the next."""
+    limits: ConnectionLimits = NO_LIMITS
 
 
 @dataclass(slots=True)
@@ -116,15 +118,18 @@ def compare(
     found = Comparison(past.name, since, until, candidates, courses)
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
-    replays = [Replay(each.scaler, each.load, each.start_up) for each in candidates]
+    replays = [Replay(each.scaler, each.load, each.start_up, each.limits) for each in candidates]
     kept, partings = [KeptChanges(course) for course in courses], Partings()
     needs, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
+    reactions = [Reactions(each.scaler) for each in candidates[:1] if each.load is Load.CONSERVED]
     for moment in past.moments():
         found.add_cycle(past.origin, moment.at)
         for watch in watchers:
             watch(moment)
         needs.add(moment)
         terminations.see(moment)
+        for each in reactions:
+            each.see(moment)
         again = own.step(moment)
         if again is not None and (again.decision.shadow is None or seen is None):
             courses[0].add(again)
@@ -138,7 +143,9 @@ def compare(
             if replayed is not None:
                 course.add(replayed)
                 changes.see(replayed)
-    findings = [*past.findings, *own.findings, *[each for one in replays for each in one.findings]]
+    findings = [*past.findings, *own.findings]
+    findings += [each for one in replays for each in one.findings]
+    findings += [each for one in reactions for each in one.findings]
     found.findings = sorted(set(findings), key=lambda each: each.begin)
     found.same, found.compared = own.same, own.compared
     found.demand = needs.demand()

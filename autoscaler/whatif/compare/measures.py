@@ -18,12 +18,12 @@ needed, the accuracy is set against one.
 from array import array
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from math import ceil, isnan
 from typing import Final
 
+from autoscaler.documents.base import Document
 from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.whatif.replay.course import UNKNOWN, Change, Course
 from autoscaler.whatif.replay.demand import Demand
@@ -31,35 +31,37 @@ from autoscaler.whatif.replay.demand import Demand
 _HOUR: Final = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
+class Measures(Document):
     """One candidate in numbers, over the time that its demand curve counts. Gaps count in nothing."""
 
     covered_seconds: float
-    """In which the size is known: what all up to the changes are taken over, but for the time above target."""
+    """In which the size is known."""
     smallest: int | None
     """The size; None, as the next: it is never known."""
     largest: int | None
     instance_hours: float
     """The size, and what had left it and was not gone yet, summed up over time: what was paid for."""
-    leaving_hours: float
+    leaving_instance_hours: float
     """How much of this had left: instances that are on their way out take no load and are in no size."""
-    loaded_seconds: float
-    """In which the size is known, and a metric had a value: what the time above target is taken over."""
-    seconds_above_target: float
-    """In which a metric was above its target, outside the tolerance."""
-    seconds_at_maximum: float
+    above_target_seconds: float
+    """In which the load needed more than was ready, by more than the reference's tolerance. Of the compared time."""
+    at_maximum_seconds: float
     """In which the size was the largest that the bounds in force allowed."""
     worst_overload: float | None
-    """The highest that a metric was, divided by its target; None: none had a value."""
+    """The highest demand for each ready replica: 1 is on the reference's target. None: nothing is known."""
     changes: int
     """Of size."""
     changes_of_direction: int
     """How often a change went the other way than the one before it."""
     compared_seconds: float
-    """In which demand and supply are both known: what the elasticity is taken over."""
+    """In which demand and supply are both known: what all about the demand is taken over."""
+    unserved: float | None
+    """Which share of the demand was not met: what was missing, times how long, divided by all that was needed.
+
+    None, as the next five: nothing is known. 0 where nothing was needed.
+    """
     accuracy_under: float | None
-    """SPEC RG: how much of the demand was not met, on average over time. None, as the next four: nothing is known."""
+    """SPEC RG: how much of the demand was not met, on average over time."""
     accuracy_over: float | None
     """SPEC RG: how much more there was than the demand, relative to it, on average over time."""
     timeshare_under: float | None
@@ -80,10 +82,9 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
 
     Only the time that the curve counts counts here (`Demand.between`, `Demand.unsaturated`).
     """
-    covered = loaded = hours = gone = above = at_maximum = hidden = 0.0
-    worst: float | None = None
+    covered = hours = gone = at_maximum = hidden = 0.0
     sizes = set[int]()
-    elasticity, leaving = _Elasticity(), _Leaving(termination.total_seconds())
+    elasticity, leaving = _Elasticity(1 + demand.tolerance), _Leaving(termination.total_seconds())
     for place, cycle in enumerate(places_in_force(course, demand)):
         if cycle is None or demand.follows_gap(place):
             elasticity.forget()
@@ -91,9 +92,9 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
         if cycle is None:
             continue
         seconds = demand.seconds[place] if demand.counted[place] else 0.0
-        elasticity.add(demand.needed[place], _supply(course, cycle), seconds)
+        elasticity.add(demand.needed[place], supply(course, cycle), seconds)
         hidden += seconds * demand.saturated[place]
-        size, maximum, overload = course.size[cycle], course.maximum[cycle], course.overload[cycle]
+        size, maximum = course.size[cycle], course.maximum[cycle]
         leaving.see(size, demand.at[place])
         if size == UNKNOWN or not seconds:
             continue
@@ -101,25 +102,21 @@ def measures(course: Course, demand: Demand, termination: timedelta = timedelta(
         covered += seconds
         hours += size * seconds / _HOUR
         gone += leaving.paid_seconds(demand.at[place], seconds) / _HOUR
-        above += seconds * course.above[cycle]
         at_maximum += seconds * (maximum != UNKNOWN and size >= maximum)
-        if not isnan(overload):
-            loaded += seconds
-            worst = overload if worst is None else max(worst, overload)
     changes = [change for change in course.changes if demand.counts(change.at)]
     return Measures(
         covered_seconds=covered,
         smallest=min(sizes, default=None),
         largest=max(sizes, default=None),
         instance_hours=hours + gone,
-        leaving_hours=gone,
-        loaded_seconds=loaded,
-        seconds_above_target=above,
-        seconds_at_maximum=at_maximum,
-        worst_overload=worst,
+        leaving_instance_hours=gone,
+        above_target_seconds=elasticity.above,
+        at_maximum_seconds=at_maximum,
+        worst_overload=elasticity.worst,
         changes=len(changes),
         changes_of_direction=_turns(changes),
         compared_seconds=elasticity.seconds,
+        unserved=elasticity.unserved(),
         accuracy_under=elasticity.share(elasticity.lacking),
         accuracy_over=elasticity.share(elasticity.surplus),
         timeshare_under=elasticity.share(elasticity.under),
@@ -154,8 +151,8 @@ def _rising(times: "array[float]") -> Sequence[int]:
     return found
 
 
-def _supply(course: Course, cycle: int) -> int | None:
-    """What was there to serve."""
+def supply(course: Course, cycle: int) -> int | None:
+    """What was there to serve in one of its cycles; None: the size is not known."""
     ready, size = course.ready[cycle], course.size[cycle]
     if size == UNKNOWN:
         return None
@@ -193,10 +190,17 @@ class _Leaving:
 class _Elasticity:
     """Sums of seconds, and of seconds weighted by how far demand and supply were apart."""
 
-    __slots__ = ("_before", "apart", "lacking", "over", "seconds", "surplus", "under")
+    __slots__ = (
+        "_before", "_highest", "_missing", "_needed", "above", "apart", "lacking", "over", "seconds", "surplus",
+        "under", "worst",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.seconds = self.lacking = self.surplus = self.under = self.over = self.apart = 0.0
+    def __init__(self, highest: float) -> None:
+        """`highest`: demand for each ready replica that is not above target yet."""
+        self.seconds = self.lacking = self.surplus = self.under = self.over = self.apart = self.above = 0.0
+        self.worst: float | None = None
+        self._highest = highest
+        self._missing = self._needed = 0.0
         self._before: tuple[int, int] | None = None
         """Demand and supply of the moment before; None: not known."""
 
@@ -204,24 +208,34 @@ class _Elasticity:
         """What was before is not known any more."""
         self._before = None
 
-    def add(self, needed: float, supply: int | None, seconds: float) -> None:
+    def add(self, needed: float, ready: int | None, seconds: float) -> None:
         """One moment."""
-        if supply is None or isnan(needed):
+        if ready is None or isnan(needed):
             self._before = None
             return
         demand = ceil(needed)
-        before, self._before = self._before, (demand, supply)
+        before, self._before = self._before, (demand, ready)
         if not seconds:
             return
         self.seconds += seconds
-        if supply < demand:
+        self._missing += max(needed - ready, 0.0) * seconds
+        self._needed += needed * seconds
+        self.above += seconds * (needed > ready * self._highest)
+        self.worst = max(self.worst or 0.0, needed / max(ready, 1))
+        if ready < demand:
             self.under += seconds
-            self.lacking += (demand - supply) / demand * seconds
-        elif supply > demand:
+            self.lacking += (demand - ready) / demand * seconds
+        elif ready > demand:
             self.over += seconds
-            self.surplus += (supply - demand) / max(demand, 1) * seconds
-        if before is not None and _sign(demand - before[0]) != _sign(supply - before[1]):
+            self.surplus += (ready - demand) / max(demand, 1) * seconds
+        if before is not None and _sign(demand - before[0]) != _sign(ready - before[1]):
             self.apart += seconds
+
+    def unserved(self) -> float | None:
+        """Of the demand."""
+        if not self.seconds:
+            return None
+        return self._missing / self._needed if self._needed else 0.0
 
     def share(self, part: float) -> float | None:
         """Of the time."""

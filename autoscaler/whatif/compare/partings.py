@@ -1,11 +1,11 @@
 """Where two configurations part: the times at which the same past leads them to other sizes, and what made it so."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from autoscaler.documents.base import Document
 from autoscaler.model import Decision, Proposed, Step, Written
 from autoscaler.whatif.replay.course import size_of
 from autoscaler.whatif.replay.replay import Replayed
@@ -18,30 +18,46 @@ class Sizes(NamedTuple):
     other: int
 
 
-class Causes(NamedTuple):
-    """The first step of each one's decision at which they differ, for a decision from the same size.
+class Cause(Document):
+    """A step of a decision."""
 
-    None: there is no such step on this side; it was decided at an earlier one.
-    """
+    reason: str
+    before: int
+    after: int
+    detail: str
 
-    one: Step | None
-    other: Step | None
+    @classmethod
+    def of(cls, step: Step | None) -> "Cause | None":
+        """Of a step; None: there is none."""
+        if step is None:
+            return None
+        return cls(reason=step.reason, before=step.before, after=step.after, detail=step.detail)
+
+    def __str__(self) -> str:
+        change = f"stays {self.after}" if self.before == self.after else f"{self.before} -> {self.after}"
+        return f"{self.reason}, {change} ({self.detail})"
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
-    """A time in which the sizes were different without a break."""
+class Parting(Document):
+    """A time in which the sizes of two candidates were different without a break."""
 
     begin: datetime
-    """The cycle that was decided otherwise."""
+    """The first cycle that they decided otherwise."""
     end: datetime
-    """The last cycle after which the sizes were different."""
+    """The last cycle after which their sizes were different."""
     first: Sizes
     """At the beginning."""
     furthest: Sizes
     """When they were furthest apart."""
-    causes: Causes | None
-    """None: their sizes were different before the first cycle that both decided."""
+    causes: tuple[Cause | None, Cause | None] | None
+    """The first step of each one's decision at which they differ, for a decision from the same size; null: it took none
+    there. null for both: their sizes were different before the first cycle that both decided."""
+
+    def because(self, labels: Sequence[str]) -> str:
+        """Why they part, in a sentence: the step of each that made the difference. `labels`: the two's names."""
+        if self.causes is None:
+            return "their sizes were different before"
+        return "; ".join(f"{label}: {each or 'no step'}" for label, each in zip(labels, self.causes, strict=True))
 
 
 class Partings:
@@ -67,12 +83,12 @@ class Partings:
         if sizes.one == sizes.other:
             self._close()
         elif self._open is None:
-            self._open = Parting(at, at, sizes, sizes, _causes(mine, theirs))
+            self._open = Parting(begin=at, end=at, first=sizes, furthest=sizes, causes=_causes(mine, theirs))
         else:
-            begun = self._open
-            apart = abs(sizes.one - sizes.other) > abs(begun.furthest.one - begun.furthest.other)
-            furthest = sizes if apart else begun.furthest
-            self._open = Parting(begun.begin, at, begun.first, furthest, begun.causes)
+            begun = self._open.furthest
+            apart = abs(sizes.one - sizes.other) > abs(begun.one - begun.other)
+            changes = {"end": at} | ({"furthest": sizes} if apart else {})
+            self._open = self._open.model_copy(update=changes)
 
     def found(self) -> Sequence[Parting]:
         """All of them, in order of time; one that still lasts ends at the last moment."""
@@ -97,10 +113,10 @@ def size_after(made: Decision) -> int | None:
     return size_of(made)
 
 
-def _causes(one: Decision, other: Decision) -> Causes | None:
+def _causes(one: Decision, other: Decision) -> tuple[Cause | None, Cause | None] | None:
     if size_of(one) != size_of(other):
         return None
     for mine, theirs in zip_longest(one.trace, other.trace):
         if mine is None or theirs is None or mine.after != theirs.after:
-            return Causes(mine, theirs)
-    return Causes(None, None)
+            return Cause.of(mine), Cause.of(theirs)
+    return None, None

@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.quantity import format_duration
+from autoscaler.whatif.compare.measures import Measures
 from autoscaler.whatif.documents.instance_times import instance_times_text
-from autoscaler.whatif.documents.replay import MeasuresDocument, ReplayDocument
+from autoscaler.whatif.documents.replay import ReplayDocument
 from autoscaler.whatif.replay.replay import Load
 
 UNKNOWN: Final = "-"
@@ -46,26 +47,26 @@ def hours_text(hours: float) -> str:
     return f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
 
 
-def _hours(own: MeasuresDocument, first: MeasuresDocument) -> str:
+def _hours(own: Measures, first: Measures) -> str:
     """With how much more or less it is than the first candidate's in the same length of time."""
     hours, mean, of_first = own.instance_hours, _paid(own), _paid(first)
     text = hours_text(hours)
     return text if own is first or not mean or not of_first else f"{text} ({mean / of_first - 1:+.0%})"
 
 
-def _paid(own: MeasuresDocument) -> float | None:
+def _paid(own: Measures) -> float | None:
     """Instances that are paid for, on average over time; None: the size is never known."""
-    known = own.covered_seconds / timedelta(hours=1)
+    known = own.covered_seconds / 3600
     return own.instance_hours / known if known else None
 
 
-def _mean(own: MeasuresDocument) -> float | None:
+def _mean(own: Measures) -> float | None:
     """The size; None: it is never known."""
-    known = own.covered_seconds / timedelta(hours=1)
+    known = own.covered_seconds / 3600
     return (own.instance_hours - own.leaving_instance_hours) / known if known else None
 
 
-def _size(own: MeasuresDocument, _: MeasuresDocument) -> str:
+def _size(own: Measures, _: Measures) -> str:
     """The smallest, the largest and the mean."""
     mean = _mean(own)
     if own.smallest is None or own.largest is None or mean is None:
@@ -75,42 +76,47 @@ def _size(own: MeasuresDocument, _: MeasuresDocument) -> str:
     return f"{own.smallest:,} to {own.largest:,}, mean {mean:,.1f}"
 
 
-def _part(part: timedelta, whole: timedelta) -> str:
-    """A time, and which share of the whole it is."""
-    text = format_duration(timedelta(seconds=round(part.total_seconds())))
-    return f"{text} ({_share(part / whole)})" if whole else UNKNOWN
+def _part(part: float, whole: float) -> str:
+    """Seconds, and which share of the whole they are."""
+    return f"{_time(part)} ({_share(part / whole)})" if whole else UNKNOWN
+
+
+def _time(seconds: float) -> str:
+    return format_duration(timedelta(seconds=round(seconds)))
 
 
 def _share(share: float | None) -> str:
     return UNKNOWN if share is None else f"{share:.1%}"
 
 
-def _above(own: MeasuresDocument, _: MeasuresDocument) -> str:
-    return _part(own.above_target_seconds, own.loaded_seconds)
+def _above(own: Measures, _: Measures) -> str:
+    return _part(own.above_target_seconds, own.compared_seconds)
 
 
-def _at_maximum(own: MeasuresDocument, _: MeasuresDocument) -> str:
+def _at_maximum(own: Measures, _: Measures) -> str:
     return _part(own.at_maximum_seconds, own.covered_seconds)
 
 
-def _worst(own: MeasuresDocument, _: MeasuresDocument) -> str:
+def _worst(own: Measures, _: Measures) -> str:
     return UNKNOWN if own.worst_overload is None else f"{own.worst_overload:.0%} of target"
 
 
-def _hidden(own: MeasuresDocument, _: MeasuresDocument) -> str:
+def _hidden(own: Measures, _: Measures) -> str:
     return _part(own.saturated_seconds, own.compared_seconds)
 
 
-def _known(own: MeasuresDocument, _: MeasuresDocument) -> str:
-    return format_duration(timedelta(seconds=round(own.covered_seconds.total_seconds())))
+def _known(own: Measures, _: Measures) -> str:
+    return _time(own.covered_seconds)
 
 
 _ROWS: Final = (
     ("instance-hours", "The size and what is on its way out, summed up over time: what is paid for.", _hours),
     ("size", "The smallest, the largest, and the mean over time.", _size),
-    ("time above target", "A metric was above its target, outside the tolerance.", _above),
+    ("demand left unserved", "What was missing, times how long, of all that was needed.",
+     lambda own, _: _share(own.unserved)),
+    ("time above target", "The load needed more than was ready, by more than the tolerance.", _above),
     ("time at maximum", "The size was the largest that the bounds allowed.", _at_maximum),
-    ("worst overload", "The highest that a metric was.", _worst),
+    ("worst overload", "The highest demand for each ready replica.", _worst),
     ("changes", "Of size.", lambda own, _: f"{own.changes:,}"),
     ("changes of direction", "A change that went the other way than the one before it.",
      lambda own, _: f"{own.changes_of_direction:,}"),

@@ -1,20 +1,20 @@
 """What a replay came to: measures, changes and findings of one or several candidates, and their course for a chart."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from math import ceil, isfinite
+from datetime import UTC, datetime
+from math import ceil, isfinite, isnan, nan
 from typing import Final
 
-from autoscaler.documents.base import Document, Seconds
+from autoscaler.documents.base import Document
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.thinning import thinned_places
 from autoscaler.record import Record
+from autoscaler.whatif.compare.agreement import Agreement
 from autoscaler.whatif.compare.comparison import Comparison
-from autoscaler.whatif.compare.measures import Measures, measures, places_in_force
-from autoscaler.whatif.documents.agreement import AgreementDocument, agreement_document
+from autoscaler.whatif.compare.measures import Measures, measures, places_in_force, supply
+from autoscaler.whatif.compare.partings import Parting
 from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_time_document
-from autoscaler.whatif.documents.partings import PartingDocument, parting_document
 from autoscaler.whatif.past.past import Finding, FindingKind
 from autoscaler.whatif.replay.course import UNKNOWN, Course
 from autoscaler.whatif.replay.demand import Demand
@@ -28,50 +28,6 @@ MOST_FINDINGS: Final = 1_000
 """That are listed."""
 MOST_PARTINGS: Final = 1_000
 """That are listed."""
-
-
-class MeasuresDocument(Document):
-    """What a candidate's sizes were worth. Gaps count in nothing.
-
-    The five of elasticity are those of SPEC RG's Cloud working group (SPEC-RG-2016-01), normalised by demand: shares of
-    1, of which 0 is best; null: demand or supply is not known.
-    """
-
-    covered_seconds: Seconds
-    """The time in which the size is known."""
-    smallest: int | None
-    """The size; null, as the next: it is never known."""
-    largest: int | None
-    instance_hours: float
-    """The size, and what had left it and was not gone yet, summed up over time."""
-    leaving_instance_hours: float
-    """How much of this had left."""
-    loaded_seconds: Seconds
-    """The time of this in which a metric had a value."""
-    above_target_seconds: Seconds
-    """The time in which a metric was above its target, outside the tolerance."""
-    at_maximum_seconds: Seconds
-    """The time in which the size was the largest that the bounds in force allowed."""
-    worst_overload: float | None
-    """The highest that a metric was, divided by its target; null: none had a value."""
-    changes: int
-    changes_of_direction: int
-    """How often a change went the other way than the one before it."""
-    compared_seconds: Seconds
-    """The time in which demand and supply are both known: what the elasticity is taken over."""
-    accuracy_under: float | None
-    """How much of the demand was not met, on average over time."""
-    accuracy_over: float | None
-    """How much more there was than the demand, relative to it, on average over time."""
-    timeshare_under: float | None
-    """The share of the time in which there was too little."""
-    timeshare_over: float | None
-    """The share of the time in which there was too much."""
-    instability: float | None
-    """The share of the time in which supply did not move as demand did."""
-    saturated_seconds: Seconds
-    """The time in which more may have been needed than could be measured: what was there was at its maximum and above
-    its target. The same for all candidates."""
 
 
 class ChangeDocument(Document):
@@ -102,7 +58,7 @@ class CourseDocument(Document):
     maximum: tuple[int | None, ...]
     """The upper bound in force."""
     overload: tuple[float | None, ...]
-    """The metric that is highest against its target, divided by it: 1 is on target."""
+    """The demand for each ready replica: 1 is on the reference's target."""
 
 
 class SeriesDocument(Document):
@@ -123,7 +79,7 @@ class CandidateDocument(Document):
     """One of those that are compared: the sizes as they were, and what each configuration would have made of them."""
 
     label: str
-    measures: MeasuresDocument
+    measures: Measures
     start_up: InstanceTimeDocument | None = None
     """How long an instance took to be ready, at the end of the time; null: no such time was used."""
     changes: tuple[ChangeDocument, ...]
@@ -165,11 +121,11 @@ class ReplayDocument(Document):
     """In order of time; the first, where there were more."""
     more_findings: int
     """How many there are beside those."""
-    partings: tuple[PartingDocument, ...]
+    partings: tuple[Parting, ...]
     """Where the first two configurations come to other sizes, in order of time; the first, where there were more."""
     more_partings: int
     """How many there are beside those."""
-    agreement: AgreementDocument | None = None
+    agreement: Agreement | None = None
     """How far what Prometheus tells agrees with the state; null: it was not asked, or nothing is known of both."""
     series: SeriesDocument
 
@@ -202,9 +158,9 @@ def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocumen
         termination=instance_time_document(found.termination),
         findings=tuple([_finding(each) for each in found.findings[:MOST_FINDINGS]]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
-        partings=tuple([parting_document(each) for each in found.partings[:MOST_PARTINGS]]),
+        partings=tuple(found.partings[:MOST_PARTINGS]),
         more_partings=max(0, len(found.partings) - MOST_PARTINGS),
-        agreement=agreement_document(found.agreement),
+        agreement=found.agreement,
         series=_series(demand, found.courses, most),
     )
 
@@ -221,7 +177,7 @@ def _candidate(course: Course, found: Comparison) -> CandidateDocument:
     start_up = found.start_ups.get(course.label)
     return CandidateDocument(
         label=course.label,
-        measures=measures_document(measures(course, found.demand, found.termination.length)),
+        measures=measures(course, found.demand, found.termination.length),
         start_up=None if start_up is None else instance_time_document(start_up),
         changes=tuple(
             [
@@ -231,30 +187,6 @@ def _candidate(course: Course, found: Comparison) -> CandidateDocument:
                 for each in course.changes[:MOST_CHANGES]
             ]
         ),
-    )
-
-
-def measures_document(found: Measures) -> MeasuresDocument:
-    """The document of one candidate's measures."""
-    return MeasuresDocument(
-        covered_seconds=timedelta(seconds=found.covered_seconds),
-        smallest=found.smallest,
-        largest=found.largest,
-        instance_hours=found.instance_hours,
-        leaving_instance_hours=found.leaving_hours,
-        loaded_seconds=timedelta(seconds=found.loaded_seconds),
-        above_target_seconds=timedelta(seconds=found.seconds_above_target),
-        at_maximum_seconds=timedelta(seconds=found.seconds_at_maximum),
-        worst_overload=found.worst_overload,
-        changes=found.changes,
-        changes_of_direction=found.changes_of_direction,
-        compared_seconds=timedelta(seconds=found.compared_seconds),
-        accuracy_under=found.accuracy_under,
-        accuracy_over=found.accuracy_over,
-        timeshare_under=found.timeshare_under,
-        timeshare_over=found.timeshare_over,
-        instability=found.instability,
-        saturated_seconds=timedelta(seconds=found.saturated_seconds),
     )
 
 
@@ -279,7 +211,11 @@ def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocum
         needed=tuple([None if place is None else whole[place] for place in shown]),
         courses=tuple(
             [
-                _course(course, [None if place is None else cycles[place] for place in shown])
+                _course(
+                    course,
+                    [None if place is None else cycles[place] for place in shown],
+                    [nan if place is None else demand.needed[place] for place in shown],
+                )
                 for course, cycles in zip(courses, in_force, strict=True)
             ]
         ),
@@ -303,14 +239,19 @@ def _turns(demand: Demand, courses: Sequence[Course], in_force: Sequence[Sequenc
     return found
 
 
-def _course(course: Course, cycles: Sequence[int | None]) -> CourseDocument:
+def _course(course: Course, cycles: Sequence[int | None], needed: Sequence[float]) -> CourseDocument:
     def known(values: Sequence[int]) -> tuple[int | None, ...]:
         return tuple([None if cycle is None or values[cycle] == UNKNOWN else values[cycle] for cycle in cycles])
 
-    overload = [None if cycle is None else course.overload[cycle] for cycle in cycles]
+    supplies = [None if cycle is None else supply(course, cycle) for cycle in cycles]
     return CourseDocument(
         size=known(course.size),
         ready=known(course.ready),
         maximum=known(course.maximum),
-        overload=tuple([None if each is None or not isfinite(each) else each for each in overload]),
+        overload=tuple(
+            [
+                None if ready is None or isnan(demand) else demand / max(ready, 1)
+                for demand, ready in zip(needed, supplies, strict=True)
+            ]
+        ),
     )

@@ -1,6 +1,7 @@
 """What the search for better values came to."""
 
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from math import prod
 from typing import Final
 
@@ -10,7 +11,7 @@ from autoscaler.whatif.documents.changes import KeyChangeDocument, change_docume
 from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.whatif.replay.instance_times import InstanceTime
 from autoscaler.whatif.tune.search import Candidate, Point, Score
-from autoscaler.whatif.tune.tuning import Setup, Tuned
+from autoscaler.whatif.tune.tuning import Evaluated, Setup, Tuned
 
 _DAY: Final = timedelta(hours=23)
 """Nearly: the history begins and ends with cycles."""
@@ -20,14 +21,15 @@ class ScoreDocument(Document):
     """What one candidate came to in the part of the history that is searched."""
 
     instance_hours: float
-    time_above_target: float
-    """Share of the time, 0 to 1, in which the load needed more than was ready, by the targets in force now."""
+    unserved: float
+    """Share of the demand, 0 to 1, for which nothing was ready: what was missing, times how long. By the targets in
+    force now."""
     changes: int
     """Of size."""
 
 
 class CandidateDocument(ScoreDocument):
-    """One of the best choices: none costs less without being above target for longer."""
+    """One of the best choices: none costs less without leaving more of the demand unserved."""
 
     settings: tuple[KeyChangeDocument, ...]
     """What it has otherwise than the configuration; empty: it is the configuration itself."""
@@ -47,13 +49,13 @@ class PartDocument(Document):
 
 
 class TuningDocument(Document):
-    """The search for the least instance-hours under a limit on the time above target."""
+    """The search for the least instance-hours under a limit on the demand left unserved."""
 
     name: str
     origin: str
     """What the history was read from."""
     limit: float
-    """Of the share of the time above target, 0 to 1."""
+    """Of the share of the demand left unserved, 0 to 1."""
     seed: int
     tried: tuple[ScoreDocument, ...]
     """All candidates; the configuration first."""
@@ -66,11 +68,19 @@ class TuningDocument(Document):
     keeps_limit: bool
     """Whether the choice keeps the limit in the part that was searched; false: no candidate does."""
     keeps_limit_held_back: bool
-    """Whether it does in the part that was held back."""
+    """Whether it does in what was held back."""
     refuted: bool
-    """Whether, in that part, the choice breaks the limit and is above target for longer than the configuration."""
+    """Whether, in what was held back, the choice breaks the limit, and leaves more unserved than the configuration."""
     searched: PartDocument
+    """From the first cycle to the last; the blocks that were held back count in nothing here."""
     held_back: PartDocument
+    """All blocks that the search was not judged by."""
+    blocks: tuple[PartDocument, ...]
+    """Each of them, in order of time."""
+    worst: int
+    """The place in `blocks`, from 0, of the one in which the choice leaves most of the demand unserved."""
+    notes: tuple[str, ...]
+    """What the metrics tell of the load: one that looks like a queue, one that does not react to the size."""
     start_up: InstanceTimeDocument | None
     """How long an instance took to be ready, at the end of the history; null: it is not known."""
     termination: InstanceTimeDocument
@@ -92,24 +102,13 @@ def tuning_document(
     origin: str,
     seed: int,
     yaml: str,
+    notes: Sequence[str] = (),
 ) -> TuningDocument:
     """Its document. `start_up` and `termination`: what was used; `yaml`: that of the choice."""
     choice = _settings(setup, found, found.chosen)
-    demand, cut = setup.parts.searched, setup.parts.cut
-    begin, end = datetime.fromtimestamp(demand.at[0], cut.tzinfo), datetime.fromtimestamp(demand.at[-1], cut.tzinfo)
-    parts = [
-        PartDocument(
-            since=since,
-            until=until,
-            seconds=one.measures.covered_seconds,
-            in_force=_score(one.score),
-            choice=_score(other.score),
-        )
-        for since, until, one, other in (
-            (begin, cut, found.in_force.searched, found.best.searched),
-            (cut, end, found.in_force.held_back, found.best.held_back),
-        )
-    ]
+    demand = setup.parts.searched
+    begin, end = (datetime.fromtimestamp(at, UTC) for at in (demand.at[0], demand.at[-1]))
+    blocks = zip(setup.parts.blocks, found.in_force.blocks, found.best.blocks, strict=True)
     return TuningDocument(
         name=setup.scaler.name,
         origin=origin,
@@ -120,10 +119,15 @@ def tuning_document(
         front=tuple([_candidate(setup, found, each) for each in found.front]),
         choice=choice,
         keeps_limit=found.keeps_limit,
-        keeps_limit_held_back=found.best.held_back.score.above <= found.limit,
+        keeps_limit_held_back=found.best.held_back.score.unserved <= found.limit,
         refuted=found.refuted,
-        searched=parts[0],
-        held_back=parts[1],
+        searched=_part(begin, end, found.in_force.searched, found.best.searched),
+        held_back=_part(
+            setup.parts.blocks[0].since, setup.parts.blocks[-1].until, found.in_force.held_back, found.best.held_back
+        ),
+        blocks=tuple([_part(block.since, block.until, one, other) for block, one, other in blocks]),
+        worst=found.best.worst,
+        notes=tuple(notes),
         start_up=None if start_up is None else instance_time_document(start_up),
         termination=instance_time_document(termination),
         saturated_seconds=setup.parts.saturated_seconds,
@@ -132,15 +136,25 @@ def tuning_document(
     )
 
 
+def _part(since: datetime, until: datetime, in_force: Evaluated, choice: Evaluated) -> PartDocument:
+    return PartDocument(
+        since=since,
+        until=until,
+        seconds=in_force.measures.covered_seconds,
+        in_force=_score(in_force.score),
+        choice=_score(choice.score),
+    )
+
+
 def _score(score: Score) -> ScoreDocument:
-    return ScoreDocument(instance_hours=score.cost, time_above_target=score.above, changes=score.changes)
+    return ScoreDocument(instance_hours=score.cost, unserved=score.unserved, changes=score.changes)
 
 
 def _candidate(setup: Setup, found: Tuned, candidate: Candidate) -> CandidateDocument:
     score = candidate.score
     return CandidateDocument(
         instance_hours=score.cost,
-        time_above_target=score.above,
+        unserved=score.unserved,
         changes=score.changes,
         settings=_settings(setup, found, candidate.point),
         choice=candidate.point == found.chosen,

@@ -34,6 +34,8 @@ class FindingKind(StrEnum):
     """What the autoscalers of a connection share cut a decision."""
     INFERRED = "inferred"
     """What was not recorded, and is taken from Prometheus."""
+    LOAD = "load"
+    """What a metric tells of the load, and whether that is conserved."""
     UNKNOWN = "unknown"
     """What a candidate asks for was not seen then, or nobody knows what it would have been."""
     DIFFERENCE = "difference"

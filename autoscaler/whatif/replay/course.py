@@ -4,7 +4,6 @@ A week at 15 s is 40,320 cycles. Their decisions would take gigabytes, so they a
 replaying up to its time (`replay.found_at`).
 """
 
-import math
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +12,6 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from autoscaler.decide.proposals import tolerances_of
 from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.model import Autoscaler, ConditionType, Decision, Proposed, Written
 from autoscaler.whatif.replay.replay import Replayed
@@ -63,10 +61,6 @@ class Course:
     """What was decided; UNKNOWN: nothing could be."""
     maximum: "array[int]" = field(default_factory=lambda: array("l"))
     """The upper bound in force; UNKNOWN: the target was not read."""
-    above: bytearray = field(default_factory=bytearray)
-    """1: a metric was above its target by more than the tolerance."""
-    overload: "array[float]" = field(default_factory=lambda: array("d"))
-    """The metric that is highest against its target, divided by it: 1.0 is on target; nan: no metric had a value."""
     changes: list[Change] = field(default_factory=list)
     start_up: StartUp | None = None
     """That the shadow had in the last cycle; None: it had no shadow."""
@@ -116,14 +110,11 @@ class Course:
         made, shadow = replayed.decision, replayed.decision.shadow_memory
         if shadow is not None:
             self.start_up = StartUp(shadow.start_up, shadow.learnt)
-        overload = overload_of(made)
         self.at.append(made.now.timestamp())
         self.size.append(_known(size_of(made)))
         self.ready.append(_known(_ready_of(made)))
         self.desired.append(_known(made.desired))
         self.maximum.append(_known(made.maximum))
-        self.above.append(overload > 1 + tolerances_of(replayed.scaler).up)  # nan is not
-        self.overload.append(overload)
 
     def _add_change(self, made: Decision) -> None:
         change, outcome = made.change, made.outcome
@@ -154,12 +145,6 @@ def _ready_of(made: Decision) -> int | None:
     if made.shadow_memory is not None:
         return made.shadow_memory.ready(made.now)
     return made.ready if made.ready is None or made.written is None else min(made.ready, made.written)
-
-
-def overload_of(made: Decision) -> float:
-    """The metric that is highest against its target, divided by it; nan: none has a value."""
-    ratios = [each.current / each.target.value for each in made.metrics if each.current is not None and not each.failed]
-    return max(ratios, default=math.nan)
 
 
 def _able_to_scale(made: Decision) -> str:

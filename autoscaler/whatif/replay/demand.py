@@ -87,11 +87,17 @@ class Demand:
     """
     counted: bytearray = field(default_factory=bytearray)
     """0: the moment counts in no measure."""
+    tolerance: float = 0.0
+    """Of the reference: what is ready is above its target where the load needs more than this more, 0.1 for 10 %."""
 
     def between(self, since: datetime, until: datetime) -> "Demand":
         """The same with only the moments from `since` to before `until` counted, of those that are now."""
         first, end = since.timestamp(), until.timestamp()
         return self._counting([first <= at < end for at in self.at])
+
+    def without(self, other: "Demand") -> "Demand":
+        """The same with only the moments counted that do not count in another curve of the same moments."""
+        return self._counting([not counted for counted in other.counted])
 
     def unsaturated(self) -> "Demand":
         """The same without the moments in which demand may have been hidden."""
@@ -157,18 +163,24 @@ class DemandRecorder:
         """The curve of what has passed."""
         seconds = seconds_of(self._at, self._periods)
         counted = bytearray([1]) * len(seconds)
-        return Demand(self._at[:], self._needed[:], seconds, self._saturated[:], counted)
+        tolerance = 0.0 if self._reference is None else tolerances_of(self._reference).up
+        return Demand(self._at[:], self._needed[:], seconds, self._saturated[:], counted, tolerance)
 
 
 def _is_saturated(reference: Autoscaler, moment: Moment, needed: float) -> bool:
     state = moment.observation.target
-    if not isinstance(state, TargetState):
+    if not isinstance(state, TargetState) or not is_at_maximum(reference, moment, state):
         return False
+    return needed > state.replicas * (1 + tolerances_of(reference).up)
+
+
+def is_at_maximum(reference: Autoscaler, moment: Moment, state: TargetState) -> bool:
+    """Whether the target was as large as it could become."""
     maximum = None if moment.decision is None else moment.decision.maximum
     if maximum is None:
         own, limit = (moment.scaler or reference).max_replicas, state.limits.maximum
         maximum = own if limit is None else min(own, limit)
-    return state.replicas >= maximum and needed > state.replicas * (1 + tolerances_of(reference).up)
+    return state.replicas >= maximum
 
 
 def demand_over(reference: Autoscaler | None, moments: Iterable[Moment]) -> Demand:

@@ -15,22 +15,29 @@ from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.brakes import with_own
 from autoscaler.decide.remember import with_events
 from autoscaler.decide.shadow import unknown_backlogs, without_shadow
+from autoscaler.decide.sharing import share
 from autoscaler.model import (
     Autoscaler,
     Behavior,
+    ConnectionLimits,
     Decision,
     History,
     Observation,
     Outcome,
     OwnSize,
     Proposed,
+    Removal,
     ScaleEvent,
+    Standing,
     Steering,
     TargetState,
 )
 from autoscaler.whatif.past.past import Finding, FindingKind, Moment
 from autoscaler.whatif.replay.fitting import Fitting
 from autoscaler.whatif.replay.own import Repeated
+
+NO_LIMITS: Final = ConnectionLimits()
+"""Of a connection without any."""
 
 
 class Load(StrEnum):
@@ -59,11 +66,17 @@ class Replayed(NamedTuple):
 class Replay:
     """Decides one moment after another. One for each candidate; several can be led through one past together."""
 
-    def __init__(self, scaler: Autoscaler | None, load: Load, start_up: timedelta | None = None) -> None:
+    def __init__(
+        self,
+        scaler: Autoscaler | None,
+        load: Load,
+        start_up: timedelta | None = None,
+        limits: ConnectionLimits = NO_LIMITS,
+    ) -> None:
         """As `replay`."""
         if scaler is None and load is not Load.RECORDED:
             raise ValueError("the daemon's own decisions are of the recorded load")
-        self._candidate = _Candidate(scaler, load, start_up) if scaler is not None else None
+        self._candidate = _Candidate(scaler, load, start_up, limits) if scaler is not None else None
         self._repeated: Final = Repeated()
 
     @property
@@ -92,15 +105,20 @@ class Replay:
 
 
 def replay(
-    moments: Iterable[Moment], scaler: Autoscaler | None, load: Load, start_up: timedelta | None = None
+    moments: Iterable[Moment],
+    scaler: Autoscaler | None,
+    load: Load,
+    start_up: timedelta | None = None,
+    limits: ConnectionLimits = NO_LIMITS,
 ) -> Iterator[Replayed]:
     """Each moment decided again, in order.
 
     `scaler`: the candidate; None: the one of each moment, as it was configured then, with its recorded outcome (only
     with RECORDED: the daemon's own decisions). `start_up`: how long an instance takes from being asked for until it is
-    ready, before any was seen to; None: as the candidate is configured (CONSERVED alone).
+    ready, before any was seen to; None: as the candidate is configured. `limits`: of the candidate's connection, which
+    cut it as if the connection's other autoscalers used nothing of them: that is not known here. Both: CONSERVED alone.
     """
-    again = Replay(scaler, load, start_up)
+    again = Replay(scaler, load, start_up, limits)
     for moment in moments:
         replayed = again.step(moment)
         if replayed is not None:
@@ -115,8 +133,11 @@ def found_at(replayed: Iterable[Replayed], at: datetime) -> Replayed | None:
 class _Candidate:
     """A configuration led through the past of another one."""
 
-    def __init__(self, scaler: Autoscaler, load: Load, start_up: timedelta | None) -> None:
+    def __init__(self, scaler: Autoscaler, load: Load, start_up: timedelta | None, limits: ConnectionLimits) -> None:
         self._load: Final = load
+        self._limits: Final = limits
+        self._removals: tuple[Removal, ...] = ()
+        """Its own, within the removal budget's period."""
         self._scaler: Final = _shadowing(scaler, start_up) if load is Load.CONSERVED else _without_shadow(scaler)
         self._fitting: Final = Fitting(scaler)
         self._history: History | None = None
@@ -141,12 +162,28 @@ class _Candidate:
         if moment.scaler is not None:
             self._tell_missing(moment.scaler, moment.at)
             observed = self._fitting.fit(moment.scaler, observed)
-        made = decide(self._scaler, observed, history, moment.at)
+        made = self._within_limits(decide(self._scaler, observed, history, moment.at), history)
         if made.change is not None:
             made = conclude(made, self._outcome(made, moment))
         self._tell_unknown(made, observed)
         self._history, self._before, self._decided = remember(self._scaler, history, made), moment, made
         return Replayed(moment, made, self._scaler, observed, history)
+
+    def _within_limits(self, made: Decision, history: History) -> Decision:
+        """As far as its connection's limits allow."""
+        if self._load is not Load.CONSERVED or self._limits == NO_LIMITS:
+            return made
+        standing = Standing(self._scaler.target.adapter, self._limits, self._removals)
+        live = replace(made, current=made.shadow, shadow=None, dry_run=False)  # its shadow in its target's place
+        (cut,) = share([live], {made.name: history}, standing, made.now).decisions
+        cut = replace(cut, current=made.current, shadow=made.shadow, dry_run=made.dry_run)
+        if cut.change is not None and cut.change.size < cut.change.decided_from:
+            removal = Removal(made.name, made.now, cut.change.decided_from - cut.change.size)
+            self._removals = (*self._removals, removal)
+        if self._removals and self._limits.removal_budget is not None:
+            oldest = made.now - self._limits.removal_budget.period
+            self._removals = tuple([each for each in self._removals if each.at > oldest])
+        return cut
 
     def _is_due(self, moment: Moment) -> bool:
         """Whether no later moment is nearer to the candidate's next cycle."""

@@ -5,16 +5,16 @@ from typing import Final
 
 from autoscaler.cli.tables.layout import Screen
 from autoscaler.text import clean
-from autoscaler.whatif.documents.agreement import AgreementDocument
+from autoscaler.whatif.compare.agreement import Agreement
 
 _MOST: Final = 20
 
 
-def agreement_lines(found: AgreementDocument, screen: Screen) -> Iterator[str]:
+def agreement_lines(found: Agreement, screen: Screen) -> Iterator[str]:
     """All of it; of many differences the first."""
     yield from screen.wrap(f"From Prometheus alone, {found.summary}.", 2, 2)
     for each in found.differences[:_MOST]:
-        yield from screen.wrap(clean(each.text), 4, 2)
+        yield from screen.wrap(clean(str(each)), 4, 2)
     more = len(found.differences) + found.more_differences - _MOST
     if more > 0:
         yield f"    and {more:,} more"

@@ -5,7 +5,7 @@ from typing import Final
 
 from autoscaler.cli.tables.layout import Screen, Table, age
 from autoscaler.text import clean
-from autoscaler.whatif.documents.partings import PartingDocument, because
+from autoscaler.whatif.compare.partings import Parting
 from autoscaler.whatif.documents.replay import ReplayDocument
 
 _MOST: Final = 20
@@ -29,7 +29,7 @@ def parting_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
         yield f"  and {more:,} shorter ones; -o json lists them"
 
 
-def _row(parting: PartingDocument, labels: list[str]) -> tuple[str, ...]:
+def _row(parting: Parting, labels: list[str]) -> tuple[str, ...]:
     begin, end = (each.astimezone() for each in (parting.begin, parting.end))
     return (
         f"{begin:%m-%d %H:%M:%S}",
@@ -37,7 +37,7 @@ def _row(parting: PartingDocument, labels: list[str]) -> tuple[str, ...]:
         age(parting.end - parting.begin),
         _sizes(parting.first),
         _sizes(parting.furthest),
-        clean(because(parting, labels)),
+        clean(parting.because(labels)),
     )
 
 

@@ -37,7 +37,9 @@ def measure_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
     yield from table.lines([(row.title, *row.cells) for row in measure_rows(replay)])
     yield ""
     whose = "what was configured then" if replay.reference is None else clean(replay.reference)
-    yield from screen.wrap(f"Under and over the demand: by the metrics and targets of {whose}, for all columns.", 2)
+    yield from screen.wrap(
+        f"The demand, and what is above target: by the metrics and targets of {whose}, for all columns.", 2
+    )
     yield from screen.wrap(clean(times_of_instances(replay)), 2)
 
 

@@ -22,7 +22,7 @@ def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
     yield screen.paint(BOLD, clean(found.name))
     yield (
         f"{len(found.tried)} of {found.combinations:,} combinations tried, seed {found.seed}; history from the "
-        f"{found.origin}, at most {percent(found.limit)} of the time above target"
+        f"{found.origin}, at most {percent(found.limit)} of the demand unserved"
     )
     yield instance_times_text([(found.name, found.start_up)], found.termination)
     if found.saturated_seconds:
@@ -30,6 +30,8 @@ def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
             f"{age(timedelta(seconds=found.saturated_seconds))} are left out: the target was at its maximum and above "
             "its target, so more may have been needed than could be seen"
         )
+    for note in found.notes:
+        yield clean(note)
     if screen.width is not None:
         yield ""
         yield from _plot(found, screen)
@@ -43,22 +45,29 @@ def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
 
 def verdict(found: TuningDocument) -> Iterator[str]:
     """What to make of it, a sentence each."""
-    limit, above = percent(found.limit), percent(found.held_back.choice.time_above_target)
+    limit, left = percent(found.limit), percent(found.held_back.choice.unserved)
     if found.short_history:
-        length = age(found.held_back.until - found.searched.since)
+        length = age(found.searched.until - found.searched.since)
         yield f"Warning: the history spans {length}, less than a day, so the load of a whole day is not in it."
     if not found.keeps_limit:
-        yield f"No candidate keeps the limit of {limit}; the choice is the one that is least above it."
+        yield f"No candidate keeps the limit of {limit}; the choice is the one that is nearest to it."
     if not found.choice:
         yield "Nothing that was tried is better than the configuration as it is."
-    elif found.refuted:
-        now = percent(found.held_back.in_force.time_above_target)
+        return
+    worst, blocks = found.blocks[found.worst], len(found.blocks)
+    yield (
+        f"In the worst of the {blocks} blocks that were held back, {_time(worst.since)} to {_time(worst.until)}, the "
+        f"choice leaves {percent(worst.choice.unserved)} of the demand unserved, the configuration "
+        f"{percent(worst.in_force.unserved)}."
+    )
+    if found.refuted:
         yield (
-            f"Keep what you have: in the time that was held back the choice is above target for {above}, and the "
-            f"configuration for {now}. The limit is {limit}. Look further back with --since."
+            f"Keep what you have: in all that was held back the choice leaves {left} of the demand unserved, and the "
+            f"configuration {percent(found.held_back.in_force.unserved)}. The limit is {limit}. Look further back with "
+            "--since."
         )
     elif found.keeps_limit and not found.keeps_limit_held_back:
-        yield f"Mind: in the time that was held back the choice is above target for {above}, over the limit of {limit}."
+        yield f"Mind: in all that was held back the choice leaves {left} unserved, over the limit of {limit}."
 
 
 def percent(share: float) -> str:
@@ -68,7 +77,7 @@ def percent(share: float) -> str:
 
 def _plot(found: TuningDocument, screen: Screen) -> Iterator[str]:
     def marks(scores: Sequence[ScoreDocument], sign: str) -> list[Mark]:
-        return [Mark(each.instance_hours, each.time_above_target, sign) for each in scores]
+        return [Mark(each.instance_hours, each.unserved, sign) for each in scores]
 
     searched = found.searched
     all_marks = [
@@ -77,7 +86,7 @@ def _plot(found: TuningDocument, screen: Screen) -> Iterator[str]:
         *marks([searched.in_force], _NOW),
         *marks([searched.choice], _CHOICE),
     ]
-    yield from scatter(all_marks, found.limit, "instance-hours", "time above target", screen)
+    yield from scatter(all_marks, found.limit, "instance-hours", "demand left unserved", screen)
     yield f"        {_CHOICE} choice   {_NOW} now   {_BEST} best choices   {_TRIED} tried   ┄ limit"
 
 
@@ -86,20 +95,20 @@ def _front(found: TuningDocument, screen: Screen) -> Iterator[str]:
         (
             "choice" if each.choice else "now" if not each.settings else "",
             hours_text(each.instance_hours),
-            percent(each.time_above_target),
+            percent(each.unserved),
             str(each.changes),
             _settings(each.settings),
         )
         for each in _around(found)
     ]
-    yield from Table(("BEST", "INSTANCE-HOURS", "ABOVE TARGET", "CHANGES", "SETTINGS"), screen).lines(rows)
+    yield from Table(("BEST", "INSTANCE-HOURS", "UNSERVED", "CHANGES", "SETTINGS"), screen).lines(rows)
     if len(found.front) > len(rows):
         yield f"and {len(found.front) - len(rows)} more; -o json has them all"
 
 
 def _around(found: TuningDocument) -> Sequence[CandidateDocument]:
     """Those of the best choices that are nearest to the limit, by cost."""
-    nearest = sorted(found.front, key=lambda each: abs(each.time_above_target - found.limit))[:_MOST]
+    nearest = sorted(found.front, key=lambda each: abs(each.unserved - found.limit))[:_MOST]
     return [each for each in found.front if each in nearest]
 
 
@@ -122,11 +131,11 @@ def _parts(found: TuningDocument, screen: Screen) -> Iterator[str]:
         when = f"{title}, {_time(part.since)} to {_time(part.until)}"
         rows.append((when, "now", *_score(part.in_force), ""))
         rows.append(("", "choice", *_score(part.choice), _saved(part)))
-    yield from Table(("HISTORY", "", "INSTANCE-HOURS", "ABOVE TARGET", "CHANGES", ""), screen).lines(rows)
+    yield from Table(("HISTORY", "", "INSTANCE-HOURS", "UNSERVED", "CHANGES", ""), screen).lines(rows)
 
 
 def _score(score: ScoreDocument) -> tuple[str, str, str]:
-    return hours_text(score.instance_hours), percent(score.time_above_target), str(score.changes)
+    return hours_text(score.instance_hours), percent(score.unserved), str(score.changes)
 
 
 def _saved(part: PartDocument) -> str:

@@ -35,8 +35,8 @@ class Score(NamedTuple):
 
     cost: float
     """Instance-hours."""
-    above: float
-    """Share of the time above target, 0 to 1."""
+    unserved: float
+    """Share of the demand that was left unserved, 0 to 1."""
     changes: int
     """Of the size."""
 
@@ -58,19 +58,19 @@ class Search(NamedTuple):
     tried: Sequence[Candidate]
     """The one in force first."""
     best: Candidate
-    """Of those that keep the limit the one of least cost; where none does, the one least above it."""
+    """Of those that keep the limit the one of least cost; where none does, the one nearest to it."""
     limit: float
-    """Of the share of the time above target."""
+    """Of the share of the demand that is left unserved."""
 
 
 def search(space: Space, evaluate: Evaluate, most: int, limit: float | None, seed: int) -> Search:
     """Try at most so many combinations; the same for the same arguments.
 
-    `limit`: of the share of the time above target; None: what the one in force comes to. In the best one, values that
-    make no difference are those in force.
+    `limit`: of the share of the demand left unserved; None: what the one in force comes to. In the best one, values
+    that make no difference are those in force.
     """
     tried = {space.start: evaluate([space.start])[0]}
-    bound = tried[space.start].above if limit is None else limit
+    bound = tried[space.start].unserved if limit is None else limit
     reserved = len(space.sizes) + 1  # for leaving as it is what makes no difference
     random = Random(seed)  # noqa: S311 - no secret hangs on it
     for batch in _batches(space, tried, max(1, most - reserved), bound, random):
@@ -88,7 +88,7 @@ def _simplified(space: Space, tried: dict[Point, Score], evaluate: Evaluate, mos
 
     def no_worse(point: Point) -> bool:
         score = tried.get(point)
-        return score is not None and score.cost <= best.score.cost and score.above <= max(limit, best.score.above)
+        return score is not None and score.cost <= best.score.cost and score.unserved <= max(limit, best.score.unserved)
 
     def put_back(axes: Sequence[int]) -> Point:
         return tuple([space.start[axis] if axis in axes else place for axis, place in enumerate(best.point)])
@@ -105,12 +105,12 @@ def _simplified(space: Space, tried: dict[Point, Score], evaluate: Evaluate, mos
 
 
 def choice(candidates: Iterable[Candidate], limit: float) -> Candidate:
-    """Of those that keep the limit the one of least cost; where none does, the one least above it."""
+    """Of those that keep the limit the one of least cost; where none does, the one nearest to it."""
     return min(candidates, key=lambda each: _rank(each, limit))
 
 
 def front(tried: Sequence[Candidate]) -> Sequence[Candidate]:
-    """The best choices: those of which no other costs less without being above target for longer. By cost.
+    """The best choices: those of which no other costs less without leaving more of the demand unserved. By cost.
 
     `tried`: the one in force first. Of several that come to the same, the one that differs least from it.
     """
@@ -120,14 +120,14 @@ def front(tried: Sequence[Candidate]) -> Sequence[Candidate]:
 
     best: list[Candidate] = []
     for each in sorted(tried, key=lambda each: (each.score, difference(each.point))):
-        if not best or each.score.above < best[-1].score.above:
+        if not best or each.score.unserved < best[-1].score.unserved:
             best.append(each)
     return best
 
 
 def _rank(candidate: Candidate, limit: float) -> tuple[float, ...]:
-    cost, above, changes = candidate.score
-    return (0.0, cost, above, changes, *candidate.point) if above <= limit else (1.0, above, cost, changes)
+    cost, unserved, changes = candidate.score
+    return (0.0, cost, unserved, changes, *candidate.point) if unserved <= limit else (1.0, unserved, cost, changes)
 
 
 def _batches(

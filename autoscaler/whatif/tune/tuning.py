@@ -8,38 +8,50 @@ a higher one would always look better.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 from math import isnan
 from typing import Final, NamedTuple
 
-from autoscaler.decide.proposals import tolerances_of
 from autoscaler.errors import AutoscalerError
-from autoscaler.model import Autoscaler, History, MetricKind
-from autoscaler.whatif.compare.measures import Measures, measures, places_in_force
+from autoscaler.model import Autoscaler, ConnectionLimits, History, MetricKind
+from autoscaler.whatif.compare.measures import Measures, measures
 from autoscaler.whatif.past.past import Moment
-from autoscaler.whatif.replay.course import UNKNOWN, Course, StartUp, course_of
+from autoscaler.whatif.replay.course import Course, StartUp, course_of
 from autoscaler.whatif.replay.demand import Demand
 from autoscaler.whatif.replay.fitting import Fitting
-from autoscaler.whatif.replay.replay import Load, replay
+from autoscaler.whatif.replay.reaction import latency
+from autoscaler.whatif.replay.replay import NO_LIMITS, Load, replay
 from autoscaler.whatif.tune.choices import Choices, Group
 from autoscaler.whatif.tune.search import Candidate, Evaluate, Point, Score, front, search
 
-_FEWEST: Final = 30
+_FEWEST: Final = 120
 """Cycles: with fewer, any answer would be chance."""
+_BLOCKS: Final = 12
+"""Of a history, of as many cycles each."""
+_HELD_BACK: Final = (2, 4, 6, 11)
+"""Blocks: one of each three in turn, each time another one of them, so that they are of different hours of a day."""
 
 
 class Untunable(AutoscalerError):
     """There is nothing to search by: the message says what is missing."""
 
 
+class Block(NamedTuple):
+    """A part of the history that is held back from the search."""
+
+    since: datetime
+    until: datetime
+    """Not in it."""
+    demand: Demand
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A demand curve in two: what is searched, and what is held back from the search. Neither has saturated moments."""
+    """A demand curve in what is searched and what is held back. Neither has saturated moments."""
 
     searched: Demand
     held_back: Demand
-    cut: datetime
-    """The first moment that is held back."""
+    blocks: Sequence[Block]
+    """Of what is held back, in order of time."""
     saturated_seconds: float
     """What is left out of both because the demand may have been hidden."""
 
@@ -56,6 +68,8 @@ class Setup:
     """As in `replay`."""
     termination: timedelta = timedelta(0)
     """As of `measures`."""
+    limits: ConnectionLimits = NO_LIMITS
+    """As in `replay`."""
 
 
 class Evaluated(NamedTuple):
@@ -66,12 +80,19 @@ class Evaluated(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """One candidate over both parts."""
+    """One candidate over all parts."""
 
     searched: Evaluated
     held_back: Evaluated
+    blocks: Sequence[Evaluated]
+    """For each that is held back."""
     start_up: StartUp | None
     """As of its course."""
+
+    @property
+    def worst(self) -> int:
+        """The place of the block in which it leaves most of the demand unserved."""
+        return max(range(len(self.blocks)), key=lambda place: self.blocks[place].score.unserved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +101,7 @@ class Tuned:
 
     choices: Choices
     limit: float
-    """Of the share of the time above target, 0 to 1."""
+    """Of the share of the demand left unserved, 0 to 1."""
     tried: Sequence[Candidate]
     """The one in force first."""
     front: Sequence[Candidate]
@@ -93,21 +114,28 @@ class Tuned:
     @property
     def keeps_limit(self) -> bool:
         """Whether the choice keeps the limit in the part that was searched."""
-        return self.best.searched.score.above <= self.limit
+        return self.best.searched.score.unserved <= self.limit
 
     @property
     def refuted(self) -> bool:
-        """Whether the choice, in the part that was held back, breaks the limit and is worse than what is in force."""
-        return self.best.held_back.score.above > max(self.limit, self.in_force.held_back.score.above)
+        """Whether, in what was held back, the choice breaks the limit and leaves more unserved than now."""
+        return self.best.held_back.score.unserved > max(self.limit, self.in_force.held_back.score.unserved)
 
 
 def check_tunable(scaler: Autoscaler) -> None:
     """Raise Untunable for an autoscaler whose load at another size cannot be known."""
     for metric in scaler.metrics:
+        named = f"autoscaler {scaler.name!r}: its metric {metric.name}"
         if metric.kind is MetricKind.BACKLOG and metric.service_rate is None:
             raise Untunable(
-                f"autoscaler {scaler.name!r}: its metric {metric.name} is a backlog, and how fast an instance works it "
-                "off is not known; write its serviceRate into the configuration"
+                f"{named} is a backlog, and how fast an instance works it off is not known; write its serviceRate into "
+                "the configuration"
+            )
+        why = latency(metric)
+        if why is not None:
+            raise Untunable(
+                f"{named} is a latency ({why}): its value times the ready replicas is no load, so nothing tells what it"
+                " would have been at another size; search with a metric of the load, such as requests per second"
             )
 
 
@@ -122,13 +150,13 @@ def check_asked(scaler: Autoscaler, recorded: Autoscaler) -> None:
 
 
 def split(demand: Demand, name: str) -> Split:
-    """The last third of the moments that count is held back. Raises Untunable where too little counts.
+    """Four of twelve blocks of the moments that count are held back. Raises Untunable where too little counts.
 
     `name`: the autoscaler's.
     """
     unsaturated = demand.unsaturated()
     known = [
-        at
+        datetime.fromtimestamp(at, UTC)
         for at, needed, counted in zip(demand.at, demand.needed, unsaturated.counted, strict=True)
         if counted and not isnan(needed)
     ]
@@ -139,9 +167,14 @@ def split(demand: Demand, name: str) -> Split:
             f"autoscaler {name!r}: {len(known)} cycles of its history tell what its load needed{left_out}; at least "
             f"{_FEWEST} are needed: look further back with --since"
         )
-    cut, end = (datetime.fromtimestamp(each, UTC) for each in (known[len(known) * 2 // 3], demand.at[-1]))
-    begin = datetime.fromtimestamp(demand.at[0], UTC)
-    return Split(unsaturated.between(begin, cut), unsaturated.between(cut, end + timedelta(days=1)), cut, hidden)
+    end = datetime.fromtimestamp(demand.at[-1] + demand.seconds[-1], UTC)
+    edges = [*[known[len(known) * number // _BLOCKS] for number in range(_BLOCKS)], end]
+    searched, blocks = unsaturated, list[Block]()
+    for number in _HELD_BACK:
+        since, until = edges[number], edges[number + 1]
+        blocks.append(Block(since, until, unsaturated.between(since, until)))
+        searched = searched.without(blocks[-1].demand)
+    return Split(searched, unsaturated.without(searched), blocks, hidden)
 
 
 def conserved_part(moment: Moment, *, first: bool) -> Moment:
@@ -162,25 +195,24 @@ class Evaluator:
 
     def score(self, point: Point) -> Score:
         """What one comes to in the part that is searched."""
-        parts = self._setup.parts
-        course = self._course(point, until=parts.cut)
-        return self._evaluated(course, parts.searched).score
+        return self._evaluated(self._course(point), self._setup.parts.searched).score
 
     def whole(self, point: Point) -> Whole:
-        """What one comes to in both parts; what it remembered at the end of the first it knows in the second."""
+        """What one comes to in all parts."""
         parts, course = self._setup.parts, self._course(point)
         searched, held_back = self._evaluated(course, parts.searched), self._evaluated(course, parts.held_back)
-        return Whole(searched, held_back, course.start_up)
+        blocks = [self._evaluated(course, each.demand) for each in parts.blocks]
+        return Whole(searched, held_back, blocks, course.start_up)
 
     def _evaluated(self, course: Course, demand: Demand) -> Evaluated:
         found = measures(course, demand, self._setup.termination)
-        above = share_above(course, demand, self._setup.scaler)
-        return Evaluated(Score(found.instance_hours, above, found.changes), found)
+        return Evaluated(Score(found.instance_hours, found.unserved or 0.0, found.changes), found)
 
-    def _course(self, point: Point, until: datetime | None = None) -> Course:
+    def _course(self, point: Point) -> Course:
         scaler = self._choices.at(point)
-        used = self._moments if until is None else takewhile(lambda each: each.at < until, self._moments)
-        return course_of("candidate", scaler, replay(used, scaler, Load.CONSERVED, self._setup.start_up))
+        setup = self._setup
+        again = replay(self._moments, scaler, Load.CONSERVED, setup.start_up, setup.limits)
+        return course_of("candidate", scaler, again)
 
 
 def tuned(
@@ -193,30 +225,10 @@ def tuned(
 ) -> Tuned:
     """Search among at most so many candidates; the same for the same arguments.
 
-    `limit`: of the share of the time above target; None: what the configuration in force comes to.
+    `limit`: of the share of the demand left unserved; None: what the configuration in force comes to.
     """
     choices = Choices(setup.scaler, setup.kept)
     found = search(choices.space, scores, most, limit, seed)
     chosen = found.best.point
     in_force, best = whole([choices.space.start, chosen])
     return Tuned(choices, found.limit, found.tried, front(found.tried), chosen, in_force, best)
-
-
-def share_above(course: Course, demand: Demand, reference: Autoscaler) -> float:
-    """Of the time in which both are known, the share in which the load needed more than was ready, 0 to 1.
-
-    By more than the tolerance of `reference`, whose demand it is: its metrics would have been above their targets.
-    """
-    tolerance = tolerances_of(reference).up
-    known = above = 0.0
-    for place, cycle in enumerate(places_in_force(course, demand)):
-        needed = demand.needed[place]
-        if cycle is None or not demand.counted[place] or isnan(needed):
-            continue
-        size = course.size[cycle]
-        if size == UNKNOWN:
-            continue
-        ready = size if course.ready[cycle] == UNKNOWN else course.ready[cycle]
-        known += demand.seconds[place]
-        above += demand.seconds[place] * (needed > ready * (1 + tolerance))
-    return above / known if known else 0.0

@@ -5,21 +5,14 @@ from datetime import timedelta
 
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import (
-    DEFAULT_SCALE_UP,
-    Behavior,
-    Limits,
     Observation,
     Override,
-    PolicyType,
-    Proposed,
-    ScalingPolicy,
     Steering,
-    TargetState,
 )
 from autoscaler.whatif.compare.agreement import Agreement, Why, agreement
 from autoscaler.whatif.past.past import Moment
 from autoscaler.whatif.replay.replay import Load, replay
-from tests.decide.build import CPU_60, NOW, samples, scaler, state
+from tests.decide.build import NOW, samples, state
 from tests.replaced import replace
 from tests.whatif.pasts import Life
 
@@ -42,15 +35,11 @@ def compared(life: Life, moments: Sequence[Moment]) -> Agreement:
     return agreement(life.moments, replay(moments, life.scaler, Load.RECORDED))
 
 
-def reasons(found: Agreement) -> set[Why]:
-    return {each.why for each in found.differences}
-
-
 def test_the_same_past_gives_the_same_sizes() -> None:
     life = lived(*PERCENTS)
     found = compared(life, inferred(life))
-    assert (found.cycles, found.same, found.same_read, found.share) == (6, 6, 6, 1.0)
-    assert found.summary() == "6 of 6 cycles have the size that the state has (100.0%)"
+    assert (found.cycles, found.same, found.same_read) == (6, 6, 6)
+    assert found.summary == "6 of 6 cycles have the size that the state has (100.0%)"
 
 
 def test_another_size_is_told_with_both() -> None:
@@ -62,7 +51,7 @@ def test_another_size_is_told_with_both() -> None:
     found = compared(life, inferred(life, fewer))
     (difference,) = found.differences
     assert (difference.why, difference.recorded, difference.inferred, found.same_read) == (Why.SIZE, 2, 1, 2)
-    assert difference.message == "the size was 2, and is inferred to be 1"
+    assert difference.message == "the size was 2, and is told to be 1"
 
 
 def test_another_reading_is_told_with_both_values() -> None:
@@ -73,10 +62,7 @@ def test_another_reading_is_told_with_both_values() -> None:
 
     (difference,) = compared(life, inferred(life, more)).differences
     assert difference.why is Why.READING
-    assert (
-        difference.message
-        == "metric 'cpu' asked for 2, and is inferred to ask for 4: it was 60%, and is inferred to be 120%"
-    )
+    assert difference.message == "metric 'cpu' asked for 2, and here for 4: it was 60%, and is 120% here"
 
 
 def test_a_reading_that_had_no_value_then_is_told_with_its_error() -> None:
@@ -89,84 +75,21 @@ def test_a_reading_that_had_no_value_then_is_told_with_its_error() -> None:
     assert difference.message.endswith("then it had no value: no answer")
 
 
-def test_what_was_not_ready_then_is_told_as_instances() -> None:
-    """No series tells of readiness."""
-    life = Life()
-    some = replace(samples([600, 600], NOW))
-    workers = state(3).instances
-    life.see(Observation(TargetState(3, 3, (*workers[:2], replace(workers[2], ready=False))), (some,)))
-    life.see(Observation(TargetState(3, 3, workers[:2]), (samples([900, 900], NOW),)))
-    seen = inferred(life, lambda number, seen: replace(seen, target=state(3)) if number else seen)
-    assert reasons(compared(life, seen)) <= {Why.INSTANCES, Why.READING}
-
-
-def test_what_an_operator_asked_for_is_a_reason() -> None:
+def test_what_prometheus_does_not_tell_is_a_reason() -> None:
+    """As an operator's bounds."""
     life = lived(60)
     life.steer(Steering(override=Override(None, 3, "ada", "a sale", NOW, None)))
     life.cpu(120)
     (difference,) = compared(life, inferred(life)).differences
-    assert difference.why is Why.OPERATOR
+    assert difference.why is Why.OTHER
 
 
-def test_limits_that_the_back_end_itself_has_are_a_reason() -> None:
-    life = Life()
-    life.see(Observation(replace(state(2), limits=Limits(maximum=2)), (samples([1200, 1200], NOW),)))
-    seen = inferred(life, lambda _, seen: replace(seen, target=state(2)))
-    assert reasons(compared(life, seen)) == {Why.TARGET}
-
-
-def test_a_dry_run_decided_from_the_size_of_its_shadow() -> None:
-    """Its target stayed as it was."""
-    life = Life(replace(Life().scaler, dry_run=True))
-    for percent in (120, 60, 120):
-        life.cpu(percent, Proposed(4))
-    found = compared(life, inferred(life))
-    assert reasons(found) <= {Why.SHADOW}
-    assert found.differences
-
-
-def test_a_target_that_could_not_be_read_is_a_reason() -> None:
+def test_a_target_that_could_not_be_read_had_no_size() -> None:
     life = lived(60)
     life.see(Observation(TargetUnavailable("no answer"), (samples([600, 600], NOW),)))
     seen = inferred(life, lambda _, seen: replace(seen, target=state(2)))
     (difference,) = compared(life, seen).differences
-    assert (difference.why, difference.message) == (Why.TARGET, "the target could not be read: no answer")
-
-
-def test_another_configuration_then_is_a_reason() -> None:
-    life = lived(60, 120)
-    life.scaler = replace(life.scaler, max_replicas=3)
-    assert reasons(compared(life, inferred(life))) == {Why.CONFIGURATION}
-
-
-def test_a_history_that_begins_later_is_a_reason() -> None:
-    """The daemon remembers that it has added one already in this minute."""
-    rules = replace(DEFAULT_SCALE_UP, policies=(ScalingPolicy(PolicyType.PODS, 1, timedelta(minutes=1)),))
-    life = Life(scaler(CPU_60, maximum=10, behavior=Behavior(scale_up=rules)))
-    life.cpu(240)
-    life.cpu(240)
-    (difference,) = compared(life, inferred(life)[1:]).differences
-    assert difference.why is Why.BEGIN
-    assert str(NOW.date()) in difference.message
-
-
-def test_a_difference_that_is_remembered_is_a_reason_later() -> None:
-    life = lived(60, 60, 60, 20, 20)
-
-    def more(number: int, seen: Observation) -> Observation:
-        return replace(seen, readings=(samples([1200, 1200], NOW),)) if number == 1 else seen
-
-    found = compared(life, inferred(life, more))
-    assert reasons(found) <= {Why.READING, Why.MEMORY}
-    assert found.differences[0].why is Why.READING
-
-
-def test_a_write_that_did_not_arrive_is_a_reason() -> None:
-    life = lived(60)
-    life.cpu(120, TargetUnavailable("no answer"))
-    life.cpu(20)
-    found = compared(life, inferred(life))
-    assert reasons(found) <= {Why.WRITE, Why.MEMORY}
+    assert (difference.why, difference.message) == (Why.SIZE, "the size was not known, and is told to be 2")
 
 
 def test_a_cycle_without_a_step_is_told() -> None:

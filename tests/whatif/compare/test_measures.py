@@ -1,6 +1,5 @@
 """What a course of sizes is worth, against one demand curve for all candidates."""
 
-from array import array
 from datetime import timedelta
 from math import nan
 
@@ -82,12 +81,33 @@ def test_unknown_demand_counts_in_no_comparison() -> None:
 
 def test_while_no_metric_has_a_value_nobody_knows_whether_one_is_above_target() -> None:
     """An outage of Prometheus is not a time below target."""
-    made = course([2, 2, 2, 2])
-    made.above, made.overload = bytearray([1, 0, 0, 0]), array("d", [1.5, nan, nan, 1.0])
+    demand = curve([3, 2, 2, 2])
+    demand.needed[1] = demand.needed[2] = nan
 
-    found = measures(made, curve([2, 2, 2, 2]))
+    found = measures(course([2, 2, 2, 2]), demand)
 
-    assert (found.seconds_above_target, found.loaded_seconds, found.covered_seconds) == (15, 30, 60)
+    assert (found.above_target_seconds, found.compared_seconds, found.covered_seconds) == (15, 30, 60)
+
+
+def test_what_is_left_unserved_is_depth_times_time() -> None:
+    """2 of 4 missing for one cycle and 1 of 5 for another, of 19 in all; too much elsewhere makes up for none."""
+    found = measures(course([2, 4, 9, 6]), curve([4, 5, 4, 6]))
+
+    assert found.unserved == pytest.approx(3 / 19)
+
+
+def test_a_little_above_target_is_a_little_unserved() -> None:
+    """Also within the tolerance, and for a fraction of a replica: a target of 10 % more is no other 0."""
+    demand = replace(curve([2.2, 2.2]), tolerance=0.1)
+    found = measures(course([2, 2]), demand)
+
+    assert found.unserved == pytest.approx(0.2 / 2.2)
+    assert found.above_target_seconds == 0
+
+
+def test_where_nothing_is_needed_nothing_is_left_unserved() -> None:
+    assert measures(course([2, 2]), curve([0, 0])).unserved == 0
+    assert measures(course([UNKNOWN]), curve([2])).unserved is None
 
 
 def test_an_unknown_size_counts_in_nothing() -> None:
@@ -117,26 +137,33 @@ def test_what_leaves_is_paid_for_until_it_is_gone_and_serves_nobody() -> None:
     made, demand = course([4, 2, 2, 2]), curve([2] * 4)
     at_once, later = measures(made, demand), measures(made, demand, seconds(20))
 
-    assert at_once.leaving_hours == 0
-    assert later.leaving_hours == pytest.approx(2 * 20 / 3600)
-    assert later.instance_hours == pytest.approx((4 + 2 + 2 + 2) * 15 / 3600 + later.leaving_hours)
-    assert replace(later, instance_hours=at_once.instance_hours, leaving_hours=0) == at_once
+    assert at_once.leaving_instance_hours == 0
+    assert later.leaving_instance_hours == pytest.approx(2 * 20 / 3600)
+    assert later.instance_hours == pytest.approx((4 + 2 + 2 + 2) * 15 / 3600 + later.leaving_instance_hours)
+    same = {"instance_hours": at_once.instance_hours, "leaving_instance_hours": 0}
+    assert later.model_copy(update=same) == at_once
+
+
+def leaving_seconds(
+    sizes: list[int], needed: list[float], termination: float, times: list[float] | None = None
+) -> float:
+    found = measures(course(sizes, times), curve(needed, times), seconds(termination))
+    return found.leaving_instance_hours * 3600
 
 
 def test_what_leaves_is_paid_for_whatever_the_size_does_next() -> None:
     """It is on its way out: a new size starts others. And each change has its own time."""
-    assert measures(course([4, 3, 5, 5]), curve([4] * 4), seconds(30)).leaving_hours == pytest.approx(30 / 3600)
-    assert measures(course([4, 3, 2, 2]), curve([2] * 4), seconds(20)).leaving_hours == pytest.approx(40 / 3600)
+    assert leaving_seconds([4, 3, 5, 5], [4] * 4, 30) == pytest.approx(30)
+    assert leaving_seconds([4, 3, 2, 2], [2] * 4, 20) == pytest.approx(40)
 
 
 def test_what_leaves_costs_no_longer_than_the_time_that_counts() -> None:
     """Neither in a gap, nor after the end; nor is it known what left during a gap."""
-    assert measures(course([4, 2]), curve([2, 2]), seconds(3600)).leaving_hours == pytest.approx(2 * 15 / 3600)
-    times = [0, 15, 3615, 3630]
-    demand = curve([2] * 4, times)
-    assert measures(course([4, 2, 2, 2], times), demand, seconds(3610)).leaving_hours == pytest.approx(50 / 3600)
-    assert measures(course([4, 4, 2, 2], times), demand, seconds(60)).leaving_hours == 0
-    assert measures(course([4, UNKNOWN, 2, 2]), curve([2] * 4), seconds(60)).leaving_hours == 0
+    assert leaving_seconds([4, 2], [2, 2], 3600) == pytest.approx(2 * 15)
+    times = [0.0, 15, 3615, 3630]
+    assert leaving_seconds([4, 2, 2, 2], [2] * 4, 3610, times) == pytest.approx(50)
+    assert leaving_seconds([4, 4, 2, 2], [2] * 4, 60, times) == 0
+    assert leaving_seconds([4, UNKNOWN, 2, 2], [2] * 4, 60) == 0
 
 
 def test_what_left_before_a_part_of_the_time_costs_in_it() -> None:
@@ -144,7 +171,7 @@ def test_what_left_before_a_part_of_the_time_costs_in_it() -> None:
     demand = curve([2] * 4)
     later = demand.between(NOW + seconds(30), NOW + seconds(60))
 
-    assert measures(course([4, 2, 2, 2]), later, seconds(20)).leaving_hours == pytest.approx(2 * 5 / 3600)
+    assert measures(course([4, 2, 2, 2]), later, seconds(20)).leaving_instance_hours == pytest.approx(2 * 5 / 3600)
 
 
 def test_where_readiness_is_not_known_the_size_is_the_supply() -> None:
@@ -152,17 +179,15 @@ def test_where_readiness_is_not_known_the_size_is_the_supply() -> None:
 
 
 def test_time_above_target_at_the_maximum_and_the_worst_overload() -> None:
-    made = course([2, 10, 10, 2], maximum=10)
-    made.above = bytearray([1, 1, 0, 0])
-    made.overload = array("d", [1.3, 2.5, nan, 0.4])
+    """By the demand, whatever the candidate's own target is."""
+    demand = replace(curve([2.6, 25, 8, 2.2]), tolerance=0.1)
+    found = measures(course([2, 10, 10, 2], maximum=10), demand)
 
-    found = measures(made, curve([2, 2, 2, 2]))
-
-    assert (found.seconds_above_target, found.seconds_at_maximum, found.worst_overload) == (30, 30, 2.5)
+    assert (found.above_target_seconds, found.at_maximum_seconds, found.worst_overload) == (30, 30, 2.5)
 
 
 def test_an_unknown_bound_is_never_reached() -> None:
-    assert measures(course([2, 2], maximum=UNKNOWN), curve([2, 2])).seconds_at_maximum == 0
+    assert measures(course([2, 2], maximum=UNKNOWN), curve([2, 2])).at_maximum_seconds == 0
 
 
 def test_changes_and_those_that_take_back_the_last_one() -> None:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from autoscaler.model import Autoscaler, Behavior, PolicyType, Reason, ScalingPolicy, ScalingRules, SelectPolicy
-from autoscaler.whatif.compare.partings import Causes, Parting, Partings, Sizes
+from autoscaler.whatif.compare.partings import Parting, Partings, Sizes
 from autoscaler.whatif.past.past import Moment
 from autoscaler.whatif.replay.replay import Load, Replay
 from tests.decide.build import CPU_60, NOW, scaler
@@ -71,15 +71,17 @@ def test_another_target_is_found_at_the_metric() -> None:
     other = replace(WEB, metrics=(replace(CPU_60, target=replace(CPU_60.target, value=40)),))
     found = parted(past(60, 60), WEB, other)[0]
     assert found.causes is not None
-    assert found.causes.other is not None
-    assert (found.causes.other.reason, found.causes.other.after) == (Reason.VALID_METRIC_FOUND, 3)
+    _, theirs = found.causes
+    assert theirs is not None
+    assert (theirs.reason, theirs.after) == (Reason.VALID_METRIC_FOUND, 3)
 
 
 def test_a_window_that_one_has_not_got_is_the_cause() -> None:
     (found,) = parted(past(60, 60, 30, 60, size=4), WEB, WITHOUT_WINDOW)
     assert found.causes is not None
-    assert found.causes.one is not None
-    assert found.causes.one.reason == Reason.SCALE_DOWN_STABILIZED
+    mine, _ = found.causes
+    assert mine is not None
+    assert mine.reason == Reason.SCALE_DOWN_STABILIZED
     assert found.first == Sizes(4, 2)
 
 
@@ -94,4 +96,4 @@ def test_one_that_decides_more_rarely_keeps_its_size_meanwhile() -> None:
     rare = replace(WEB, sync_period=timedelta(seconds=30))
     (found,) = parted(past(60, 60, 60, 120, 120, 120), WEB, rare)
     assert (found.begin, found.end, found.first) == (NOW + at(3), NOW + at(3), Sizes(4, 2))
-    assert found.causes != Causes(None, None)
+    assert found.causes != (None, None)

@@ -1,6 +1,5 @@
 """What a replay came to, in arrays."""
 
-import math
 from datetime import timedelta
 
 import pytest
@@ -25,8 +24,6 @@ def test_there_is_one_place_for_each_cycle() -> None:
     assert list(course.ready) == [2, 2, 4, 4]
     assert list(course.desired) == [2, 4, 4, 4]
     assert list(course.maximum) == [10] * 4
-    assert list(course.overload) == [1.0, 2.0, 1.1, 0.5]
-    assert list(course.above) == [0, 1, 0, 0]
     assert course.scaler is life.scaler
 
 
@@ -51,8 +48,6 @@ def test_what_could_not_be_read_is_unknown_and_not_zero() -> None:
     assert list(course.size) == [2, 2, UNKNOWN]
     assert list(course.desired) == [2, UNKNOWN, UNKNOWN]
     assert list(course.ready) == [2, 2, UNKNOWN]
-    assert [math.isnan(each) for each in course.overload] == [False, True, True]
-    assert list(course.above) == [0, 0, 0]
 
 
 def test_changes_are_those_that_were_written() -> None:

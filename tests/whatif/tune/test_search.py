@@ -13,7 +13,7 @@ SMALL = Space((3, 4), (1, 1))
 
 
 def bowl(point: Point) -> Score:
-    """Dearer the lower the first axis, and above target for longer the higher it is; the others have a best value."""
+    """Dearer the lower the first axis, and leaving more unserved the higher it is; the others have a best value."""
     waste = sum((place - 3) ** 2 for place in point[1:])
     return Score(100 - 10 * point[0] + waste, point[0] / 100, sum(point))
 
@@ -22,8 +22,8 @@ def each(of: Callable[[Point], Score]) -> Evaluate:
     return lambda points: [of(point) for point in points]
 
 
-def candidate(cost: float, above: float, place: int = 0) -> Candidate:
-    return Candidate((place,), Score(cost, above, 0))
+def candidate(cost: float, unserved: float, place: int = 0) -> Candidate:
+    return Candidate((place,), Score(cost, unserved, 0))
 
 
 def test_a_small_grid_is_tried_whole() -> None:
@@ -55,7 +55,7 @@ def test_the_same_seed_tries_the_same() -> None:
 def test_it_comes_close_to_the_best_of_ten_thousand() -> None:
     """With two hundred tries: the least cost is 80 where the limit allows the first axis 2."""
     best = search(LARGE, each(bowl), most=200, limit=0.02, seed=3).best
-    assert best.score.above <= 0.02
+    assert best.score.unserved <= 0.02
     assert best.score.cost <= 82
 
 
@@ -79,7 +79,7 @@ def test_nothing_beats_what_is_in_front(pairs: Sequence[tuple[int, int]]) -> Non
     assert [one.score.cost for one in best] == sorted({one.score.cost for one in best})
     for one in tried:
         no_worse = [
-            other for other in best if other.score.cost <= one.score.cost and other.score.above <= one.score.above
+            other for other in best if other.score.cost <= one.score.cost and other.score.unserved <= one.score.unserved
         ]
         assert no_worse
         if one in best:
@@ -93,10 +93,10 @@ def test_few_tries_are_enough_for_an_answer(most: int) -> None:
 
 
 def test_without_a_limit_it_is_what_the_one_in_force_comes_to() -> None:
-    """Cheaper, and above target for no longer than now."""
+    """Cheaper, and leaving no more unserved than now."""
     found = search(LARGE, each(bowl), most=150, limit=None, seed=1)
-    assert found.limit == bowl(LARGE.start).above
-    assert found.best.score.above <= found.limit
+    assert found.limit == bowl(LARGE.start).unserved
+    assert found.best.score.unserved <= found.limit
     assert found.best.score.cost < bowl(LARGE.start).cost
 
 

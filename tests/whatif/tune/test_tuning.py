@@ -10,8 +10,9 @@ from autoscaler.model import Autoscaler, Behavior, MetricKind
 from autoscaler.whatif.past.past import Moment
 from autoscaler.whatif.replay.demand import demand_over
 from autoscaler.whatif.replay.replay import Load, replay
-from autoscaler.whatif.tune.choices import Group
+from autoscaler.whatif.tune.choices import Choices, Group
 from autoscaler.whatif.tune.tuning import (
+    _HELD_BACK,
     Evaluator,
     Setup,
     Tuned,
@@ -60,73 +61,82 @@ def test_the_choice_costs_less_within_the_limit() -> None:
     """In the part that was searched."""
     _, found = searched(waves(), limit=0.3)
     assert found.keeps_limit
-    assert found.best.searched.score.above <= 0.3
+    assert found.best.searched.score.unserved <= 0.3
     assert found.best.searched.score.cost < found.in_force.searched.score.cost
 
 
-def test_without_a_limit_it_may_be_above_target_for_as_long_as_now() -> None:
-    """No longer."""
+def test_without_a_limit_it_may_leave_as_much_unserved_as_now() -> None:
+    """No more."""
     _, found = searched(waves())
-    assert found.limit == found.in_force.searched.score.above
-    assert found.best.searched.score.above <= found.limit
+    assert found.limit == found.in_force.searched.score.unserved
+    assert found.best.searched.score.unserved <= found.limit
 
 
-def waves_then(load: Callable[[int], int]) -> list[Moment]:
-    """Waves in the part that is searched, another load in the part that is held back."""
+def waves_but(block: int, load: Callable[[int], int]) -> list[Moment]:
+    """Waves, and another load in one of the twelve blocks."""
     life = Life(WEB, 5)
     for cycle in range(240):
-        life.load(round(300 + 200 * math.sin(cycle / 20)) if cycle < 160 else load(cycle))
+        life.load(load(cycle) if cycle // 20 == block else round(300 + 200 * math.sin(cycle / 20)))
     return life.moments
 
 
-def test_a_choice_that_the_part_held_back_refutes_is_known() -> None:
-    """What is cheap on slow waves follows fast ones too closely."""
-    _, found = searched(waves_then(lambda cycle: round(400 + 300 * math.sin(cycle / 3))), limit=0.3)
+def test_a_choice_that_what_was_held_back_refutes_is_known() -> None:
+    """What is cheap on slow waves follows fast ones too closely; in which block it does worst is known, too."""
+    _, found = searched(waves_but(6, lambda cycle: round(400 + 300 * math.sin(cycle / 2))), limit=0.1)
     assert found.keeps_limit
-    assert found.best.held_back.score.above > 0.3 > found.in_force.held_back.score.above
+    assert found.best.worst == 2
+    assert found.best.held_back.score.unserved > max(0.1, found.in_force.held_back.score.unserved)
     assert found.refuted
 
 
-def test_a_choice_that_does_no_worse_in_the_part_held_back_is_not_refuted() -> None:
-    """Above the limit it may be, if what is in force is above target for as long."""
-    _, found = searched(waves_then(lambda cycle: 300 if cycle // 20 % 2 else 900), limit=0.1)
-    assert found.best.held_back.score.above == found.in_force.held_back.score.above > 0.1
+def test_a_choice_that_does_no_worse_in_what_was_held_back_is_not_refuted() -> None:
+    """Above the limit it may be, if what is in force leaves as much unserved."""
+    _, found = searched(waves_but(4, lambda _: 1500), limit=0.01, most=1)
+    assert found.best.held_back.score.unserved == found.in_force.held_back.score.unserved > 0.01
     assert not found.refuted
 
 
-def test_a_higher_target_is_above_todays_for_longer() -> None:
-    """By its own target it would be above for less, and every search would end at the highest."""
+def test_to_spend_the_tolerance_is_to_leave_demand_unserved() -> None:
+    """A target 10 % higher without tolerance leads to the same highest load: it is cheaper, and serves less."""
+    moments = waves()
+    setup = setup_of(moments, kept=[Group.POLICIES, Group.STABILIZATION])
+    evaluator, choices = Evaluator(setup, moments), Choices(WEB, [Group.POLICIES, Group.STABILIZATION])
+    start = choices.space.start
+    spent = (start[0] + 1, 0, 0)
+    assert choices.at(spent).metrics[0].target.value == 66
+    now, other = evaluator.score(start), evaluator.score(spent)
+    assert other.cost < now.cost
+    assert other.unserved > now.unserved
+
+
+def test_a_higher_target_leaves_more_unserved() -> None:
+    """By its own target it would leave less, and every search would end at the highest."""
     moments = waves()
     setup = setup_of(moments, kept=[Group.POLICIES, Group.STABILIZATION, Group.TOLERANCE])
     evaluator = Evaluator(setup, moments)
     scores = [evaluator.score((place,)) for place in range(9)]
-    assert [each.above for each in scores] == sorted(each.above for each in scores)
+    assert [each.unserved for each in scores] == sorted(each.unserved for each in scores)
     assert scores[0].cost > scores[4].cost > scores[8].cost
-    assert scores[8].above > scores[4].above + 0.2
+    assert scores[8].unserved > scores[4].unserved + 0.1
 
 
-def test_the_last_third_is_held_back() -> None:
-    """What the choice comes to there says what can be expected of it."""
+def test_four_blocks_over_the_history_are_held_back() -> None:
+    """Of different hours of the day: with two days the last third would be a night."""
     moments = waves()
     parts = split(demand_over(WEB, moments), "web")
-    assert parts.cut == moments[160].at
+    begins = [round((each.since - moments[0].at) / timedelta(seconds=15)) for each in parts.blocks]
+    assert begins == [40, 80, 120, 220]
+    assert [sum(each.demand.counted) for each in parts.blocks] == [20] * 4
     assert sum(parts.searched.counted) == 160
-    assert sum(parts.held_back.counted) == 80
+    assert not any(map(int.__and__, parts.searched.counted, parts.held_back.counted))
 
 
-def test_what_comes_after_the_cut_changes_no_score() -> None:
-    """Or else the search would have seen it."""
-    moments = waves()
-    setup = setup_of(moments)
-    other = [
-        each if each.at < setup.parts.cut else replace(each, observation=moments[0].observation) for each in moments
-    ]
-    point = tuple([0 for _ in Evaluator(setup, moments)._choices.space.sizes])
-    assert Evaluator(setup, moments).score(point) == Evaluator(setup, other).score(point)
+def test_of_two_days_each_quarter_of_the_day_is_held_back_once() -> None:
+    """Blocks of four hours, six of them a day."""
+    assert sorted(4 * block % 24 // 6 for block in _HELD_BACK) == [0, 1, 2, 3]
 
 
-def test_the_part_that_is_searched_is_the_same_in_a_replay_of_all() -> None:
-    """The second part begins with what was remembered at the end of the first."""
+def test_what_is_said_of_the_whole_is_what_was_searched() -> None:
     moments = waves()
     evaluator = Evaluator(setup_of(moments), moments)
     point = evaluator._choices.space.start
@@ -136,11 +146,11 @@ def test_the_part_that_is_searched_is_the_same_in_a_replay_of_all() -> None:
 def test_saturated_time_counts_in_nothing() -> None:
     """At the maximum and above target, more may have been needed than any metric shows."""
     life = Life(replace(WEB, max_replicas=4), 4)
-    for cycle in range(120):
+    for cycle in range(200):
         life.load(700 if 30 <= cycle < 50 else 200)
     parts = split(demand_over(life.scaler, life.moments), "web")
     assert parts.saturated_seconds == 20 * 15
-    assert sum(parts.searched.counted) + sum(parts.held_back.counted) == 100
+    assert sum(parts.searched.counted) + sum(parts.held_back.counted) == 180
 
 
 def test_too_short_a_history_is_refused() -> None:
@@ -152,7 +162,7 @@ def test_too_short_a_history_is_refused() -> None:
 def test_a_history_without_a_value_is_refused() -> None:
     """What is not known is not zero."""
     life = Life(WEB, 5)
-    for _ in range(60):
+    for _ in range(150):
         life.fail()
     with pytest.raises(Untunable, match="0 cycles of its history"):
         split(demand_over(WEB, life.moments), "web")
@@ -164,6 +174,27 @@ def test_a_backlog_without_a_service_rate_is_refused() -> None:
     with pytest.raises(Untunable, match=r"its metric queue is a backlog.*serviceRate"):
         check_tunable(scaler(CPU_60, backlog))
     check_tunable(scaler(CPU_60, replace(backlog, service_rate=2_000)))
+
+
+@pytest.mark.parametrize(
+    ("name", "expr", "why"),
+    [
+        ("p99", "histogram_quantile(0.99, sum by (le) (rate(request_seconds_bucket[5m])))", "it is a quantile"),
+        ("wait", "sum(rate(wait_seconds_sum[5m])) / sum(rate(wait_seconds_count[5m]))", "it is an average"),
+        ("request_latency", "app:slowness", "its name says so"),
+    ],
+)
+def test_a_latency_is_refused(name: str, expr: str, why: str) -> None:
+    """Twice the instances do not halve it, so a search by its product with them would be by a made-up load."""
+    metric = replace(CPU_60, name=name, query=replace(CPU_60.query, expr=expr))
+    with pytest.raises(Untunable, match=rf"its metric {name} is a latency \({why}.*requests per second"):
+        check_tunable(scaler(metric))
+
+
+def test_seconds_of_work_are_no_latency() -> None:
+    """As of processors."""
+    busy = replace(CPU_60, query=replace(CPU_60.query, expr="rate(process_cpu_seconds_total[2m])"))
+    check_tunable(scaler(busy, QUEUE_15))
 
 
 def test_a_moment_without_what_is_not_used_is_replayed_the_same() -> None:

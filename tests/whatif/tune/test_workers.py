@@ -18,7 +18,7 @@ from autoscaler.whatif.tune.workers import Workers, available_memory
 from tests.whatif.tune.test_tuning import WEB, waves
 
 pytestmark = pytest.mark.slow
-MOMENTS = waves(cycles=90)
+MOMENTS = waves(cycles=130)
 SETUP = Setup(WEB, frozenset(), split(demand_over(WEB, MOMENTS), "web"), None)
 START = Choices(WEB).space.start
 POINTS = [START, (0, *START[1:]), (8, *START[1:]), (*START[:-1], 2), (4, 1, 2, 0, 3, 1, 1)]

@@ -1,4 +1,4 @@
-// The charts of a replay's report: sizes and demand, and metrics against their targets, of each candidate. A moment chosen
+// The charts of a replay's report: sizes and demand, and the demand for each ready replica, of each candidate. A moment chosen
 // in one of them (a click; or arrow keys and Enter) leads to the explanation of the change before it.
 
 import uPlot from "/static/vendor/uplot/uPlot.esm.js";
@@ -25,7 +25,7 @@ function drawings({at, needed, candidates}) {
       height: TALL,
     },
     {
-      title: "Metric against its target (1 is on target)",
+      title: "Demand for each ready replica (1 is on target)",
       data: [at, at.map(() => 1), ...candidates.map(({overload}) => overload)],
       series: [line("target", "--quiet", [6, 4], 1), ...candidates.map(({label}, place) => ({...dressed(label, place), width: THIN}))],
       bands: [],
