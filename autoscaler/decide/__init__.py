@@ -3,7 +3,7 @@
 from autoscaler.decide.changed import changed, differs
 from autoscaler.decide.conclude import conclude
 from autoscaler.decide.pipeline import decide
-from autoscaler.decide.remember import intent_of, remember, settled
+from autoscaler.decide.remember import announced, remember
 from autoscaler.decide.sharing import Shared, share
 
-__all__ = ["Shared", "changed", "conclude", "decide", "differs", "intent_of", "remember", "settled", "share"]
+__all__ = ["Shared", "announced", "changed", "conclude", "decide", "differs", "remember", "share"]

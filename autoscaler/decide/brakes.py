@@ -167,8 +167,9 @@ def _sizes(
 def _own_sizes(known: Sequence[OwnSize], unfinished: Intent | None, now: datetime) -> tuple[OwnSize, ...]:
     """What the autoscaler asked for and has not seen yet; an unfinished write of an earlier process or shard, too."""
     found = [each for each in known if now - each.at < LONGEST_PERIOD]
-    if unfinished is not None and all((each.size, each.at) != (unfinished.size, unfinished.at) for each in found):
-        found.append(OwnSize(unfinished.size, unfinished.at, answered=False))
+    for one in () if unfinished is None else reversed(unfinished.and_earlier):
+        if all((each.size, each.at) != (one.size, one.at) for each in found):
+            found.append(OwnSize(one.size, one.at, answered=False))
     return tuple(found)
 
 

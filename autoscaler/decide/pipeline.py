@@ -174,8 +174,10 @@ class _Draft:
         history, now = self.history, self.now
         if not history.recommendations:
             self.recommendations.append(Recommendation(state.replicas, now))
-        intent = history.unfinished
-        if intent is not None and state.replicas == intent.size:  # it was written, and nobody knew
+        latest = history.unfinished
+        open_ones = () if latest is None else latest.and_earlier
+        intent = next((each for each in open_ones if each.size == state.replicas), None)
+        if intent is not None:  # it was written, and nobody knew
             rise = intent.size > intent.decided_from
             if self.scaler.behavior is not None:  # without one no events are kept
                 event = ScaleEvent(abs(intent.size - intent.decided_from), min(intent.at, now))
@@ -185,7 +187,7 @@ class _Draft:
             self.trace.append(
                 Step(Reason.SETTLED, intent.decided_from, intent.size, f"written {intent.at.isoformat()}")
             )
-        elif intent is not None and state.replicas == intent.decided_from == 0 and self.scaler.options.scale_to_zero:
+        elif latest is not None and state.replicas == latest.decided_from == 0 and self.scaler.options.scale_to_zero:
             # we leave no zero but our own: the cycle that saw it arrive may have died after it announced the next size
             self.conditions.set_scaled_to_zero(zero=True)
 

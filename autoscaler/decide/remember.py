@@ -49,32 +49,26 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
     )
 
 
-def settled(scaler: Autoscaler, history: History, decision: Decision) -> History:
-    """The history with the unfinished write that the decision, not yet concluded, found to have arrived.
+def announced(scaler: Autoscaler, history: History, decision: Decision) -> History:
+    """What is remembered while the decision's change is written, which is committed before it.
 
-    It is to be kept before another write is announced in its place: a daemon that dies before it records the decision
-    would leave nothing else that tells of it.
+    That is the write, and what the decision found: that an earlier one arrived, or may still arrive. A daemon that dies
+    before it records the decision leaves nothing else that tells of it.
     """
     behavior = scaler.behavior or Behavior()
-    history = _of_next(history, decision)
-    return replace(
-        history,
-        scale_ups=with_events(history.scale_ups, decision.scale_ups, behavior.scale_up),
-        scale_downs=with_events(history.scale_downs, decision.scale_downs, behavior.scale_down),
-    )
+    if decision.scale_ups or decision.scale_downs:
+        known = _of_next(history, decision)
+        history = replace(
+            history,
+            scale_ups=with_events(known.scale_ups, decision.scale_ups, behavior.scale_up),
+            scale_downs=with_events(known.scale_downs, decision.scale_downs, behavior.scale_down),
+        )
+    return replace(history, unfinished=_with_own(history, decision))
 
 
 def _of_next(history: History, decision: Decision) -> History:
     """What the next cycle begins with: where the shadow has ended, what was its own is forgotten."""
     return without_shadow(history) if decision.shadow_memory is None else history
-
-
-def intent_of(decision: Decision) -> Intent | None:
-    """What is announced before a decision's change is written; None: it has none."""
-    change = decision.change
-    if change is None:
-        return None
-    return Intent(change.size, change.decided_from, decision.now, decision.scaled_to_zero)
 
 
 def may_arrive(outcome: Outcome | None) -> bool:
@@ -83,24 +77,47 @@ def may_arrive(outcome: Outcome | None) -> bool:
 
 
 def _unfinished(history: History, decision: Decision) -> Intent | None:
-    """The write that may still arrive at the target, if there is one.
+    """The write that may still arrive at the target, if there is one, with those before it that may.
 
     A request without an answer (TargetUnavailable, or the daemon died) may arrive cycles later; one that was certainly
     not done (TargetNotWritten) cannot. It is open until the target shows its size, a later write of ours ends with a
     known size, or so long that no policy's period would count it.
     """
-    outcome = decision.outcome
-    own = intent_of(decision)
+    outcome, intent = decision.outcome, history.unfinished
     if may_arrive(outcome):
-        return own
-    intent = history.unfinished
+        return _with_own(history, decision)
     if intent is None or isinstance(outcome, Written | Unchanged):
         return None
-    if intent == own and outcome is not None:  # announced in this cycle, and certainly not written
+    if intent.at == decision.now and outcome is not None:  # announced in this cycle, and certainly not written
+        intent = intent.earlier
+    return _open(intent, decision)
+
+
+def _with_own(history: History, decision: Decision) -> Intent | None:
+    """The write that the decision announces, on top of those that may still arrive."""
+    change = decision.change
+    if change is None:
+        return history.unfinished
+    earlier = _without(_open(history.unfinished, decision), change.size)
+    return Intent(change.size, change.decided_from, decision.now, decision.scaled_to_zero, earlier)
+
+
+def _open(intent: Intent | None, decision: Decision) -> Intent | None:
+    """What of it, and of those before it, may still arrive after what the decision saw.
+
+    Back ends carry out one absolute size after the other: what was announced before one that arrived has been replaced.
+    """
+    if intent is None or decision.current == intent.size or decision.now - intent.at >= LONGEST_PERIOD:
         return None
-    if decision.current == intent.size or decision.now - intent.at >= LONGEST_PERIOD:
+    return replace(intent, earlier=_open(intent.earlier, decision))
+
+
+def _without(intent: Intent | None, size: int) -> Intent | None:
+    """Those of another size than this."""
+    if intent is None:
         return None
-    return intent
+    earlier = _without(intent.earlier, size)
+    return earlier if intent.size == size else replace(intent, earlier=earlier)
 
 
 def with_recommendations(

@@ -95,7 +95,7 @@ def size_of(made: Decision, unfinished: Intent | None) -> int | None:
         return None
     size = made.current if made.written is None else made.written
     if unfinished is not None:
-        size = max(size, unfinished.size)
+        size = max(size, *[each.size for each in unfinished.and_earlier])
     if not made.dry_run and made.desired is not None and made.minimum is not None:
         size = max(size, min(made.desired, made.minimum))
     return size

@@ -42,6 +42,18 @@ class Intent(Struct, frozen=True, gc=False):
     at: datetime
     scaled_to_zero: bool | None = None
     """What the condition ScaledToZero becomes if it arrived; None: it stays as it is."""
+    earlier: "Intent | None" = None
+    """One that was announced before it, with another size, and may still arrive as well."""
+
+    @property
+    def and_earlier(self) -> "tuple[Intent, ...]":
+        """It and those before it, the newest first."""
+        return (self,) if self.earlier is None else (self, *self.earlier.and_earlier)
+
+    def moved(self, by: timedelta) -> "Intent":
+        """The same with its time later by this much."""
+        earlier = None if self.earlier is None else self.earlier.moved(by)
+        return replace(self, at=self.at + by, earlier=earlier)
 
 
 class History(Struct, frozen=True, gc=False):
@@ -78,7 +90,7 @@ class History(Struct, frozen=True, gc=False):
             scale_ups=tuple([replace(each, at=each.at + by) for each in self.scale_ups]),
             scale_downs=tuple([replace(each, at=each.at + by) for each in self.scale_downs]),
             conditions=tuple([replace(each, last_transition=each.last_transition + by) for each in self.conditions]),
-            unfinished=None if intent is None else replace(intent, at=intent.at + by),
+            unfinished=None if intent is None else intent.moved(by),
             at=None if self.at is None else self.at + by,
             failing=tuple([each.moved(by) for each in self.failing]),
             brakes=None if self.brakes is None else self.brakes.moved(by),

@@ -1,16 +1,15 @@
-"""What one autoscaler remembers, in memory and in the state: equal after every commit."""
+"""What one autoscaler remembers, in memory and in the state: one row holds all that its next decision needs."""
 
-from collections.abc import Collection, Container, Mapping
+import hashlib
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, update
+from sqlalchemy import Connection, insert, select
 
-from autoscaler.decide import settled
 from autoscaler.errors import StateError
 from autoscaler.model import (
     Autoscaler,
@@ -25,9 +24,8 @@ from autoscaler.model import (
 )
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
-from autoscaler.record.evaluation import DECISION, decision_from
-from autoscaler.record.journal import MISSING, Place, read_newest
-from autoscaler.record.rows import Marks, completed
+from autoscaler.record.evaluation import decision_columns, decision_from
+from autoscaler.record.rows import Marks
 from autoscaler.record.times import from_micros, to_micros
 
 Key: TypeAlias = tuple[str, str]
@@ -40,11 +38,18 @@ SIGHTINGS: Final = Binary[Sightings](Sightings)
 
 
 class _Remembered(msgspec.Struct, array_like=True):
-    """What of a History the newest evaluation does not hold. Times in microseconds."""
+    """The body of a row of the table `memory`. Times in microseconds, but for the intent's."""
 
     recommendations: tuple[tuple[int, int], ...]
     scale_ups: tuple[tuple[int, int], ...]
     scale_downs: tuple[tuple[int, int], ...]
+    unfinished: Intent | None
+    decision: tuple[bytes, ...] | None
+    """The newest one, as the columns of DECISION: the rest of the History is a part of it. None: there was none."""
+    spec: int
+    """Number of the specification that was recorded last; 0: there was none."""
+    spec_mark: bytes
+    """What tells that specification from another."""
 
 
 _REMEMBERED: Final = Binary[_Remembered](_Remembered)
@@ -79,10 +84,16 @@ _EMPTY: Final = History()
 class Entry:
     """One autoscaler's memory."""
 
-    id: int
-    slot: int
+    id: int = 0
+    """0: the state has no row of it."""
+    seq: int = 0
+    """Counts the writes of its row; 0: there was none."""
+    stored: int | None = None
+    """The `seq` that the state's row has, as far as is known; None: there is no row."""
     number: int = 0
     """Of its newest evaluation; 0: there was none."""
+    at: int = 0
+    """When that was, in microseconds."""
     history: History = _EMPTY
     """What it remembers, equal to what was committed but for a setting of the clock since."""
     lead: int = 0
@@ -91,14 +102,14 @@ class Entry:
     """The History that follows from the newest evaluation; another one begins a whole row."""
     given: History = _EMPTY
     """What the cycle under way decides from."""
-    intent: Intent | None = None
-    """What the state holds as its unfinished write."""
     spec: int = 0
-    """Number of the specification that was last recorded; 0: there was none in this process."""
+    """Number of the specification that was last recorded; 0: there was none."""
+    spec_mark: bytes = b""
+    """`mark_of` that specification."""
     scaler: Autoscaler | None = None
-    """That specification."""
+    """That specification; None: it was not recorded by this process."""
     period: int = 0
-    """Of its newest row, in microseconds."""
+    """Of its newest row in the journal, in microseconds."""
     base: Marks | None = None
     """Of the last whole row's columns; None: the next row is whole."""
     base_target: TargetState | None = None
@@ -119,17 +130,24 @@ class Entry:
             self.lead = lead
         return self.history
 
+    def next_seq(self, at: int) -> int:
+        """Of the next write of its row, in a cycle at `at`.
 
-def intent_row(entry: Entry, intent: Intent, lead: int) -> dict[str, int | None]:
-    """Its row of the table `intent`; `lead`: of its time. Raises OverflowError for sizes that no database holds."""
-    return {
-        "autoscaler_id": entry.id,
-        "size": in_64_bits(intent.size),
-        "decided_from": in_64_bits(intent.decided_from),
-        "at": to_micros(intent.at),
-        "scaled_to_zero": intent.scaled_to_zero,
-        "lead": lead,
-    }
+        They begin at a time, not at 1: a row that a database has lost, and given to another autoscaler, is told apart.
+        """
+        return self.seq + 1 if self.seq else at
+
+    def stored_as(self, owner_id: int, seq: int | None) -> None:
+        """The state has this of it, which is not newer: the next row of its history rests on none that may be lost."""
+        self.id, self.stored = owner_id, seq
+        self.base = self.base_target = None
+        if seq != self.seq:
+            self.scaler, self.spec_mark = None, b""
+
+
+def mark_of(spec: bytes) -> bytes:
+    """What tells a specification, as SPEC dumps it, from another."""
+    return hashlib.blake2b(spec, digest_size=8).digest()
 
 
 def in_64_bits(number: int) -> int:
@@ -139,46 +157,74 @@ def in_64_bits(number: int) -> int:
     raise OverflowError(f"{number} does not fit 64 bits")
 
 
-def remembered_body(history: History) -> bytes:
-    """The value of the column `memory.body`."""
+def memory_body(history: History, decision: tuple[bytes, ...] | None, spec: int, spec_mark: bytes) -> bytes:
+    """The value of the column `memory.body`. `decision`: the newest one's columns of DECISION."""
     return _REMEMBERED.dump(
         _Remembered(
             tuple([(each.replicas, to_micros(each.at)) for each in history.recommendations]),
             tuple([(each.change, to_micros(each.at)) for each in history.scale_ups]),
             tuple([(each.change, to_micros(each.at)) for each in history.scale_downs]),
+            history.unfinished,
+            decision,
+            spec,
+            spec_mark,
         )
     )
 
 
-def keep_settled(connection: Connection, entry: Entry, made: Decision) -> History:
-    """What the entry remembers, with the write that a new intent replaces where the decision found it arrived."""
-    if entry.scaler is None or not (made.scale_ups or made.scale_downs):
-        return entry.history
-    table = schema.memory
-    mine = table.c.autoscaler_id == entry.id
-    lead = connection.execute(select(table.c.lead).where(mine)).scalar_one_or_none()
-    if lead is None:
-        return entry.history  # one that was never recorded has no row to keep it in
-    history = settled(entry.scaler, entry.history, made)
-    as_recorded = history.moved(timedelta(microseconds=lead - entry.lead))
-    connection.execute(update(table).where(mine).values(body=remembered_body(as_recorded)))
-    return history
+class Intended(NamedTuple):
+    """A write that is announced, on its way into the state."""
+
+    entry: Entry
+    history: History
+    """What is remembered with it."""
+    row: dict[str, Any]
+
+    @classmethod
+    def of(cls, entry: Entry, history: History, at: int, lead: int) -> "Intended":
+        """`history`: with the unfinished write, under this lead. Raises OverflowError for a size that is too large."""
+        assert history.unfinished is not None  # noqa: S101 - for mypy: it is what is announced
+        size, before = in_64_bits(history.unfinished.size), in_64_bits(history.unfinished.decided_from)
+        columns = None if entry.latest is None else decision_columns(entry.latest)
+        return cls(
+            entry,
+            history,
+            {
+                "autoscaler_id": entry.id,
+                "seq": entry.next_seq(at),
+                "number": entry.number,
+                "at": entry.at if entry.number else at,
+                "body": memory_body(history, columns, entry.spec, entry.spec_mark),
+                "lead": lead,
+                "counted": max(size, before if entry.counted is None else entry.counted),
+            },
+        )
+
+    def apply(self) -> None:
+        """Let the memory follow, once the row is committed."""
+        self.entry.history = self.history
+        self.entry.seq = self.entry.stored = self.row["seq"]
+        self.entry.counted = self.row["counted"]
 
 
-def history_from(remembered: bytes, latest: Decision) -> History:
-    """What is remembered after the newest evaluation, but for what operators asked for and an unfinished write."""
-    kept = _REMEMBERED.load(remembered)
-    return History(
-        recommendations=tuple([Recommendation(size, from_micros(at)) for size, at in kept.recommendations]),
-        scale_ups=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_ups]),
-        scale_downs=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_downs]),
-        conditions=latest.conditions,
-        status=latest.status,
-        at=latest.now,
-        failing=latest.failing,
-        brakes=latest.brake_memory,
-        shadow=latest.shadow_memory,
-    )
+def write_memory(connection: Connection, rows: Iterable[tuple[Entry, dict[str, Any]]]) -> None:
+    """Write these rows over what the state held of their entries when it was read or written last.
+
+    Raises StateError where it holds something else: what is newer than the entry is to be read, not replaced.
+    """
+    new, known = list[dict[str, Any]](), list[dict[str, Any]]()
+    for entry, row in rows:
+        if entry.stored is None:
+            new.append(row)
+        else:
+            known.append(row | {"before": entry.stored})
+    if new:
+        connection.execute(insert(schema.memory), new)
+    if schema.replace_known(connection, schema.memory, "seq", known) != len(known):
+        raise StateError(
+            "the state does not hold what this daemon wrote last: it was set back, or another process has written; "
+            "nothing is scaled or recorded in this cycle, and the next one begins with what is newest"
+        )
 
 
 class Newest(NamedTuple):
@@ -190,38 +236,37 @@ class Newest(NamedTuple):
     decision: Decision
 
 
-def newest_decisions(
-    connection: Connection, of: ColumnElement[bool] | None = None, without: Container[Key] = ()
-) -> Mapping[int, Newest | StateError]:
-    """Of each autoscaler, by id, or what is wrong with it; `of`: which autoscalers; `without`: not of these."""
+def newest_decisions(connection: Connection, without: Container[Key] = ()) -> Mapping[Key, Newest]:
+    """Of each autoscaler and target; one that cannot be read is left out. `without`: not of these."""
     owner, memory = schema.autoscaler, schema.memory
-    query = select(
-        owner.c.id,
-        memory.c.number,
-        owner.c.connection,
-        memory.c.period,
-        memory.c.page,
-        memory.c.base_page,
-        owner.c.name,
-        owner.c.target,
-        (memory.c.at - memory.c.lead).label("recorded"),
-    ).join(memory, memory.c.autoscaler_id == owner.c.id)
-    all_of = connection.execute(query if of is None else query.where(of)).all()
-    found = [each for each in all_of if (each.name, each.target) not in without]
-    rows = read_newest(connection, [Place(*each[:6]) for each in found])
-    decisions = dict[int, Newest | StateError]()
-    for each in found:
+    query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, memory.c.lead, memory.c.body)
+    found = dict[Key, Newest]()
+    for row in connection.execute(query.join(memory, memory.c.autoscaler_id == owner.c.id)):
+        key = row.name, row.target
         try:
-            with readable(each.name):
-                if isinstance(pair := rows[each.id], StateError):
-                    raise pair
-                newest, whole = pair
-                columns = completed(newest, whole)[DECISION]
-                decision = decision_from(columns, newest.at, each.name, target_from(each.target))
-                decisions[each.id] = Newest(each.recorded, newest.number, decision)
-        except StateError as error:
-            decisions[each.id] = error
-    return decisions
+            with readable(row.name):
+                newest = None if key in without else newest_of(row)
+        except StateError:
+            continue
+        if newest is not None:
+            found[key] = Newest(row.at - row.lead, row.number, newest[0])
+    return found
+
+
+def newest_of(row: Any) -> tuple[Decision, int] | None:
+    """The newest decision and the number of its specification; None: there was none. Raises StateError.
+
+    `row`: an autoscaler's name and target, and the columns at and body of its memory.
+    """
+    kept = _REMEMBERED.load(row.body)
+    decision = _latest(kept, row)
+    return None if decision is None else (decision, kept.spec)
+
+
+def _latest(kept: _Remembered, row: Any) -> Decision | None:
+    if kept.decision is None:
+        return None
+    return decision_from(kept.decision, row.at, row.name, target_from(row.target))
 
 
 def newest_numbers(connection: Connection) -> Mapping[Key, int]:
@@ -240,69 +285,75 @@ class Loaded(NamedTuple):
 
 
 def load_entries(
-    connection: Connection, name: str, slots: Collection[int], names: Collection[str] | None = None
+    connection: Connection,
+    name: str,
+    slots: Collection[int],
+    names: Collection[str] | None = None,
+    held: Mapping[Key, Entry] | None = None,
 ) -> Loaded:
     """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError.
 
-    `names`: only those that are called so.
+    `names`: only those that are called so. `held`: what this process remembers of them, which is newer where the
+    database has lost commits: of each the newer one is taken.
     """
-    owner, memory, spec = schema.autoscaler, schema.memory, schema.spec
+    owner, memory = schema.autoscaler, schema.memory
     of = (owner.c.connection == name) & owner.c.slot.in_(slots)
     if names is not None:
         of &= owner.c.name.in_(names)
-    mine = select(owner.c.id).where(of).scalar_subquery()
-
-    def by_owner(query: Select[Any]) -> Mapping[int, Row[Any]]:
-        return {found.autoscaler_id: found for found in connection.execute(query)}
-
-    decisions = newest_decisions(connection, of)
-    memories = by_owner(select(memory).where(memory.c.autoscaler_id.in_(mine)))
-    intents = by_owner(select(schema.intent).where(schema.intent.c.autoscaler_id.in_(mine)))
-    last = (
-        select(spec.c.autoscaler_id, func.max(spec.c.number).label("number"))
-        .where(spec.c.autoscaler_id.in_(mine))
-        .group_by(spec.c.autoscaler_id)
-        .subquery()
+    query = (
+        select(owner.c.id, owner.c.name, owner.c.target, memory)
+        .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
+        .where(of)
     )
-    query = select(spec.c.autoscaler_id, spec.c.number, spec.c.body).join(
-        last, (last.c.autoscaler_id == spec.c.autoscaler_id) & (last.c.number == spec.c.number)
-    )
-    specs = by_owner(query)
     entries, damaged = dict[Key, Entry](), dict[Key, str]()
-    for found in connection.execute(select(owner).where(of)):
+    lost = dict(held or {})
+    for found in connection.execute(query):
         key = found.name, found.target
-        newest = decisions.get(found.id)
+        mine = lost.pop(key, None)
+        if mine is not None and mine.seq >= (found.seq or 0):
+            mine.stored_as(found.id, found.seq)
+            entries[key] = mine
+            continue
         try:
-            if isinstance(newest, StateError):
-                raise newest
             with readable(found.name):
-                entries[key] = _entry(
-                    Entry(found.id, found.slot), newest, memories.get(found.id),
-                    intents.get(found.id), specs.get(found.id),
-                )  # fmt: skip
+                entries[key] = Entry(found.id) if found.seq is None else _entry(found)
         except StateError as error:
             damaged[key] = f"{error}; or give the autoscaler another name: it then begins without a memory"
-    return Loaded(entries, damaged)
+    for mine in lost.values():
+        mine.stored_as(0, None)
+    return Loaded(entries | lost, damaged)
 
 
-def _entry(
-    entry: Entry,
-    newest: Newest | None,
-    memory: Row[Any] | None,
-    intent: Row[Any] | None,
-    spec: Row[Any] | None,
-) -> Entry:
-    """The entry with what these rows say. Raises StateError, and what a damaged value raises."""
-    if memory is not None:
-        if newest is None:
-            raise StateError(MISSING)
-        entry.number, entry.latest = newest.number, newest.decision
-        entry.history, entry.lead = history_from(memory.body, entry.latest), memory.lead
-        entry.counted = memory.counted
-    if intent is not None:
-        at = from_micros(intent.at - intent.lead + entry.lead)
-        entry.intent = Intent(intent.size, intent.decided_from, at, intent.scaled_to_zero)
-        entry.history = replace(entry.history, unfinished=entry.intent)
-    if spec is not None:
-        entry.spec, entry.scaler = spec.number, SPEC.load(spec.body)
-    return entry
+def _entry(row: Any) -> Entry:
+    """The entry of a row. Raises StateError, and what a damaged value raises."""
+    kept = _REMEMBERED.load(row.body)
+    latest = _latest(kept, row)
+    history = History(
+        recommendations=tuple([Recommendation(size, from_micros(at)) for size, at in kept.recommendations]),
+        scale_ups=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_ups]),
+        scale_downs=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_downs]),
+        unfinished=kept.unfinished,
+    )
+    if latest is not None:
+        history = msgspec.structs.replace(
+            history,
+            conditions=latest.conditions,
+            status=latest.status,
+            at=latest.now,
+            failing=latest.failing,
+            brakes=latest.brake_memory,
+            shadow=latest.shadow_memory,
+        )
+    return Entry(
+        id=row.id,
+        seq=row.seq,
+        stored=row.seq,
+        number=row.number,
+        at=row.at,
+        history=history,
+        lead=row.lead,
+        spec=kept.spec,
+        spec_mark=kept.spec_mark,
+        latest=latest,
+        counted=row.counted,
+    )

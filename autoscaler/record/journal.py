@@ -4,7 +4,7 @@ A database row for each autoscaler and cycle would touch a page of the disk for 
 commit's. Once an hour's pages are together they are turned into blocks, one for each autoscaler (`packing`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -27,9 +27,6 @@ MOST_BYTES: Final = 2**24
 """Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
 _TURN_SECONDS: Final = 10.0
 """How long a shard waits for its turn to write pages before its cycle gives up."""
-MISSING: Final = "its newest recorded cycle is missing; restore a backup of the state"
-"""Of an autoscaler whose row in the journal is not where its memory says."""
-
 
 _PAGE: Final = Binary[Mapping[int, Row]](dict[int, Row])
 _RAW_PAGE: Final = Binary[dict[int, msgspec.Raw]](dict[int, msgspec.Raw])
@@ -76,57 +73,8 @@ def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:
         for _, row in rows_from(page.body, (owner_id,)):
             if isinstance(row, StateError):
                 raise row
-            found[row.number] = row  # one that was carried to a later page is whole there
+            found[row.number] = row
     return [found[number] for number in sorted(found)]
-
-
-class Place(NamedTuple):
-    """Where an autoscaler's newest row stands."""
-
-    owner_id: int
-    number: int
-    connection: str
-    period: int
-    page: int
-    base_page: int
-    """Where the whole row stands that completes it."""
-
-
-def read_newest(connection: Connection, places: Iterable[Place]) -> Mapping[int, tuple[Row, Row] | StateError]:
-    """The newest row of each of these autoscalers, and the whole row that completes it, by id; or why there is none."""
-    wanted = dict[tuple[str, int, int, int], set[int]]()
-    newest = dict[int, int]()
-    for owner_id, last, name, period, *pages in places:
-        newest[owner_id] = last
-        for page in pages:
-            wanted.setdefault((name, period, chunk_of(owner_id), page), set()).add(owner_id)
-    table = schema.journal
-    found = dict[int, dict[int, Row]]()
-    damaged = dict[int, StateError]()
-    for (name, period, chunk, number), ids in wanted.items():
-        query = select(table.c.body).where(
-            table.c.connection == name,
-            table.c.period == period,
-            table.c.chunk == chunk,
-            table.c.number == number,
-        )
-        body: bytes | None = connection.execute(query).scalar_one_or_none()
-        try:
-            for owner_id, row in rows_from(body, ids) if body is not None else ():
-                if isinstance(row, StateError):
-                    damaged[owner_id] = row
-                else:
-                    found.setdefault(owner_id, {})[row.number] = row
-        except StateError as error:
-            damaged |= dict.fromkeys(ids, error)
-    pairs = dict[int, tuple[Row, Row] | StateError]()
-    for owner_id, last in newest.items():
-        rows = found.get(owner_id, {})
-        if last in rows and rows[last].base in rows:
-            pairs[owner_id] = rows[last], rows[rows[last].base]
-        else:
-            pairs[owner_id] = damaged.get(owner_id) or StateError(MISSING)
-    return pairs
 
 
 class Pages(NamedTuple):

@@ -4,9 +4,10 @@ A ledger belongs to one shard and to one epoch of the slots that its targets fal
 that its epochs are still the newest (`slots.fence`), so a cycle that comes back after its shard was superseded commits
 nothing.
 
-Memory and disk stay equal: memory changes only after a commit, and after any failed transaction (which may or may not
-have reached the disk) it is thrown away and read again. What was written to a target and could not be recorded then
-comes back as an unfinished intent, as it does after a kill -9.
+Memory changes only after a commit. After any failed transaction (which may or may not have reached the disk) the state
+is read again, and of each autoscaler's memory the newer one is taken: the state's, where the commit has reached it; the
+ledger's own, where the database has lost commits (a standby that lagged was promoted). What was written to a target and
+could not be recorded comes back as an unfinished intent, as it does after a kill -9.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select
 
-from autoscaler.decide import intent_of
+from autoscaler.decide import announced
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.isolation import each, without
 from autoscaler.model import (
@@ -40,14 +41,14 @@ from autoscaler.record.database import state_errors
 from autoscaler.record.entries import (
     SIGHTINGS,
     Entry,
+    Intended,
     Key,
     Newest,
-    intent_row,
-    keep_settled,
     key_of,
     load_entries,
     target_from,
     target_text,
+    write_memory,
 )
 from autoscaler.record.journal import Journal
 from autoscaler.record.leases import Renewal
@@ -73,7 +74,9 @@ class Ledger:
         self._epochs = epochs
         self._journal = journal
         self._entries: dict[Key, Entry] | None = None
-        """None: not read yet, or in doubt since a transaction failed."""
+        """None: not read yet."""
+        self._in_doubt = False
+        """Whether a transaction failed since they were read, so that the state may hold something else."""
         self._damaged: Mapping[Key, str] = {}
         """Autoscalers whose entry cannot be read: what is wrong, and what to do."""
         self._forgotten: dict[str, str] = {}
@@ -85,6 +88,8 @@ class Ledger:
         """This shard's autoscalers; None: not known yet, every one that the state remembers is held."""
         self._unread: frozenset[Key] = frozenset()
         """Of those, the ones that came since the others were read."""
+        self._scalers: Mapping[str, Autoscaler] = {}
+        """Those of the cycle under way, by name."""
         self._recalled: Mapping[str, History] = {}
         """What the cycle under way decides from, by the autoscaler's name."""
         self._limits = Limits(connection, shared.housekeeper)
@@ -150,6 +155,7 @@ class Ledger:
             steering = self._shared.steering.current(connection)
         entries = self._loaded()
         histories = Histories()
+        self._scalers = {scaler.name: scaler for scaler in scalers}
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
             asked = steering.get(scaler.name, _NOTHING_ASKED)
@@ -157,12 +163,10 @@ class Ledger:
             if problem is not None or isinstance(asked, StateError):
                 histories.damaged[scaler.name] = problem or str(asked)
                 continue
-            entry = entries.get(key)
-            known = History() if entry is None else entry.follow(self._lead)
-            history = known if asked == known.steering else replace(known, steering=asked)
-            if entry is not None:
-                entry.given = history
-            histories[scaler.name] = history
+            entry = entries.setdefault(key, Entry(lead=self._lead))
+            known = entry.follow(self._lead)
+            entry.given = known if asked == known.steering else replace(known, steering=asked)
+            histories[scaler.name] = entry.given
         self._recalled = histories
         return histories
 
@@ -191,29 +195,24 @@ class Ledger:
         """
         self._limits.begin()
         broken = dict[str, Exception]()
-        intents = {
-            made.name: intent
-            for made in decisions
-            if not made.dry_run and made.target not in busy and (intent := intent_of(made))
-        }
-        live = [made for made in decisions if made.name in intents]
+        live = [made for made in decisions if not made.dry_run and made.change is not None and made.target not in busy]
         if not live:
             return broken
         with self._commit({slot_of(made.target) for made in live}, confirming=True) as connection:
             owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
-            rows = dict(
-                each(live, lambda one: (one.name, intent_row(owners[one.name], intents[one.name], self._lead)), broken)
-            )
+            rows = dict(each(live, lambda one: (one.name, self._intended(owners[one.name], one)), broken))
             pairs = [(owners[made.name], made) for made in without(live, broken)]
             broken |= self._limits.intend(connection, pairs, decisions, self._recalled, self._lead, busy)
-            announced = without(live, broken)
-            schema.upsert(connection, schema.intent, [rows[made.name] for made in announced])
-            known = {made.name: keep_settled(connection, owners[made.name], made) for made in announced}
-        for made in announced:
-            entry = owners[made.name]
-            entry.intent = intents[made.name]
-            entry.history = replace(known[made.name], unfinished=entry.intent)
+            intended = [rows[made.name] for made in without(live, broken)]
+            write_memory(connection, [(one.entry, one.row) for one in intended])
+        for one in intended:
+            one.apply()
         return broken
+
+    def _intended(self, entry: Entry, made: Decision) -> Intended:
+        """What is remembered while the decision's change is written. Raises OverflowError."""
+        history = announced(self._scalers[made.name], entry.history, made)
+        return Intended.of(entry, history, to_micros(made.now), self._lead)
 
     def record(
         self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]
@@ -295,8 +294,7 @@ class Ledger:
                 self._fence(connection, slots)
                 yield connection
         except BaseException:
-            self._entries = None
-            self._sighted.forget()
+            self._in_doubt = True
             raise
         if renewal is not None and leases is not None:
             leases.confirmed(renewal)
@@ -316,28 +314,31 @@ class Ledger:
             yield connection
 
     def _loaded(self) -> dict[Key, Entry]:
-        if self._entries is None:
+        known, followed = self._entries, self._followed
+        if known is None or self._in_doubt:
             with self._reading() as connection:
-                entries, self._damaged = load_entries(connection, self.connection, self._epochs)
-            followed = self._followed
+                entries, self._damaged = load_entries(connection, self.connection, self._epochs, held=known)
             self._entries = {key: entry for key, entry in entries.items() if followed is None or key in followed}
+            self._in_doubt = False
         elif self._unread:
             names = schema.few({name for name, _ in self._unread})
             with self._reading() as connection:
                 entries, damaged = load_entries(connection, self.connection, self._epochs, names)
-            self._entries |= {key: entries[key] for key in self._unread & entries.keys()}
+            self._entries = known | {key: entries[key] for key in self._unread & entries.keys()}
             before = {key: problem for key, problem in self._damaged.items() if key not in self._unread}
             self._damaged = {**damaged, **before}
+        else:
+            return known
         self._unread = frozenset()
         return self._entries
 
     def _owners(self, connection: Connection, decisions: Sequence[Decision]) -> list[Entry]:
         """The entry of each decision's autoscaler, created where it has none yet."""
-        if self._entries is None:
+        if self._entries is None or self._in_doubt:
             raise StaleLedger(f"what adapter {self.connection!r}'s autoscalers remember was not recalled in this cycle")
-        entries = self._entries
         keys = [key_of(made.name, made.target) for made in decisions]
-        fresh = {key: made for key, made in zip(keys, decisions, strict=True) if key not in entries}
+        owners = [self._entries[key] for key in keys]
+        fresh = {key: made for key, made, owner in zip(keys, decisions, owners, strict=True) if not owner.id}
         if fresh:
             table = schema.autoscaler
             connection.execute(
@@ -353,9 +354,8 @@ class Ledger:
                     for (name, target), made in fresh.items()
                 ],
             )
-            query = select(table.c.id, table.c.name, table.c.target, table.c.slot)
+            query = select(table.c.id, table.c.name, table.c.target)
             for row in connection.execute(query.where(table.c.connection == self.connection)):
                 if (row.name, row.target) in fresh:
-                    key = row.name, row.target
-                    entries[key] = Entry(row.id, row.slot, given=self._recalled.get(key[0], History()), lead=self._lead)
-        return [entries[key] for key in keys]
+                    self._entries[row.name, row.target].id = row.id
+        return owners

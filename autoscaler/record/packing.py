@@ -1,10 +1,9 @@
 """Turns an hour of the journal's pages into blocks, one for each autoscaler: all of it, and what charts need of it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select
 
 from autoscaler.errors import StateError
@@ -17,17 +16,12 @@ from autoscaler.record.rows import Row, completed, pack_rows, runs
 from autoscaler.record.series import Point, pack_points, point_of
 
 
-def pack_pages(
-    connection: Connection, name: str, period: int, chunk: int, goes_on: Collection[int]
-) -> Mapping[int, Row]:
+def pack_pages(connection: Connection, name: str, period: int, chunk: int) -> None:
     """Pack all pages of a chunk of an adapter connection and delete them.
-
-    `goes_on`: ids of the autoscalers that are about to begin its next page, each with a whole row. Returns, of those
-    that are not, a copy of the newest row of all: it belongs into that page as well, as what they remember.
 
     What is damaged among them cannot be packed and is gone: the shard that records is not to stop for it.
     """
-    table, memory = schema.journal, schema.memory
+    table, owner = schema.journal, schema.autoscaler
     mine = (table.c.connection == name) & (table.c.period == period) & (table.c.chunk == chunk)
     rows = dict[int, dict[int, Row]]()
     recorded = dict[tuple[int, int], int]()
@@ -37,20 +31,14 @@ def pack_pages(
                 if not isinstance(row, StateError):
                     rows.setdefault(owner_id, {})[row.number] = row
                     recorded[owner_id, row.number] = row.at - page.lead
-    query = select(memory.c.autoscaler_id, memory.c.number).where(memory.c.autoscaler_id.in_(list(rows)))
-    newest = {found.autoscaler_id: found.number for found in connection.execute(query)}
-    carried = dict[int, Row]()
+    known = set(connection.execute(select(owner.c.id).where(owner.c.id.in_(list(rows)))).scalars())
     details, charts = list[dict[str, Any]](), list[dict[str, Any]]()
     bounds = bounds_of(connection, list(rows))
     for owner_id, found in rows.items():
-        if owner_id not in newest:
+        if owner_id not in known:
             continue  # forgotten since
-        in_order = [found[number] for number in sorted(found)]
-        if owner_id not in goes_on and in_order[-1].number == newest[owner_id]:
-            with suppress(StateError):
-                carried[owner_id] = _copy(in_order[-1], found)
         # one that changed its sync period has rows of the time between in other pages
-        for run in runs(row for row in in_order if not row.copied):
+        for run in runs(found[number] for number in sorted(found)):
             newest_of_run = max(recorded[owner_id, row.number] for row in run)
             with suppress(StateError), readable(f"of id {owner_id}"):
                 points = points_of(run, bounds[owner_id])
@@ -60,7 +48,6 @@ def pack_pages(
         connection.execute(insert(schema.detail), details)
         connection.execute(insert(schema.series), charts)
     connection.execute(delete(table).where(mine))
-    return carried
 
 
 def bounds_of(connection: Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
@@ -88,13 +75,6 @@ def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> lis
             before, outline = columns, outline_from(columns)
         points.append(point_of(row.at, outline, bounds[row.spec]))
     return points
-
-
-def _copy(row: Row, known: Mapping[int, Row]) -> Row:
-    """The row with the columns that it leaves out, marked as a copy: without a History. Raises StateError."""
-    if row.base not in known:
-        raise StateError("recorded cycles are missing their whole row; restore a backup of the state")
-    return replace(row, base=row.number, columns=completed(row, known[row.base]), history=None)
 
 
 def block(owner_id: int, rows: Sequence[Row], recorded: int, body: bytes) -> dict[str, Any]:

@@ -1,17 +1,17 @@
 """Recorded cycles read back from rows and blocks."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy
 from sqlalchemy import Connection, func, select
 
 from autoscaler.decide import remember
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, History, TargetRef
+from autoscaler.model import Autoscaler, Decision, History
 from autoscaler.record import schema
 from autoscaler.record.binary import readable, unpack
-from autoscaler.record.entries import HISTORY, SPEC, target_from
+from autoscaler.record.entries import HISTORY, SPEC, newest_of, target_from
 from autoscaler.record.evaluation import DECISION, decision_from, observation_from
 from autoscaler.record.journal import read_rows
 from autoscaler.record.recording import COLUMNS_OF_A_DECISION
@@ -22,12 +22,12 @@ from autoscaler.record.values import Record
 class RecordedAutoscaler:
     """One autoscaler and target, and what it was configured as."""
 
-    def __init__(self, connection: Connection, owner_id: int, name: str, target: TargetRef, newest: int) -> None:
-        """`newest`: number of its newest row."""
-        self.id = owner_id
-        self._newest = newest
-        self.name = name
-        self.target = target
+    def __init__(self, connection: Connection, memory: sqlalchemy.Row[Any]) -> None:
+        """`memory`: its row of that table, with its name and target."""
+        self.id: Final[int] = memory.autoscaler_id
+        self.name: Final[str] = memory.name
+        self.target: Final = target_from(memory.target)
+        self._memory = memory
         self._connection = connection
         self._specs: dict[int, Autoscaler] = {}
 
@@ -52,12 +52,7 @@ class RecordedAutoscaler:
 
     def unpacked(self) -> list[Row]:
         """The newest rows, which are in no block yet, in order. Raises StateError."""
-        return [row for row in read_rows(self._connection, self.target.adapter, self.id) if not row.copied]
-
-    def copied(self) -> Row | None:
-        """A copy of the newest row, where its block may be gone: of one that left the configuration."""
-        rows = read_rows(self._connection, self.target.adapter, self.id)
-        return rows[-1] if rows and rows[-1].copied else None
+        return read_rows(self._connection, self.target.adapter, self.id)
 
     def parts(self, since: int, until: int) -> list[int | list[Row]]:
         """Every recorded row from `since` to `until` (microseconds), and some around them, in order.
@@ -109,7 +104,7 @@ class RecordedAutoscaler:
     def record_at(self, until: int) -> Record | None:
         """The newest cycle at or before `until`; beyond what is kept of them, the newest in which something changed."""
         unpacked = self.unpacked()
-        if unpacked and unpacked[-1].number == self._newest and unpacked[-1].at <= until:
+        if unpacked and unpacked[-1].number == self._memory.number and unpacked[-1].at <= until:
             return self._record_of(unpacked, unpacked[-1])
         change = self._newest_change(until)
         number = 0 if change is None else change.number
@@ -118,9 +113,9 @@ class RecordedAutoscaler:
         if fitting:
             row, rows = max(fitting, key=lambda each: each[0].number)
             return self._record_of(rows, row)
-        copy = self.copied()
-        if copy is not None and copy.at <= until and copy.number >= number:
-            return self._record_of([copy], copy)
+        if self._memory.at <= until and (newest := newest_of(self._memory)) is not None:
+            decision, spec = newest
+            return Record(self.spec(spec), decision, None, None)
         if change is None:
             return None
         decision = decision_from(COLUMNS_OF_A_DECISION.load(unpack(change.body)), change.at, self.name, self.target)
@@ -139,7 +134,7 @@ class RecordedAutoscaler:
     def records(self, rows: Iterable[Row]) -> Iterator[Record]:
         """The cycle of each of these rows; the first is whole, none is missing between. Raises StateError."""
         whole: Row | None = None
-        before: tuple[Autoscaler, History | None, Decision] | None = None
+        before: tuple[Autoscaler, History, Decision] | None = None
         for row in rows:
             if row.whole:
                 whole = row
@@ -147,11 +142,12 @@ class RecordedAutoscaler:
                 raise StateError("recorded cycles are missing; restore a backup of the state")
             columns = completed(row, whole)
             decision = decision_from(columns[DECISION], row.at, self.name, self.target)
-            history: History | None = None  # of a copy
             if row.history is not None:
                 history = HISTORY.load(row.history)
-            elif before is not None and before[1] is not None:
-                history = remember(before[0], before[1], before[2])
+            elif before is not None:
+                history = remember(*before)
+            else:
+                raise StateError("a recorded cycle's whole row is incomplete; restore a backup of the state")
             scaler = self.spec(row.spec)
             before = scaler, history, decision
             yield Record(scaler, decision, observation_from(columns, row.at), history)
@@ -166,15 +162,12 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
     """The autoscaler of this name, once for each target that it has had, that of the newest decision last."""
     table, memory = schema.autoscaler, schema.memory
     query = (
-        select(table.c.id, table.c.target, memory.c.number)
+        select(table.c.name, table.c.target, memory)
         .join(memory, memory.c.autoscaler_id == table.c.id)
-        .where(table.c.name == name)
+        .where(table.c.name == name, memory.c.number > 0)
         .order_by(memory.c.at - memory.c.lead)
     )
-    return [
-        RecordedAutoscaler(connection, row.id, name, target_from(row.target), row.number)
-        for row in connection.execute(query)
-    ]
+    return [RecordedAutoscaler(connection, row) for row in connection.execute(query)]
 
 
 def last_specifications(connection: Connection) -> Mapping[str, Autoscaler | StateError]:

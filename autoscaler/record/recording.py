@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import Connection, Table, bindparam, delete, insert, update
+from sqlalchemy import Connection, Table, insert
 
 from autoscaler.decide import changed, remember
 from autoscaler.decide.sharing import size_of
@@ -14,7 +14,7 @@ from autoscaler.isolation import each
 from autoscaler.model import Autoscaler, Decision, Event, History, Observation, TargetState
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, pack
-from autoscaler.record.entries import HISTORY, SPEC, Entry, in_64_bits, intent_row, remembered_body
+from autoscaler.record.entries import HISTORY, SPEC, Entry, in_64_bits, mark_of, memory_body, write_memory
 from autoscaler.record.evaluation import DECISION, Columns, moving_columns, target_column
 from autoscaler.record.journal import Pages, chunk_of, page_of
 from autoscaler.record.packing import pack_pages
@@ -67,7 +67,7 @@ class Recording:
         the connection. `lead`: of its times (`timeline`).
         """
         number = entry.number + 1
-        spec = entry.spec if entry.scaler is self.scaler or entry.scaler == self.scaler else number
+        new_spec, spec, spec_mark = _spec(entry, self.scaler, number)
         chained = entry.given is entry.chained and entry.period == self.period and entry.base_page >= first
         columns: tuple[bytes | None, ...] | None = None
         if chained and entry.base is not None:
@@ -90,11 +90,19 @@ class Recording:
             entry,
             self,
             page,
-            lead,
             row,
             history,
-            memory=_memory(entry, self.period, page, row, history, lead, counted),
-            spec=_spec(entry, self.scaler, row) if row.spec == row.number else None,
+            memory={
+                "autoscaler_id": entry.id,
+                "seq": entry.next_seq(row.at),
+                "number": number,
+                "at": row.at,
+                "body": memory_body(history, self.columns[DECISION], spec, spec_mark),
+                "lead": lead,
+                "counted": counted,
+            },
+            spec_mark=spec_mark,
+            spec=new_spec,
             change=(
                 change_row(entry.id, row, row.at - lead, self.columns) if changed(entry.latest, self.decision) else None
             ),
@@ -108,11 +116,11 @@ class Placed(Struct, frozen=True):
     entry: Entry
     recording: Recording
     page: int
-    lead: int
     row: Row
     history: History
     """What is remembered after it."""
     memory: Values
+    spec_mark: bytes
     spec: Values | None
     """None: the one recorded last is still in force."""
     change: Values | None
@@ -134,10 +142,11 @@ class Placed(Struct, frozen=True):
             entry.base_target = state if isinstance(state, TargetState) else None
         elif recording.target is not None:
             entry.base_target = None
-        entry.number, entry.spec, entry.scaler, entry.period = row.number, row.spec, recording.scaler, recording.period
+        entry.seq = entry.stored = self.memory["seq"]
+        entry.number, entry.at, entry.period = row.number, row.at, recording.period
+        entry.spec, entry.spec_mark, entry.scaler = row.spec, self.spec_mark, recording.scaler
         entry.history = entry.chained = entry.given = self.history  # what it was decided from may go
-        entry.lead = self.lead
-        entry.intent = self.history.unfinished
+        entry.lead = self.memory["lead"]
         entry.latest = recording.decision
         entry.counted = self.memory["counted"]
 
@@ -186,9 +195,7 @@ def write(
         placed += mine
         rows = {one.entry.id: one.row for one in mine}
         if full:
-            others = pack_pages(connection, name, period, chunk, rows.keys())
-            _move(connection, others, page)
-            rows |= others
+            pack_pages(connection, name, period, chunk)
             known = Pages(first, known.last, 0, 0)
         body = page_of(rows)
         place = {"connection": name, "period": period, "chunk": chunk, "number": page}
@@ -196,10 +203,9 @@ def write(
         pages[period, chunk] = Pages(first, page, known.unpacked + 1, known.bytes + len(body))
     _insert(connection, schema.journal, journal)
     _insert(connection, schema.spec, [one.spec for one in placed if one.spec is not None])
-    schema.upsert(connection, schema.memory, [one.memory for one in placed])
+    write_memory(connection, [(one.entry, one.memory) for one in placed])
     _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
     write_events(connection, [event for one in placed for event in one.events])
-    _write_intents(connection, placed, lead)
     return Recorded(placed, broken)
 
 
@@ -208,49 +214,22 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Values]) -> Non
         connection.execute(insert(table), rows)
 
 
-def _write_intents(connection: Connection, placed: Sequence[Placed], lead: int) -> None:
-    """Follow what became of announced writes. One without an answer stays, also where a later one was not sent."""
-    settled = [{"owner_id": one.entry.id} for one in placed if one.entry.intent and one.history.unfinished is None]
-    if settled:
-        connection.execute(delete(schema.intent).where(schema.intent.c.autoscaler_id == bindparam("owner_id")), settled)
-    open_still = [
-        intent_row(one.entry, one.history.unfinished, lead)
-        for one in placed
-        if one.history.unfinished is not None and one.history.unfinished != one.entry.intent
-    ]
-    schema.upsert(connection, schema.intent, open_still)
-
-
-def _move(connection: Connection, rows: Mapping[int, Row], page: int) -> None:
-    """The newest rows of these autoscalers stand in this page now."""
-    table = schema.memory
-    if rows:
-        moved = update(table).where(table.c.autoscaler_id.in_(list(rows)))
-        connection.execute(moved.values(page=page, base_page=page))
-
-
-def _memory(entry: Entry, period: int, page: int, row: Row, history: History, lead: int, counted: int | None) -> Values:
-    return {
+def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None, int, bytes]:
+    """The row of the table `spec`, where the last one is not of this; the number in force, and what tells it."""
+    if entry.scaler is scaler or entry.scaler == scaler:
+        return None, entry.spec, entry.spec_mark
+    body = SPEC.dump(scaler)
+    mark = mark_of(body)
+    if mark == entry.spec_mark:  # as an earlier process recorded it
+        return None, entry.spec, mark
+    row = {
         "autoscaler_id": entry.id,
-        "number": row.number,
-        "at": row.at,
-        "period": period,
-        "page": page,
-        "base_page": page if row.whole else entry.base_page,
-        "body": remembered_body(history),
-        "lead": lead,
-        "counted": counted,
-    }
-
-
-def _spec(entry: Entry, scaler: Autoscaler, row: Row) -> Values:
-    return {
-        "autoscaler_id": entry.id,
-        "number": row.number,
+        "number": number,
         "minimum": scaler.min_replicas,
         "maximum": scaler.max_replicas,
-        "body": SPEC.dump(scaler),
+        "body": body,
     }
+    return row, number, mark
 
 
 def change_row(owner_id: int, row: Row, recorded: int, columns: Columns) -> Values:

@@ -34,17 +34,12 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     columns: tuple[bytes | None, ...]
     """None: as in the whole row."""
     history: bytes | None
-    """Of a whole row: what was remembered before it; None: it is a copy of one that is in a block."""
+    """Of a whole row: what was remembered before it."""
 
     @property
     def whole(self) -> bool:
         """Whether nothing is left out."""
         return self.base == self.number
-
-    @property
-    def copied(self) -> bool:
-        """Whether it only stands in for one that a block holds (`packing`)."""
-        return self.whole and self.history is None
 
 
 def runs(rows: Iterable[Row]) -> list[list[Row]]:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Index,
+    Insert,
     Integer,
     LargeBinary,
     MetaData,
@@ -23,9 +24,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    Update,
+    bindparam,
     func,
     select,
     text,
+    update,
 )
 
 if TYPE_CHECKING:
@@ -68,28 +72,15 @@ autoscaler = Table(
 )
 
 memory = Table(
-    "memory",  # what an autoscaler remembers beside its newest cycle, and where in the journal that stands
+    "memory",  # everything that an autoscaler's next decision needs
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("number", BigInteger, nullable=False),  # of its newest cycle, in the order of commits
-    Column("at", BigInteger, nullable=False),  # of its newest cycle
-    Column("period", BigInteger, nullable=False),  # its sync period then
-    Column("page", BigInteger, nullable=False),  # the journal's row with it
-    Column("base_page", BigInteger, nullable=False),  # and the one with the whole row that it is completed by
-    Column("body", LargeBinary, nullable=False),  # recommendations and scale events
+    Column("seq", BigInteger, nullable=False),  # counts the writes of the row
+    Column("number", BigInteger, nullable=False),  # of its newest cycle, in the order of commits; 0: there was none
+    Column("at", BigInteger, nullable=False),  # of its newest cycle; without one, of its unfinished write
+    Column("body", LargeBinary, nullable=False),  # what it remembers, and its newest decision
     Column("lead", BigInteger, nullable=False),  # of everything remembered, the conditions' times too
     Column("counted", BigInteger),  # as what size under the connection's maxTotal; NULL: not known yet
-)
-
-intent = Table(
-    "intent",  # writes that were announced and have no outcome yet
-    metadata,
-    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("size", BigInteger, nullable=False),
-    Column("decided_from", BigInteger, nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("scaled_to_zero", Boolean),  # what the condition becomes if it arrived; NULL: it stays
-    Column("lead", BigInteger, nullable=False),
 )
 
 removal = Table(
@@ -304,11 +295,37 @@ def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]])
 def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
     """The statement, and the columns in the order of its parameters; empty: they are named."""
     table = metadata.tables[table_name]
-    dialect = URL.create(_DRIVERS[dialect_name]).get_dialect()()
     statement = _insert(dialect_name, table)
     keys = [column.name for column in table.primary_key]
     replaced = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
-    compiled = statement.on_conflict_do_update(index_elements=keys, set_=replaced).compile(dialect=dialect)
+    return _compiled(dialect_name, statement.on_conflict_do_update(index_elements=keys, set_=replaced))
+
+
+def replace_known(connection: Connection, table: Table, column: str, rows: Sequence[dict[str, Any]]) -> int:
+    """Replace each row, with all of its columns, where `column` is still what the row says as `before`.
+
+    Returns how many there were. As `upsert` does it.
+    """
+    if not rows:
+        return 0
+    statement, names = _replace_known(connection.dialect.name, table.name, column)
+    parameters = [tuple(map(row.__getitem__, names)) for row in rows] if names else rows
+    return connection.exec_driver_sql(statement, parameters).rowcount
+
+
+@cache
+def _replace_known(dialect_name: str, table_name: str, column: str) -> tuple[str, Sequence[str]]:
+    table = metadata.tables[table_name]
+    keys = {key.name for key in table.primary_key}
+    values: dict[str, Any] = {each.name: bindparam(each.name) for each in table.columns if each.name not in keys}
+    same = [table.c[key] == bindparam(key) for key in keys]
+    statement = update(table).where(*same, table.c[column] == bindparam("before")).values(values)
+    return _compiled(dialect_name, statement)
+
+
+def _compiled(dialect_name: str, statement: Insert | Update) -> tuple[str, Sequence[str]]:
+    """The statement for the driver, and the order of its parameters; empty: they are named."""
+    compiled = statement.compile(dialect=URL.create(_DRIVERS[dialect_name]).get_dialect()())
     return str(compiled), compiled.positiontup or ()
 
 

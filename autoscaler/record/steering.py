@@ -71,6 +71,7 @@ def _write_events(connection: Connection, events: Mapping[str, Event], at: int, 
         select(owner.c.name, owner.c.id, memory.c.number, func.max(table.c.position).label("last"))
         .join(memory, memory.c.autoscaler_id == owner.c.id)
         .outerjoin(table, of_newest)
+        .where(memory.c.number > 0)
         .group_by(owner.c.name, owner.c.id, memory.c.number, memory.c.at, memory.c.lead)
         .order_by(memory.c.at - memory.c.lead)  # of an autoscaler that had several targets, the last one stays
     )

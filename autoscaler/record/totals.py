@@ -27,23 +27,19 @@ def read_totals(
     Those that another daemon's configuration has count, too; those that nobody's has do not. One that was never read
     counts as its minimum; before its first cycle, when its size is there and only not known yet, as its maximum.
     """
-    owner, memory, intent, asked = schema.autoscaler, schema.memory, schema.intent, schema.follows.c
+    owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
     followed = select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists()
     query = (
-        select(owner.c.name, owner.c.target, memory.c.autoscaler_id.label("decided"), memory.c.counted)
-        .add_columns(intent.c.size, intent.c.decided_from, followed.label("followed"))
-        .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
-        .outerjoin(intent, intent.c.autoscaler_id == owner.c.id)
+        select(owner.c.name, owner.c.target, memory.c.counted, followed.label("followed"))
+        .join(memory, memory.c.autoscaler_id == owner.c.id)
         .where(owner.c.connection == name)
     )
     sizes = {key: scaler.max_replicas for key, scaler in configured.items() if scaler.target.adapter == name}
     for row in connection.execute(query):
         key = row.name, row.target
-        before = row.decided_from if row.counted is None else row.counted
-        known = [size for size in (before, row.size) if size is not None]
-        if known and (key in sizes or row.followed):
-            sizes[key] = max(known)
-        elif key in sizes and row.decided is not None:
+        if row.counted is not None and (key in sizes or row.followed):
+            sizes[key] = row.counted
+        elif key in sizes:
             sizes[key] = configured[key].min_replicas
     own = {key[0]: sizes.pop(key) for key in mine}
     return Totals(own, sum(sizes.values()))

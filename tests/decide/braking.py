@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from autoscaler.decide import conclude, decide, intent_of, remember
+from autoscaler.decide import announced, conclude, decide, remember
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -86,10 +86,11 @@ class Braked:
         """A cycle whose intent was committed and whose outcome never was: the size that it wrote."""
         self.now += timedelta(seconds=60)
         observed = Observation(TargetState(self.size, self.size, workers(self.size)), (value(15_000 * wanted),))
-        intent = intent_of(decide(self.autoscaler, observed, self.history, self.now))
-        assert intent is not None
-        self.history = replace(self.history, unfinished=intent)
-        return intent.size
+        self.history = announced(
+            self.autoscaler, self.history, decide(self.autoscaler, observed, self.history, self.now)
+        )
+        assert self.history.unfinished is not None
+        return self.history.unfinished.size
 
 
 def active(made: Decision) -> list[Brake]:

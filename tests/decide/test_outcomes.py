@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import announced, conclude, decide, remember
 from autoscaler.errors import TargetDeferred, TargetNotFound, TargetRefused, TargetUnavailable
 from autoscaler.model import (
     Behavior,
@@ -297,9 +297,42 @@ def test_a_later_write_that_changed_nothing_leaves_an_older_one_unfinished(outco
     assert unfinished_after(conclude(seen(2, load=600_000), outcome)) == LOST
 
 
-def test_a_later_write_without_an_answer_takes_the_place_of_the_older_one() -> None:
-    later = conclude(seen(2, load=600_000), TargetUnavailable("no answer in time"))
-    assert unfinished_after(later) == Intent(6, 2, later.now, scaled_to_zero=False)
+LATER = seen(2, load=600_000)
+"""Asks for 6 while LOST may still arrive."""
+BOTH = Intent(6, 2, LATER.now, scaled_to_zero=False, earlier=LOST)
+
+
+def test_a_later_write_without_an_answer_leaves_the_older_one_open_as_well() -> None:
+    assert unfinished_after(conclude(LATER, TargetUnavailable("no answer in time"))) == BOTH
+
+
+def test_a_later_write_that_was_announced_leaves_the_older_one_open_as_well() -> None:
+    """A daemon that dies before it records the later one would leave nothing else that tells of the older."""
+    assert announced(UP, History(unfinished=LOST, at=NOW), LATER).unfinished == BOTH
+
+
+@pytest.mark.parametrize(
+    ("size", "events", "left"),
+    [
+        (4, (ScaleEvent(2, NOW),), replace(BOTH, earlier=None)),
+        (6, (ScaleEvent(4, LATER.now),), None),
+        (2, (), BOTH),
+    ],
+)
+def test_of_two_open_writes_the_one_that_the_target_shows_counts(
+    size: int, events: tuple[ScaleEvent, ...], left: Intent | None
+) -> None:
+    """The older one may be carried out first; once the later one has been, the older one was replaced."""
+    history = History(unfinished=BOTH, at=LATER.now)
+    later = LATER.now + timedelta(seconds=15)
+    made = decide(UP, Observation(state(size), (value(30_000),)), history, later)
+    remembered = remember(UP, history, made)
+    assert (remembered.scale_ups, remembered.unfinished) == (events, left)
+
+
+def test_a_write_that_is_announced_again_with_the_same_size_is_open_once() -> None:
+    again = conclude(replace(LATER, change=replace(LATER.change, size=4)), TargetUnavailable("no answer in time"))
+    assert unfinished_after(again) == Intent(4, 2, LATER.now, scaled_to_zero=False)
 
 
 def test_an_announced_write_that_was_refused_is_finished() -> None:

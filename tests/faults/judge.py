@@ -82,11 +82,9 @@ def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterato
         if each.accepted and each.at not in recorded:
             after = next((record.history for record in records if record.decision.now > each.at), None)
             known = after or History()
-            unfinished = known.unfinished is not None and (known.unfinished.at, known.unfinished.size) == (
-                each.at,
-                each.size,
-            )
-            if not unfinished and each.at not in {event.at for event in (*known.scale_ups, *known.scale_downs)}:
+            told = {(one.at, one.size) for one in _open(known)}
+            told |= {(event.at, each.size) for event in (*known.scale_ups, *known.scale_downs)}
+            if (each.at, each.size) not in told:
                 yield f"{each.id}: {each.size} was written, and the next cycle that was recorded knew nothing of it"
 
 
@@ -163,8 +161,8 @@ def _between(before: Record, after: Record) -> Sequence[Change]:
     known, since = after.history or History(), before.decision.now
     steps = [(each.at, each.change) for each in known.scale_ups if each.at >= since]
     steps += [(each.at, -each.change) for each in known.scale_downs if each.at >= since]
-    if (last := known.unfinished) is not None and last.size == _current(after):
-        steps.append((last.at, last.size - last.decided_from))
+    arrived = [each for each in _open(known) if each.size == _current(after)]
+    steps += [(each.at, each.size - each.decided_from) for each in arrived]
     size, found = _current(before), list[Change]()
     for at, step in sorted(steps):
         found.append(Change(at, size, size + step))
@@ -195,11 +193,19 @@ def _arrived(known: History, given: History) -> tuple[ScaleEvent | None, ScaleEv
 
     That cycle announced the next write from its size, and committed both.
     """
-    last, announced = known.unfinished, given.unfinished
-    if last is None or announced is None or announced == last or announced.decided_from != last.size:
+    announced = given.unfinished
+    if announced is None or announced == known.unfinished:
+        return None, None
+    last = next((each for each in _open(known) if each.size == announced.decided_from), None)
+    if last is None:
         return None, None
     event = ScaleEvent(abs(last.size - last.decided_from), last.at)
     return (event, None) if last.size > last.decided_from else (None, event)
+
+
+def _open(history: History) -> Sequence[Intent]:
+    """The writes that may still arrive."""
+    return () if history.unfinished is None else history.unfinished.and_earlier
 
 
 def _is_new(intent: Intent | None, known: History) -> bool:

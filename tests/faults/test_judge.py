@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from autoscaler.decide import conclude, decide, remember
-from autoscaler.decide.remember import intent_of, settled
+from autoscaler.decide.remember import announced
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
@@ -186,7 +186,7 @@ def _unanswered() -> tuple[list[Record], list[Asked]]:
     first = conclude(decide(SCALER, seen[0], History(), at(0)), TargetUnavailable("no answer"))
     known = remember(SCALER, History(), first)
     lost = decide(SCALER, seen[1], known, at(8))
-    committed = replace(settled(SCALER, known, lost), unfinished=intent_of(lost))
+    committed = announced(SCALER, known, lost)
     last = decide(SCALER, seen[2], committed, at(9))
     asked = [
         Asked(made.change.id, made.now, made.change.size, accepted=True)

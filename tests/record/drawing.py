@@ -62,7 +62,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=2)
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
-    return st.builds(kind, **{name: st.deferred(_later(hint)) for name, hint in get_type_hints(kind).items()})
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if kind not in get_args(hint)}  # none of itself
+    return st.builds(kind, **{name: st.deferred(_later(hint)) for name, hint in hints.items()})
 
 
 def _later(kind: Any) -> Any:
@@ -115,9 +116,8 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
     if issubclass(kind, Enum):
         return list(kind)[-1]
     defaults = defaults_of(kind)
-    return kind(
-        **{name: _other(defaults.get(name), hint, alternative, numbers) for name, hint in get_type_hints(kind).items()}
-    )
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if kind not in get_args(hint)}  # none of itself
+    return kind(**{name: _other(defaults.get(name), hint, alternative, numbers) for name, hint in hints.items()})
 
 
 def defaults_of(kind: Any) -> Mapping[str, Any]:

@@ -214,7 +214,7 @@ def test_the_size_of_the_state(sqlite_opener: Opener) -> None:
 def test_the_size_of_the_state_on_a_server(opener: Opener) -> None:
     """The same tables are counted wherever they are."""
     size = opener.state().archive.size()
-    assert set(size.rows) >= {"autoscaler", "detail", "series", "event", "intent", "sighting", "spec"}
+    assert set(size.rows) >= {"autoscaler", "detail", "series", "event", "memory", "sighting", "spec"}
     assert size.bytes > 0
 
 

@@ -66,7 +66,7 @@ def test_a_backup_restored_holds_every_row(opener: Opener, tmp_path: Path) -> No
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     assert content_of(None, tmp_path / "elsewhere") == before
-    assert all(before[name] for name in ("slot", "autoscaler", "memory", "intent", "journal", "event", "steering"))
+    assert all(before[name] for name in ("slot", "autoscaler", "memory", "journal", "event", "steering"))
 
 
 def test_a_backup_is_one_file(opener: Opener, tmp_path: Path) -> None:

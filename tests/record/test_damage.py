@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -98,13 +97,14 @@ def test_a_damaged_row_concerns_its_own_autoscaler(opener: Opener, change: Calla
     assert archive.latest().keys() >= {"fine", "well"}
 
 
-@pytest.mark.parametrize("change", [NONSENSE["bytes"], NONSENSE["no whole row"], NONSENSE["fewer columns"]])
-def test_nothing_is_scaled_on_a_damaged_memory(opener: Opener, change: Callable[[Row], Row]) -> None:
-    """A shard that took it for empty would forget windows and rate limits."""
+@pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
+def test_a_damaged_row_of_history_costs_history_alone(opener: Opener, change: Callable[[Row], Row]) -> None:
+    """What is decided from stands in a row of its own."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
+    before = ledger.recall([scaler(name) for name in NAMES])
     hurt_pages(ledger, change)
-    assert_only_hurt(opener.restart())
+    assert opener.restart().recall([scaler(name) for name in NAMES]) == before
 
 
 def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or give the autoscaler another name") -> None:
@@ -118,34 +118,54 @@ def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or give th
         save(ledger, decision(seconds, "fine"), decision(seconds, "well"))
 
 
-MEMORIES: dict[str, dict[str, Any]] = {
-    "memory": {"body": b"nonsense"},
-    "spec": {"body": b"nonsense"},
-    "intent": {"at": 2**62},
-}
+def hurt_memory(ledger: Ledger) -> None:
+    with ledger._shared.database.writing() as connection:
+        mine = schema.memory.c.autoscaler_id == id_of(ledger, "hurt")
+        connection.execute(update(schema.memory).where(mine).values(body=b"nonsense"))
 
 
-@pytest.mark.parametrize("table", MEMORIES)
-def test_whatever_is_damaged_of_a_memory_costs_its_own_autoscaler(opener: Opener, table: str) -> None:
+@pytest.mark.parametrize("intended", [False, True])
+def test_a_damaged_memory_costs_its_own_autoscaler(opener: Opener, *, intended: bool) -> None:
+    """Nothing is scaled on it: a shard that took it for empty would forget windows and rate limits."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
-    ledger.recall([scaler(name) for name in NAMES])
-    ledger.intend([rising(15, name=name) for name in NAMES])
-    where = schema.metadata.tables[table]
-    with ledger._shared.database.writing() as connection:
-        mine = where.c.autoscaler_id == id_of(ledger, "hurt")
-        connection.execute(update(where).where(mine).values(MEMORIES[table]))
+    if intended:
+        ledger.recall([scaler(name) for name in NAMES])
+        ledger.intend([rising(15, name=name) for name in NAMES])
+    hurt_memory(ledger)
     assert_only_hurt(opener.restart())
 
 
-def test_a_damaged_page_costs_those_whose_newest_cycle_is_in_it(opener: Opener) -> None:
-    """They cannot be told from one another then; those of other pages go on."""
+def test_a_memory_that_is_damaged_while_a_shard_holds_it_is_written_anew(opener: Opener) -> None:
+    """The shard reads it again only where its own may not be the newest."""
     ledger = opener.ledger()
-    keep(ledger, decision(0, "hurt"))
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    hurt_memory(ledger)
+    keep(ledger, *(decision(15, name) for name in NAMES))
+    assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
+
+
+def test_a_damaged_specification_costs_history_alone(opener: Opener) -> None:
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
     with ledger._shared.database.writing() as connection:
-        connection.execute(update(schema.journal).values(body=b"nonsense"))
-    keep(ledger, decision(15, "fine"), decision(15, "well"))
-    assert_only_hurt(opener.restart())
+        mine = schema.spec.c.autoscaler_id == id_of(ledger, "hurt")
+        connection.execute(update(schema.spec).where(mine).values(body=b"nonsense"))
+    assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_damaged_page_costs_history_alone(opener: Opener, *, lost: bool) -> None:
+    """Up to 64 autoscalers have their newest cycle in it: none of them stops for it."""
+    ledger = opener.ledger()
+    keep(ledger, *(decision(0, name) for name in NAMES))
+    before = ledger.recall([scaler(name) for name in NAMES])
+    with ledger._shared.database.writing() as connection:
+        connection.execute(schema.journal.delete() if lost else update(schema.journal).values(body=b"nonsense"))
+    ledger = opener.restart()
+    assert ledger.recall([scaler(name) for name in NAMES]) == before
+    assert opener.archive().latest().keys() == set(NAMES)
+    keep(ledger, *(decision(15, name) for name in NAMES))
 
 
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
@@ -233,16 +253,6 @@ def test_what_an_adapter_keeps_of_one_target_costs_no_other_when_it_is_damaged(o
     with pytest.raises(StateError, match="what the adapter keeps of its target cannot be read"):
         found["hurt"]
     assert ledger.recall(list(scalers.values())).keys() == set(NAMES)
-
-
-def test_a_memory_whose_cycle_is_missing_is_an_error(opener: Opener) -> None:
-    """Part of a file that was restored from elsewhere."""
-    ledger = opener.ledger()
-    keep(ledger, decision())
-    with ledger._shared.database.writing() as connection:
-        connection.execute(schema.journal.delete())
-    with pytest.raises(StateError, match="'web': its newest recorded cycle is missing; restore a backup"):
-        opener.restart().recall([scaler()])["web"]
 
 
 def test_a_value_that_is_not_of_its_type_is_a_state_error() -> None:

@@ -232,7 +232,7 @@ def _breaking(ledger: Ledger) -> Iterator[None]:
     engine = ledger._shared.database._engine
 
     def refuse(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith("INSERT INTO memory"):
+        if statement.startswith(("INSERT INTO memory", "UPDATE memory")):
             raise OperationalError(statement, None, ConnectionResetError("connection lost"))
 
     event.listen(engine, "before_cursor_execute", refuse)

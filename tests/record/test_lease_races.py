@@ -73,7 +73,7 @@ def test_an_announcement_waits_for_an_eviction_and_is_refused(hosts: Hosts) -> N
     announcing.__exit__(None, None, None)
     assert [type(error) for error in raised] == [StaleLedger]
     with other.state._database.writing() as connection:
-        assert connection.execute(select(schema.intent)).all() == []
+        assert connection.execute(select(schema.memory)).all() == []
 
 
 def test_a_slot_that_a_commit_uses_is_taken_after_it(hosts: Hosts) -> None:

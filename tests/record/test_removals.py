@@ -21,6 +21,7 @@ from autoscaler.record.slots import shard_of, slots_of
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, count_rows, decision, falling, save, scaler
+from tests.record.test_faults import refused
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
@@ -92,6 +93,20 @@ def test_a_scale_in_that_is_tried_again_takes_the_place_of_the_one_before(opener
     assert counted(ledger, 45) == [("s0", 30, 4)]
     cycle(ledger, falling(45, "s0", 2), Written(2))
     assert counted(ledger, 45) == [("s0", 45, 3)]
+
+
+def test_what_a_cycle_intended_that_was_not_recorded_is_counted_once(opener: Opener) -> None:
+    """The next cycle announces nothing: it is a dry run since a reload."""
+    ledger = shard(opener.state())
+    cycle(ledger, falling(0, "s0", 1), GONE)
+    intend(ledger, falling(15, "s0", 2))
+    with refused(ledger, "INSERT INTO journal"):
+        save(ledger, conclude(falling(15, "s0", 2), Written(2)))
+    dry = replace(falling(30, "s0", 2), dry_run=True)
+    ledger.recall([scaler("s0", "s0")])
+    assert ledger.intend([dry]) == {}
+    save(ledger, conclude(dry, Proposed(2)))
+    assert counted(ledger, 30) == [("s0", 15, 4)]
 
 
 def test_one_that_is_tried_again_after_the_period_counts_for_itself_alone(opener: Opener) -> None:

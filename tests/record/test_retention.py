@@ -92,14 +92,14 @@ def test_within_detail_a_record_is_exact(opener: Opener) -> None:
     assert record.history is not None
 
 
-def test_of_one_that_left_the_last_decision_stays_exact(opener: Opener) -> None:
-    """What it remembers is kept for its return, and that is what was decided last."""
+def test_of_one_that_left_the_last_decision_stays(opener: Opener) -> None:
+    """It is a part of what is remembered for its return; what it was made from goes with the detail."""
     ledger = opener.ledger(DETAIL)
     hourly(ledger, 2, "web", "other")
     hourly(ledger, 8, "other", first=2)
     record = opener.archive().record_at("web")
     assert record is not None
-    assert (record.decision.now, record.observation) == (at(1.75 * HOUR), observation())
+    assert (record.decision.now, record.observation) == (at(1.75 * HOUR), None)
     assert hours_of(opener.archive()) == []
 
 

@@ -1,0 +1,105 @@
+"""A database that has lost commits, as a standby that lagged and was promoted: who holds the memory knows better."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, insert, select, update
+
+from autoscaler.errors import StateError
+from autoscaler.model import Intent
+from autoscaler.record import Ledger, schema
+from tests.record.conftest import Opener
+from tests.record.samples import at, decision, keep, rising, save, scaler, written
+
+TABLES = (
+    schema.autoscaler, schema.memory, schema.sighting, schema.spec, schema.journal, schema.change, schema.event
+)  # fmt: skip
+"""Whose newest rows are lost: the lease is renewed, and the slots are held still."""
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def content(ledger: Ledger) -> Rows:
+    with ledger._shared.readers.begin() as connection:
+        return {table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in TABLES}
+
+
+def set_back(ledger: Ledger, rows: Rows) -> None:
+    with ledger._shared.database.writing() as connection:
+        for table in TABLES:
+            connection.execute(delete(table))
+            if rows[table.name]:
+                connection.execute(insert(table), list(rows[table.name]))
+
+
+def fails_once(ledger: Ledger, seconds: float) -> None:
+    """One cycle finds that the state is not what it was, and writes nothing."""
+    ledger.recall([scaler()])
+    with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
+        ledger.intend([rising(seconds)])
+
+
+@pytest.mark.parametrize("cycles_kept", [0, 1, 2])
+def test_what_the_database_has_lost_is_written_anew(opener: Opener, cycles_kept: int) -> None:
+    """Windows and rate limits go on; so does the history, with a gap of what was lost."""
+    ledger = opener.ledger()
+    before = content(ledger)
+    for cycle in range(4):
+        keep(ledger, written(rising(15 * cycle, size=9 + cycle)))
+        if cycle + 1 == cycles_kept:
+            before = content(ledger)
+    known = ledger.recall([scaler()])
+    set_back(ledger, before)
+    fails_once(ledger, 60)
+    assert ledger.recall([scaler()]) == known
+    keep(ledger, decision(75))
+    after = ledger.recall([scaler()])
+    assert after["web"].scale_ups == known["web"].scale_ups
+    assert opener.restart().recall([scaler()]) == after
+    found = [record.decision.now for record in opener.archive().records("web")]
+    assert found == [at(15 * cycle) for cycle in range(cycles_kept)] + [at(75)]
+
+
+def test_an_unfinished_write_that_the_database_has_lost_stays_unfinished(opener: Opener) -> None:
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    before = content(ledger)
+    ledger.recall([scaler()])
+    ledger.intend([rising(15)])
+    set_back(ledger, before)
+    with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
+        save(ledger, written(rising(15)))
+    assert ledger.recall([scaler()])["web"].unfinished == Intent(8, 5, at(15))
+    keep(ledger, decision(30))
+    assert opener.restart().recall([scaler()])["web"].unfinished == Intent(8, 5, at(15))
+
+
+def test_a_row_that_was_given_to_another_autoscaler_meanwhile_is_left_to_it(opener: Opener) -> None:
+    """The database numbers autoscalers anew where it has lost some."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    known = ledger.recall([scaler()])
+    with ledger._shared.database.writing() as connection:
+        connection.execute(update(schema.autoscaler).values(name="other"))
+        connection.execute(update(schema.memory).values(seq=schema.memory.c.seq + 7))
+    fails_once(ledger, 15)
+    assert ledger.recall([scaler()]) == known
+    keep(ledger, decision(30))
+    found = opener.restart().recall([scaler(), scaler("other")])
+    assert (found["web"].at, found["other"].at) == (at(30), at(0))
+
+
+def test_a_row_that_is_newer_is_read_and_not_replaced(opener: Opener) -> None:
+    """Another process has written it: what that one knows counts."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0))
+    before = content(ledger)
+    for seconds in (15, 30):
+        keep(ledger, written(rising(seconds)))
+    newer, known = content(ledger), ledger.recall([scaler()])
+    set_back(ledger, before)
+    ledger = opener.restart()
+    keep(ledger, decision(15))
+    set_back(ledger, newer)
+    fails_once(ledger, 45)
+    assert ledger.recall([scaler()]) == known
