@@ -1,6 +1,6 @@
-"""The configuration: one YAML file to typed, defaulted, cross-checked settings."""
+"""The configuration: reads one YAML file and returns checked settings with defaults."""
 
-from autoscaler.config.apart import load_apart
+from autoscaler.config.large_file import load_for_daemon
 from autoscaler.config.loader import connection_type, load
 from autoscaler.config.settings import (
     AdapterSection,
@@ -30,5 +30,5 @@ __all__ = [
     "WebSettings",
     "connection_type",
     "load",
-    "load_apart",
+    "load_for_daemon",
 ]

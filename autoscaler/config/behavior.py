@@ -1,4 +1,4 @@
-"""`behavior`, as autoscaling/v2 writes and validates it."""
+"""The field `behavior`, with the names and limits of autoscaling/v2."""
 
 from datetime import timedelta
 from typing import Annotated, Literal
@@ -28,12 +28,12 @@ class ScalingPolicy(Section):
 
 
 class ScalingRules(Section):
-    """Rules of one direction. What is left out is autoscaling/v2's default."""
+    """Rules for one direction. The defaults are those of autoscaling/v2."""
 
     stabilization_window_seconds: WindowSeconds | None = None
     """0 to 3600. Default: 0 for scaleUp, the controller's downscaleStabilization for scaleDown."""
     select_policy: Literal["Max", "Min", "Disabled"] = "Max"
-    """Which of several policies limits a step; Disabled: never move in this direction."""
+    """Which of several policies limits a step; Disabled: do not scale in this direction."""
     policies: Annotated[tuple[ScalingPolicy, ...], Field(min_length=1)] | None = None
     """Default: 4 Pods and 100 Percent per 15 s for scaleUp, 100 Percent per 15 s for scaleDown."""
     tolerance: Ratio | None = None
@@ -51,7 +51,7 @@ class ScalingRules(Section):
 
 
 class Behavior(Section):
-    """Rules of both directions; a block of any HPA manifest is fine."""
+    """Rules for both directions. A block copied from an HPA manifest works."""
 
     scale_up: ScalingRules = ScalingRules()
     """Rules for growing."""

@@ -1,4 +1,4 @@
-"""`brakes`: of an autoscaler, or of the controller for all that do not say otherwise."""
+"""The field `brakes` of an autoscaler; the controller's is the default for all autoscalers."""
 
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -15,12 +15,12 @@ Percent: TypeAlias = Annotated[int, Strict(), Field(ge=1, le=100)]
 
 
 class Unfulfilled(Section):
-    """Grow no further while much of what was asked for does not arrive."""
+    """Stops scale-out while many of the requested instances do not start."""
 
     percent: Percent = _UNFULFILLED.percent
-    """On when more than this share of the size does not exist, and at least 3 instances."""
+    """Applies when more than this share of the size is missing, and at least 3 instances."""
     progress_deadline: PositiveDuration = _UNFULFILLED.progress_deadline
-    """And for so long no more have existed than ever since."""
+    """How long the number of instances must not have reached a new high."""
 
     def spec(self) -> model.UnfulfilledBrake:
         """The frozen brake."""
@@ -28,12 +28,12 @@ class Unfulfilled(Section):
 
 
 class Loss(Section):
-    """No scale-in after many instances were gone at once."""
+    """Stops scale-in after many instances disappeared at once."""
 
     percent: Percent = _LOSS.percent
-    """On when this share or more of those that ran are gone from one cycle to the next, and at least 3 instances."""
+    """Applies when at least this share of the instances, and at least 3, disappears from one cycle to the next."""
     hold: PositiveDuration = _LOSS.hold
-    """How long there is no scale-in."""
+    """How long scale-in is stopped."""
 
     def spec(self) -> model.LossBrake:
         """The frozen brake."""
@@ -41,10 +41,10 @@ class Loss(Section):
 
 
 class OutsideChange(Section):
-    """Leave a size that somebody else set."""
+    """Keeps a size that another program or person set."""
 
     hold: PositiveDuration = _OUTSIDE_CHANGE.hold
-    """How long, within the bounds."""
+    """How long the size is kept, within minReplicas and maxReplicas."""
 
     def spec(self) -> model.OutsideChangeBrake:
         """The frozen brake."""
@@ -71,17 +71,17 @@ _OrFalse: TypeAlias = Annotated[
 
 
 class Brakes(Section):
-    """What keeps the size where it is while something is wrong around the target. Each is off unless it stands here."""
+    """Stop scaling while something is wrong with the target. Each brake is off by default."""
 
     unfulfilled: _OrFalse[Unfulfilled] | None = None
-    """Grow no further while much of what was asked for does not arrive; false: not even if the controller says so."""
+    """Stops scale-out while many requested instances do not start; false: off, even if the controller sets it."""
     loss: _OrFalse[Loss] | None = None
-    """No scale-in after many instances were gone at once; false: not even if the controller says so."""
+    """Stops scale-in after many instances disappeared at once; false: off, even if the controller sets it."""
     outside_change: _OrFalse[OutsideChange] | None = None
-    """Leave a size that somebody else set; false: not even if the controller says so."""
+    """Keeps a size that another program or person set; false: off, even if the controller sets it."""
 
     def spec(self, controller: "Brakes | None" = None) -> model.Brakes:
-        """The frozen brakes; an entry that is left out is the `controller`'s."""
+        """The frozen brakes; the `controller`'s are the defaults."""
         default = Brakes() if controller is None else controller
         unfulfilled = default.unfulfilled if self.unfulfilled is None else self.unfulfilled
         loss = default.loss if self.loss is None else self.loss

@@ -1,4 +1,4 @@
-"""The sections of `adapters`: each is validated by the adapter type it names."""
+"""The sections of `adapters`. The adapter type that a section names validates it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from autoscaler.model import ConnectionLimits
 from autoscaler.target import AdapterType, installed, load, one_host, one_shard
 
 MOST_SHARDS: Final = 256
-"""Of one connection: each has a thread and an adapter of its own."""
+"""The most shards of a connection. Each has its own thread and adapter."""
 
 
 class RemovalBudget(Section):
-    """At most so many instances leave in a period, all of the connection's autoscalers together."""
+    """Limits how many instances all autoscalers of the connection remove together in a period."""
 
     instances: Count
-    """In each period; at least one for each of the connection's shards. Where instances have weights, units of them."""
+    """The limit for each period; at least the number of shards. It counts units where instances have weights."""
     period_seconds: Seconds
     """1 to 1800."""
 
@@ -36,14 +36,14 @@ class RemovalBudget(Section):
 
 
 class Common(Section):
-    """What a connection's section has beside its adapter's own keys."""
+    """The keys of a connection's section that every adapter type has."""
 
     shards: Annotated[int, Strict(), Field(ge=1, le=MOST_SHARDS)] = 1
-    """How many groups its targets are divided into; a call that hangs holds up its own group alone."""
+    """How many groups its targets are divided into. A call that hangs delays only the targets of its own group."""
     removal_budget: RemovalBudget | None = None
-    """How much may leave at a time. Default: as much as each autoscaler decides."""
+    """How many instances may be removed in a period. Default: no limit."""
     max_total: Count | None = None
-    """What the sizes of its autoscalers may sum to; at least one for each of its shards. Default: what each decides."""
+    """The limit on the sum of its autoscalers' sizes; at least the number of shards. Default: no limit."""
 
     def limits(self) -> ConnectionLimits | None:
         """What its autoscalers share; None: nothing."""
@@ -54,18 +54,18 @@ class Common(Section):
 
 
 OF_SHARDS: Final = frozenset({"shards"})
-"""Keys of `Common` that a type which has one shard refuses."""
+"""Keys of `Common` that a type with a single shard refuses."""
 
 
 class Host(Section):
-    """What a connection's section has beside its adapter's own keys, if its targets are on one machine alone."""
+    """The key of a connection's section whose targets are all on one machine."""
 
     host: Annotated[Text, Field(max_length=253)] | None = None
-    """The name of that machine, as `hostname` shows it; only its daemon serves them. Needed with a PostgreSQL state."""
+    """The machine whose daemon serves the targets, as `hostname` shows it. Required with a PostgreSQL state."""
 
 
 _OWN_KEYS: Final = frozenset({"type", *(field.alias or name for name, field in Common.model_fields.items())})
-"""Of a section, that its adapter does not see."""
+"""Keys of a section that the adapter does not see."""
 
 
 def own_keys(kind: AdapterType) -> frozenset[str]:
@@ -75,14 +75,14 @@ def own_keys(kind: AdapterType) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What the file says of connections, as far as it is right."""
+    """The connections of a file, as far as they are right."""
 
     types: Mapping[str, AdapterType | None]
     """Every connection's name; None where its type is wrong."""
     sections: Mapping[str, AdapterSection]
     """Those without a problem."""
     limits: Mapping[str, ConnectionLimits]
-    """Of those that have any."""
+    """The limits of the connections that have some."""
 
 
 def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -> Connections:
@@ -123,7 +123,7 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems
 
 
 def _host_of(loc: Loc, section: Mapping[str, Any], kind: AdapterType, problems: Problems) -> str | None:
-    """None: there is none. One that is wrong is not missing as well."""
+    """The host; None: not given. A wrong one counts as given."""
     if one_host(kind) and "host" in section:
         try:
             return Host.model_validate({"host": section["host"]}).host

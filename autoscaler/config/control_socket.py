@@ -1,4 +1,4 @@
-"""Where the daemon answers: what the daemon and the commands both have to know."""
+"""The addresses at which the daemon answers; the daemon and the commands use them."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def default_socket(environment: Mapping[str, str], state_folder: Path) -> Path:
 
 
 def socket_path(folder: Path, given: str) -> Path:
-    """A configured path, relative to the file's folder. Without `..`, which would count as bytes of the path."""
+    """A configured path, relative to the file's folder. Without `..`, because the length of the path is limited."""
     return Path(os.path.normpath(folder / given))
 
 

@@ -13,14 +13,14 @@ _START_UP_SECONDS: Final = round(_DEFAULTS.start_up.total_seconds())
 
 
 class Controller(Section):
-    """Named and defaulted as kube-controller-manager's --horizontal-pod-autoscaler-* flags."""
+    """Has the names and defaults of kube-controller-manager's flags --horizontal-pod-autoscaler-*."""
 
     sync_period: SyncPeriod = timedelta(seconds=15)
     """How often each autoscaler decides; at least 1s."""
     tolerance: Ratio = _DEFAULTS.tolerance
     """How far from the target is near enough; 0.1 is 10 %."""
     downscale_stabilization: Duration = _DEFAULTS.downscale_stabilization
-    """scaleDown's window where an autoscaler gives none."""
+    """The default of the scaleDown window."""
     cpu_initialization_period: Duration = _DEFAULTS.cpu_initialization_period
     """How long after its start an instance's cpu samples may be skipped."""
     initial_readiness_delay: Duration = _DEFAULTS.initial_readiness_delay
@@ -28,11 +28,11 @@ class Controller(Section):
     dry_run: Flag = False
     """true: decide and log, write nothing."""
     shadow: Flag = _DEFAULTS.shadow
-    """Whether a dry run follows its own decisions with a size of its own; false: it always sees the target's."""
+    """Whether a dry run continues from its own decisions; false: it always sees the size of the target."""
     start_up_seconds: Count = _START_UP_SECONDS
-    """From an instance's start to its readiness, for such a size, until the target's instances have shown it."""
+    """The time from an instance's start to its readiness in a dry run, until the target's instances show it."""
     brakes: Brakes = Brakes()
-    """Of every autoscaler that does not say otherwise, brake by brake."""
+    """The default brakes of every autoscaler."""
 
     def options(self) -> model.ControllerOptions:
         """The numbers that decisions are made with."""

@@ -1,4 +1,4 @@
-"""YAML to plain values that remember where they stood.
+"""Parses YAML to plain values, and keeps their places.
 
 The grammar is libyaml's; plain scalars mean what YAML 1.2's core schema says (`yes` and `1:30` are texts), merge keys
 are YAML 1.1's. Tags, duplicate keys and aliases that explode are refused.
@@ -15,7 +15,7 @@ from yaml.reader import ReaderError
 from autoscaler.errors import ConfigError, Problem
 
 Loc: TypeAlias = tuple[str | int, ...]
-"""Keys and indices from the top of the document."""
+"""The keys and indices that lead from the top of the document to a value."""
 
 MAX_DEPTH: Final = 50
 """A configuration needs about 12 levels; libyaml's composer overflows the stack at some ten thousand."""
@@ -43,7 +43,7 @@ FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-
 
 
 class _Known(NamedTuple):
-    """A node's value, and what it counts for with its aliases written out."""
+    """A node's value, and its size with all aliases expanded."""
 
     value: Any
     size: int
@@ -51,7 +51,7 @@ class _Known(NamedTuple):
 
 
 class YamlDocument:
-    """A parsed file: its plain `value`, and the place of everything in it.
+    """A parsed file: its plain `value`, and the place of each value.
 
     Raises ConfigError: one problem where it is not YAML, or every duplicate key and tag in it.
     """
@@ -81,7 +81,7 @@ class YamlDocument:
         return (self._first_line, 1) if shown is None else self._mark(shown)
 
     def holds(self, loc: Loc) -> bool:
-        """Whether the file has something at `loc`."""
+        """Whether the file has a value at `loc`."""
         node = self._root
         for step in loc:
             found = self._child(node, step)
@@ -98,7 +98,7 @@ class YamlDocument:
         return None
 
     def _entries_of(self, node: MappingNode) -> dict[str, tuple[Node, Node]]:
-        """A mapping's keys and values with merge keys written out, what stands in the mapping itself first."""
+        """A mapping's keys and values with merge keys expanded. The mapping's own keys win."""
         if id(node) not in self._entries:
             merged: dict[str, tuple[Node, Node]] = {}
             own: dict[str, tuple[Node, Node]] = {}
@@ -168,7 +168,7 @@ class YamlDocument:
             self._add(node, f"tags such as {tag[:40]!r} are not used here; remove it")
 
     def _merged(self, node: Node, value: Any) -> dict[str, Any]:
-        """Several mappings to merge: what stands earlier wins."""
+        """Several mappings to merge: an earlier one wins."""
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
             self._add(node, "expected a mapping, or a list of mappings, to merge with <<; name anchors of mappings")
@@ -225,10 +225,10 @@ _OF_INDENTATION: Final = (
     "did not find expected key",
     "mapping values are not allowed",
 )
-"""How libyaml's problems begin that come of a line which is indented otherwise, mostly."""
+"""The beginnings of libyaml's messages that are mostly about wrong indentation."""
 
 _OF_BRACKETS: Final = ("did not find expected ',' or",)
-"""How they begin where PromQL stands without quotes between brackets, as in `{expr: up{job="a"}}`, mostly."""
+"""Those that are mostly about PromQL without quotes in braces, as in `{expr: up{job="a"}}`."""
 
 
 class _TooMany(Exception):

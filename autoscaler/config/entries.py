@@ -1,22 +1,24 @@
-"""The entries of a file's sections, each read by itself: a wrong one hides nothing of the others."""
+"""Reads each source, query and autoscaler of a file by itself, so that a wrong one hides no warning of the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from autoscaler.config.document import Loc
-from autoscaler.config.fields import Scope, Section, Text
+from autoscaler.config.fields import Scope, Text
 from autoscaler.config.problems import Problems
 from autoscaler.config.queries import SharedQuery
-from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler, File, Prometheus
+from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler, File
+from autoscaler.config.settings import PrometheusSource
 
-_SectionT = TypeVar("_SectionT", bound=Section)
+_SectionT = TypeVar("_SectionT")
 
 
 class Frame(File):
-    """The file apart from what its entries hold."""
+    """The whole file. The values of the three sections are not checked."""
 
     prometheus: Annotated[Mapping[Text, Any], Field(min_length=1)] = DEFAULT_SOURCES
     queries: Mapping[Text, Any] = Field(default_factory=dict)
@@ -27,10 +29,10 @@ class Frame(File):
 class Entries:
     """The entries that are right."""
 
-    sources: Mapping[str, Prometheus]
+    sources: Mapping[str, PrometheusSource]
     queries: Mapping[str, SharedQuery]
     autoscalers: Mapping[int, Autoscaler]
-    """By their place in the file."""
+    """By index in the file."""
 
 
 def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> Entries:
@@ -39,19 +41,26 @@ def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> 
     def read(key: str, model: type[_SectionT]) -> dict[Any, _SectionT]:
         section = value.get(key)
         items = (
-            section.items() if isinstance(section, dict) else enumerate(section if isinstance(section, list) else ())
+            section.items() if isinstance(section, dict) else enumerate(section) if isinstance(section, list) else ()
         )
         found = {name: validated(model, entry, (key, name), scope, problems) for name, entry in items}
         return {name: entry for name, entry in found.items() if entry is not None}
 
-    sources = read("prometheus", Prometheus) if "prometheus" in value else DEFAULT_SOURCES
+    sources = read("prometheus", PrometheusSource) if value.get("prometheus") is not None else DEFAULT_SOURCES
     return Entries(sources, read("queries", SharedQuery), read("autoscalers", Autoscaler))
 
 
+@cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
 def validated(model: type[_SectionT], value: Any, loc: Loc, scope: Scope, problems: Problems) -> _SectionT | None:
-    """What stands at `loc`, as `model` reads it; None: it is wrong, which is added to `problems`."""
+    """The value at `loc` as `model` reads it; None if it is wrong. Adds what is wrong to `problems`."""
+    hashable: Any = model
     try:
-        return model.model_validate(value, context=scope, by_alias=True, by_name=False)
+        right: _SectionT = _adapter(hashable).validate_python(value, context=scope, by_alias=True, by_name=False)
     except ValidationError as error:
         problems.add_validation(error, model, loc)
         return None
+    return right

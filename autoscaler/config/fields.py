@@ -26,10 +26,10 @@ from autoscaler.target import AdapterSettings, AdapterType, Duration
 
 _LONGEST_COMPARED: Final = 100
 _MOST_COMPARED: Final = 200
-"""Finding the nearest of so many names takes some milliseconds, and as many problems may ask for it."""
+"""Among more names, the search for the nearest takes too long."""
 _MOST_LISTED: Final = 30
 INT32: Final = 2**31 - 1
-"""autoscaling/v2 counts in 32 bits."""
+"""The largest count of autoscaling/v2."""
 
 
 class Scope(TypedDict):
@@ -39,11 +39,11 @@ class Scope(TypedDict):
     """What paths are relative to."""
     prometheus: frozenset[str]
     queries: Mapping[str, Any]
-    """Their plain values."""
+    """The plain values of the shared queries."""
     expressions: promql.Parser
-    """Of this file alone."""
+    """The parser of this file's expressions."""
     adapters: Mapping[str, AdapterType | None]
-    """None: of a type that is wrong, which is a problem of its own."""
+    """None: the type is wrong, which is reported elsewhere."""
 
 
 def scope_of(info: ValidationInfo) -> Scope:
@@ -60,7 +60,7 @@ def _plain_key(text: str) -> str:
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """What to do about a name that is not known: the nearest one, or all there are, as far as that is soon found."""
+    """What to do about an unknown name: use the nearest known name, or one of those that are listed."""
     if len(known) <= _MOST_COMPARED and len(name) <= _LONGEST_COMPARED:
         names = {_plain_key(each): each for each in sorted(known) if len(each) <= _LONGEST_COMPARED}
         near = difflib.get_close_matches(_plain_key(name), names, n=1)
@@ -142,12 +142,12 @@ def _expression(value: Any, info: ValidationInfo) -> promql.Expression:
 _QUANTITY_SCHEMA: Final = WithJsonSchema({"type": ["number", "string"], "examples": [100, "500m", "1Gi"]})
 
 DnsName: TypeAlias = Annotated[str, AfterValidator(_check_dns_name)]
-"""Kubernetes' DNS subdomain: also fine as a part of a path or URL."""
+"""A DNS subdomain, as in Kubernetes. It can be a part of a path or URL."""
 Word: TypeAlias = Annotated[str, AfterValidator(_check_word)]
 LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
-"""Of a sample, as Prometheus takes it."""
+"""A label of a sample, as in Prometheus."""
 LabelKey: TypeAlias = Annotated[str, AfterValidator(check_key)]
-"""Of an autoscaler, as Kubernetes takes it; and so are its values."""
+"""A label of an autoscaler, as in Kubernetes."""
 LabelValue: TypeAlias = Annotated[str, AfterValidator(check_value)]
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Flag: TypeAlias = Annotated[bool, Strict()]

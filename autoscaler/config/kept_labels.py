@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import promql_parser as ast
 
 INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", "instance")
-"""Labels that name an instance when the query says none; the first that a sample carries counts."""
+"""Labels that name an instance where the query has no instanceLabel. The first that a sample has is used."""
 _DEEPEST: Final = 300
 _KEEPS_SAMPLES: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
 _NEW_LABELS: Final = frozenset({"label_replace", "label_join", "absent", "absent_over_time", "info"})
@@ -34,7 +34,7 @@ _SCALAR: Final = Samples(scalar=True)
 
 
 def samples_of(node: Any, depth: int = 0) -> Samples:
-    """What is known of the samples of a node of promql-parser's."""
+    """What is known of the samples of `node`, which promql-parser made."""
     if depth > _DEEPEST:
         return _ANY
     match node:
@@ -58,7 +58,7 @@ def samples_of(node: Any, depth: int = 0) -> Samples:
 
 
 def names_no_instance(expr: str, label: str | None, example: str = "") -> str:
-    """What to say of an expression whose samples carry no label that names an instance. `label`: the instanceLabel."""
+    """The message for an expression whose samples have no label that names an instance. `label`: the instanceLabel."""
     shown = f", as {example}" if example else ""
     remedy = f"write sum by ({label or 'instance'}) (…), or use a metric of type External"
     if _AGGREGATION.search(_QUOTED.sub('""', expr)):

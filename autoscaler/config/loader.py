@@ -1,4 +1,4 @@
-"""From a file to settings, or to everything that is wrong with it."""
+"""Loads a file: returns its settings, or raises every problem at once."""
 
 import gc
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def load_text(path: Path, text: str) -> Settings:
 
 
 def connection_type(path: Path, name: str) -> str:
-    """The type of a connection in `path`. Nothing else in the file is looked at: it may not be finished yet.
+    """The type of a connection in `path`. Nothing else in the file is checked, because it may not be finished.
 
     Raises ConfigError for a file that is not YAML or a type that is wrong, AutoscalerError for an unknown connection.
     """
@@ -65,7 +65,7 @@ def _load(path: Path, text: str) -> Settings:
         message = f"{found}; write at least the key autoscalers"
         raise ConfigError([Problem(str(path), *document.place(()), "", message)])
     if document.value.get("kind") in _MANIFESTS:
-        message = "the file is a Kubernetes manifest, not a configuration; `autoscaler import` makes one of it"
+        message = "the file is a Kubernetes manifest, not a configuration; convert it with `autoscaler import`"
         raise ConfigError([Problem(str(path), *document.place(("kind",)), "kind", message)])
     return _settings(path, document, sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])
 
@@ -85,7 +85,7 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     file = validated(Frame, value, (), scope, problems)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
     if file is not None:
-        check_sharing(value, file.state.settings().shared, connections, problems)
+        check_sharing(value, file.state.shared, connections, problems)
     warnings = absent_files(document, entries.sources, connections)
     hints = (
         *unshared_files(document, connections),
@@ -99,22 +99,22 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
     options = file.controller.options()
     return Settings(
         path=path,
-        prometheus={name: source.source() for name, source in entries.sources.items()},
+        prometheus=entries.sources,
         adapters=connections.sections,
         limits=connections.limits,
         autoscalers=tuple(
             body.spec(file.controller, options, entries.queries) for body in entries.autoscalers.values()
         ),
         sync_period=file.controller.sync_period,
-        state=file.state.settings(),
-        ha=file.ha.settings(),
+        state=file.state,
+        ha=file.ha,
         web=WebSettings(
             file.web.listen_address,
             {name: document.place(("web", "operators", at)) for at, name in enumerate(file.web.operators)},
             frozenset(file.web.allowed_hosts),
             None if file.web.control_socket is None else Path(file.web.control_socket),
         ),
-        log=file.log.settings(),
+        log=file.log,
         warnings=warnings,
         hints=hints,
         digest=digest,
@@ -123,14 +123,14 @@ def _settings(path: Path, document: YamlDocument, digest: str) -> Settings:
 
 
 def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """A section to look names up in; one of another form is a problem of its own."""
+    """A section, for the names in it; one of another form is reported elsewhere."""
     section = value.get(key)
     return section if isinstance(section, dict) else {}
 
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Loading makes objects by the million and no garbage: looking for some took four fifths of the time."""
+    """Pauses the garbage collector: loading makes millions of objects and no garbage."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,15 +1,16 @@
-"""What pydantic found, as problems with a place, a path and a remedy."""
+"""Turns pydantic's errors into problems with a place, a path and a remedy."""
 
 import re
 import types
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from autoscaler.config.document import FLOAT, INT, Loc, YamlDocument
 from autoscaler.config.fields import suggest
+from autoscaler.config.find_values import keys_of
 from autoscaler.errors import Problem
 
 _EXPECTED: Final = {  # pydantic's error types -> what was expected
@@ -24,18 +25,20 @@ _EXPECTED: Final = {  # pydantic's error types -> what was expected
     "path_type": "a path",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
+    "dataclass_type": "a mapping",
     "dict_type": "a mapping",
     "mapping_type": "a mapping",
     "list_type": "a list",
     "tuple_type": "a list",
 }
+_UNKNOWN: Final = ("extra_forbidden", "unexpected_keyword_argument")
 _LONGEST_STEP: Final = 64
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
-"""Where a text that was found may be shown; elsewhere it may be a secret in the wrong place."""
+"""The errors that show the text that was found. Elsewhere it may be a secret."""
 _INNER: Final[Mapping[str | int, str]] = {"query": "expr", "metric": "name"}
-"""Keys whose mapping is easily left out, because one key of it is all that is needed."""
+"""Keys whose mapping is often left out, and the key of that mapping that is needed."""
 _UNQUOTED: Final = {"a whole number": INT, "a number": FLOAT, "true or false": re.compile("true|false")}
-"""What YAML reads as such where it has no quotes."""
+"""Texts that YAML reads as such a value without quotes."""
 _FORMS: Final = {"a mapping": "write it as {KEY: VALUE, …}", "a list": "write it as [ENTRY, …]"}
 _LIMITS: Final = {
     "greater_than": ("gt", "above"),
@@ -62,17 +65,17 @@ class Problems:
         problem = Problem(self._document.file, line, column, path_text(loc), message)
         self._found.setdefault((line, column, loc[-1:], message), problem)
 
-    def add_validation(self, error: ValidationError, model: type[BaseModel], prefix: Loc = ()) -> None:
-        """Everything that pydantic found wrong with the section of `model` at `prefix`."""
+    def add_validation(self, error: ValidationError, model: type, prefix: Loc = ()) -> None:
+        """Adds every error of the section of `model` at `prefix`."""
         for details in error.errors(include_url=False):
             if details["type"] == "too_short" and details["input"]:
                 continue  # its items have problems of their own
             loc = self._in_document(details["loc"], model, prefix)
-            unknown, of_key = details["type"] == "extra_forbidden", details["loc"][-1:] == ("[key]",)
+            unknown, of_key = details["type"] in _UNKNOWN, details["loc"][-1:] == ("[key]",)
             known = known_keys(model, loc[len(prefix) : -1]) if unknown else ()
             self.add(loc, _message(details, known), of_key=unknown or of_key)
 
-    def _in_document(self, loc: Loc, model: type[BaseModel], prefix: Loc) -> Loc:
+    def _in_document(self, loc: Loc, model: type, prefix: Loc) -> Loc:
         """Pydantic's location without its own marks (a union's member, `[key]`)."""
         kept = prefix
         for index, step in enumerate(loc):
@@ -97,26 +100,25 @@ def path_text(loc: Loc) -> str:
     return text
 
 
-def known_keys(model: type[BaseModel], loc: Loc) -> frozenset[str]:
+def known_keys(model: type, loc: Loc) -> frozenset[str]:
     """The keys that `model` knows at `loc` below it."""
     return frozenset(_fields(model, loc).values())
 
 
-def _fields(model: type[BaseModel], loc: Loc) -> Mapping[str | int, str]:
+def _fields(model: type, loc: Loc) -> Mapping[str | int, str]:
     """Attribute names and keys -> keys."""
     here: list[Any] = [model]
     for step in loc:
         here = [inner for each in here for inner in _step(each, step)]
-    fields = [item for each in here if _is_model(each) for item in each.model_fields.items()]
-    keys: dict[str | int, str] = {name: field.alias or name for name, field in fields}
+    keys: dict[str | int, str] = {name: key for each in here for name, (key, _) in keys_of(each).items()}
     return keys | {key: key for key in keys.values()}
 
 
 def _step(annotation: Any, step: str | int) -> Iterable[Any]:
-    if _is_model(annotation):
-        for name, field in annotation.model_fields.items():
-            if step == (field.alias or name):
-                yield from _members(field.annotation)
+    if keys := keys_of(annotation):
+        for key, inner in keys.values():
+            if step == key:
+                yield from _members(inner)
         return
     container, arguments = get_origin(annotation), get_args(annotation)
     if isinstance(container, type) and arguments:
@@ -134,13 +136,9 @@ def _members(annotation: Any) -> Iterable[Any]:
         yield annotation
 
 
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-
-
 def _message(details: ErrorDetails, known: Collection[str]) -> str:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
-    if kind == "extra_forbidden":
+    if kind in _UNKNOWN:
         return f"unknown key; {suggest(str(details['loc'][-1]), known)}"
     if kind == "missing":
         return "is missing; add it"

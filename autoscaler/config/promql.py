@@ -34,7 +34,7 @@ _TEXT: Final = re.compile(
     r"""(?P<quoted>"(?:\\[^\n]|[^"\\\n])*+"|'(?:\\[^\n]|[^'\\\n])*+'|`[^`]*+`)|(?P<comment>\#[^\n]*+)|["'`]"""
 )
 _WORD: Final = re.compile(r"[\w.]{0,64}", re.ASCII)
-"""A quoted text that promql-parser reads, as it may be a label. For others it takes long, or other rules than Go."""
+"""A quoted text that may be a label. Others are masked: a regular expression takes long, and is not Go's."""
 _WRONG_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[abfnrtvxuU0-7"'\\])*+(?P<escape>\\.)""", re.DOTALL)
 _OPERATOR: Final = re.compile(r"[-+*/%^<>=!(\[]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
@@ -59,7 +59,7 @@ _REMEDIES: Final = {
     "duration": "write one such as 30s, 5m or 1h30m",
 }
 _OWN_SYNTAX: Final = re.compile(r"\b(?:with|info)\s*\(", re.IGNORECASE)
-"""MetricsQL's templates and Prometheus 3's info(): promql-parser reads them by the rules of others."""
+"""MetricsQL's templates and Prometheus 3's info(): promql-parser does not know their rules."""
 _TOO_LONG: Final = "the expression has a range of more than 100 years; shorten it"
 _SHOWN: Final = 200
 """Characters of what promql-parser says, which may quote the expression."""
@@ -154,7 +154,7 @@ def _seconds(number: str) -> float:
 
 
 def _masked(text: str) -> str:
-    """The text with spaces for comments, and letters for what is quoted and no word. All else stays in its place.
+    """The text with spaces for comments, and letters for what is quoted and no word. All else keeps its place.
 
     Raises ValueError for quotes that do not end and for a wrong escape.
     """
@@ -188,7 +188,7 @@ def _check_brackets(text: str, masked: str) -> None:
 
 
 def _refused(text: str, masked: str, said: str) -> Expression:
-    """What comes of an expression that promql-parser refuses with what it `said`. Raises ValueError for an error."""
+    """An expression that promql-parser refuses with the message `said`. Raises ValueError if it is an error."""
     said = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}…"
     name = re.search(r"'(.+?)'", said, re.DOTALL)
     near = near_function(name[1]) if name and said.startswith("unknown function") else None
@@ -202,7 +202,7 @@ def _refused(text: str, masked: str, said: str) -> Expression:
 
 
 def _wrong(text: str, start: int | None, said: str, remedy: str) -> ValueError:
-    """`start`: where it stands; None: that is not known."""
+    """`start`: the place in `text`; None: not known."""
     where = ""
     if start is not None:
         line, character = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)

@@ -1,11 +1,12 @@
-"""The functions and aggregations of PromQL, and which of them a misspelt one is near to.
+"""The functions and aggregations of PromQL, and the nearest to a misspelt one.
 
 Source: prometheus.io/docs/prometheus/latest/querying/functions and operators, of Prometheus 3;
 docs.victoriametrics.com, MetricsQL.
 """
 
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 FUNCTIONS: Final = frozenset(
@@ -49,6 +50,13 @@ def near_function(word: str) -> str | None:
 
 
 def _is_one_away(word: str, name: str) -> bool:
-    """Whether all letters but one are the same, in the same order."""
-    same = sum(block.size for block in SequenceMatcher(None, word, name, autojunk=False).get_matching_blocks())
-    return same >= max(len(word), len(name)) - 1
+    """Whether a letter is added, left out, another, or swapped with the next."""
+    start = _equal_letters(word, name)
+    end = _equal_letters(word[start:][::-1], name[start:][::-1])
+    wrong, right = word[start : len(word) - end], name[start : len(name) - end]
+    return max(len(wrong), len(right)) <= 1 or (len(wrong) == 2 and wrong == right[::-1])
+
+
+def _equal_letters(word: str, name: str) -> int:
+    """How many letters at the start of both are equal."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, name, strict=False)))

@@ -1,4 +1,4 @@
-"""Queries: shared ones, and those that stand where they are used."""
+"""Shared queries, and the queries of metrics."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -25,7 +25,7 @@ def _age_is_known(value: timedelta, info: ValidationInfo) -> timedelta:
 
 
 def _shared_expression(ref: str | None, info: ValidationInfo) -> Expression | None:
-    """What a `ref` leads to; None where that is a problem of its own."""
+    """The expression of the shared query `ref`; None if it is wrong, which is reported elsewhere."""
     shared: Any = scope_of(info)["queries"].get(ref or "")
     try:
         return scope_of(info)["expressions"].parse(shared["expr"])
@@ -37,7 +37,7 @@ MaxAge: TypeAlias = Annotated[PositiveDuration, AfterValidator(_age_is_known)]
 
 
 class Reading(Section):
-    """How samples are used. Keys that a shared query and a use of it have in common."""
+    """The keys that shared queries and the queries of metrics have in common."""
 
     expr: Expr | None = None
     """PromQL that gives a vector or a scalar."""
@@ -56,19 +56,17 @@ class Reading(Section):
     def _default_exists(cls, name: str | None, info: ValidationInfo) -> str | None:
         sources = scope_of(info)["prometheus"]
         if name is None and info.data.get("expr") is not None and DEFAULT_SOURCE not in sources:
-            raise ValueError(
-                f"is missing, and no source in `prometheus` is called {DEFAULT_SOURCE}; name one of its sources"
-            )
+            raise ValueError(f"is missing, and `prometheus` has no source {DEFAULT_SOURCE!r}; name one of its sources")
         return name
 
 
 class SharedQuery(Reading):
-    """A query that runs once a cycle for all who refer to it."""
+    """A query that runs once in a cycle for all metrics that refer to it."""
 
     expr: Expr
     """PromQL that gives a vector or a scalar."""
     max_age: MaxAge | None = None
-    """Oldest sample that is used; only on a plain selector. Default: whatever Prometheus returns."""
+    """The oldest sample that is used; only on a plain selector. Default: what Prometheus returns."""
 
 
 class Query(Reading):
@@ -77,9 +75,9 @@ class Query(Reading):
     ref: QueryName | None = None
     """Name of a query in `queries`."""
     match: Mapping[LabelName, str] = Field(default_factory=dict)
-    """Only with `ref`: labels that a sample must carry to be this user's."""
+    """Only with `ref`: labels that a sample must have to be used here."""
     max_age: MaxAge | None = None
-    """Oldest sample that is used; only on a plain selector. Default: whatever Prometheus returns."""
+    """The oldest sample that is used; only on a plain selector. Default: what Prometheus returns."""
 
     @field_validator("ref")
     @classmethod
@@ -102,7 +100,7 @@ class Query(Reading):
         return self
 
     def spec(self, shared: Mapping[str, SharedQuery]) -> model.Query:
-        """The frozen query: own keys before those of the shared one."""
+        """The frozen query: its own keys override those of the shared query."""
         base = self if self.ref is None else shared[self.ref]
         expr = base.expr
         if expr is None:
@@ -126,7 +124,7 @@ class InstanceQuery(Query):
         expr = _shared_expression(value, info) if isinstance(value, str) else value
         if expr is not None and expr.scalar:
             raise ValueError(
-                "the expression is a scalar, one number without labels, and an instance needs a sample of its own; "
+                "the expression is a scalar, one number without labels, and each instance needs a sample; "
                 "write one that keeps the instance's label, or use a metric of type External"
             )
         return value

@@ -1,4 +1,4 @@
-"""Rules that span several parts of the file. They read plain values, so that they hold beside other mistakes."""
+"""Rules about several parts of the file. They read plain values, so that they are checked beside other errors."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -15,7 +15,7 @@ _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
 
 def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument, problems: Problems) -> None:
-    """Adds names and targets that stand twice, a minimum of 0 for good, and targets, sizes, metrics that cannot be."""
+    """Adds duplicate names and targets, a minimum of 0 without a way up, and impossible targets, sizes and metrics."""
     names: dict[str, int] = {}
     targets: dict[TargetRef, int] = {}
     for index, body in enumerate(raw if isinstance(raw, list) else ()):
@@ -46,7 +46,7 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
 
 
 def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections, problems: Problems) -> None:
-    """Adds what daemons that share a state need and have not got, and what a state of one daemon has no use for."""
+    """Adds what is missing in a configuration for a shared state, and what an SQLite state does not use."""
     if "ha" in raw and not shared:
         message = "an SQLite state has one daemon and no leases; remove ha, or write a PostgreSQL state.url"
         problems.add(("ha",), message, of_key=True)
@@ -61,7 +61,7 @@ def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections
 
 
 def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
-    """The body of each metric, with its place in the list; one of another form is a problem of its own."""
+    """The body of each metric, with its place in the list; one of another form is reported elsewhere."""
     metrics = body.get("metrics")
     for index, metric in enumerate(metrics if isinstance(metrics, list) else ()):
         for key, of_type in metric.items() if isinstance(metric, dict) else ():
@@ -72,7 +72,7 @@ def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]
 def _check_metric(
     metric: Mapping[str, Any], body: Mapping[str, Any], loc: Loc, connections: Connections, problems: Problems
 ) -> None:
-    """Adds a fallback beyond the bounds, and Utilization of a capacity that nothing tells."""
+    """Adds a fallback above maxReplicas, and a Utilization without a capacity."""
     fallback, maximum, target = metric.get("fallback"), body.get("maxReplicas"), metric.get("target")
     replicas = fallback.get("replicas") if isinstance(fallback, dict) else None
     if type(replicas) is int and type(maximum) is int and replicas > maximum > 0:
@@ -91,14 +91,14 @@ def _check_metric(
 
 
 def _sees_demand_without_instances(metrics: Any) -> bool:
-    """Unknown counts as yes: metrics that are not a list are a problem of their own."""
+    """True also for metrics that are not a list, which is reported elsewhere."""
     if not isinstance(metrics, list):
         return True
     return any(isinstance(metric, dict) and metric.get("type") in ("Object", "External") for metric in metrics)
 
 
 def _target(ref: Any) -> TargetRef | None:
-    """The target that is named, or None where that is a problem of its own."""
+    """The target that is named; None if it is wrong, which is reported elsewhere."""
     if not isinstance(ref, dict):
         return None
     adapter, name, namespace, region = (ref.get(key) for key in ("adapter", "name", "namespace", "region"))
@@ -127,7 +127,7 @@ def _consult_about_size(
 def _consult(
     target: TargetRef, place: tuple[str | int, ...], connections: Connections, problems: Problems
 ) -> TargetRef:
-    """What the target's name comes to, by the word of its adapter. Adds what is wrong with it."""
+    """The target's canonical name, as its adapter writes it. Adds what is wrong with it."""
     kind, section = connections.types.get(target.adapter), connections.sections.get(target.adapter)
     if kind is None or section is None:
         return target

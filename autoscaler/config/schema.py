@@ -17,7 +17,7 @@ DISTRIBUTION: Final = "prometheus-autoscaler"
 
 
 class _Generator(GenerateJsonSchema):
-    """Writes defaults as the file takes them: `15s`, where pydantic would write ISO 8601."""
+    """Writes durations as in the file, such as `15s`; pydantic writes ISO 8601."""
 
     def encode_default(self, dft: Any) -> Any:
         return format_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)

@@ -1,4 +1,4 @@
-"""Types of fields that say how a server is asked: addresses, headers and parameters."""
+"""Types of fields for requests to a server: addresses, headers and parameters."""
 
 import re
 from typing import Annotated, Final, TypeAlias
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
-"""Parameters of Prometheus' instant queries that say what is asked."""
+"""Parameters of Prometheus' instant queries that the daemon sets."""
 
 
 def _check_url(url: str) -> str:
@@ -16,7 +16,7 @@ def _check_url(url: str) -> str:
 
 
 def _check_external_url(url: str) -> str:
-    """Neither is this one."""
+    """The URL is not shown in messages either."""
     return _checked_url(url, "remove it, because the page shows the URL", "remove them")
 
 
@@ -57,8 +57,8 @@ def _check_param(name: str) -> str:
 
 ServerUrl: TypeAlias = Annotated[str, AfterValidator(_check_url)]
 ExternalUrl: TypeAlias = Annotated[str, AfterValidator(_check_external_url)]
-"""Where browsers reach it."""
+"""The address for browsers."""
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header)]
 HeaderValue: TypeAlias = Annotated[str, AfterValidator(_check_header_value)]
 ParameterName: TypeAlias = Annotated[str, AfterValidator(_check_param)]
-"""Of an instant query's URL."""
+"""A parameter of an instant query's URL."""

@@ -1,34 +1,100 @@
-"""A loaded configuration: typed, defaulted, cross-checked. Nothing here knows YAML."""
+"""The settings of a loaded configuration. pydantic checks those that are written in the file as they are here."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
 
+from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, scope_of
+from autoscaler.config.server import ExternalUrl, HeaderName, HeaderValue, ParameterName, ServerUrl
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, ConnectionLimits
+from autoscaler.quantity import format_duration, format_size
+from autoscaler.target import ExistingPath
+
+_SMALLEST_STATE: Final = 16 * 2**20
+"""Bytes. The last hour of a few autoscalers fits."""
+
+_SHORTEST_RETRY: Final = timedelta(milliseconds=100)
+_JITTER: Final = 1.2
+"""How much later than its period a renewal may be (client-go, tools/leaderelection: JitterFactor)."""
+
+_SMALLEST_ANSWER: Final = 2**16
+"""Bytes. An error with its explanation fits."""
+
+_MOST_AT_A_TIME: Final = 100
+"""Queries. Each has a thread and a connection."""
+
+
+def _at_least(smallest: int) -> Callable[[int], int]:
+    def check(size: int) -> int:
+        if size < smallest:
+            raise ValueError(f"{format_size(size)} is too small; write at least {format_size(smallest)}")
+        return size
+
+    return check
+
+
+class Part:
+    """Base of a section that is its own settings: read as `AdapterSettings` are, made by hand without a check."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or None not in data.values():
+            return data
+        known = {to_camel(each.name) for each in fields(cls)}
+        return {key: value for key, value in data.items() if value is not None or key not in known}
 
 
 @dataclass(frozen=True, slots=True)
-class BasicAuth:
-    """HTTP basic authentication; the password is read from its file at each use."""
+class BasicAuth(Part):
+    """HTTP basic authentication."""
 
-    username: str
-    password_file: Path
+    username: Text
+    password_file: ExistingPath
+    """Read at each use."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
-    """TLS towards a server, and our own certificate."""
+class Tls(Part):
+    """TLS towards the server, and our own certificate."""
 
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    server_name: str | None = None
-    insecure_skip_verify: bool = False
+    ca_file: ExistingPath | None = None
+    """Default: the system's."""
+    cert_file: ExistingPath | None = None
+    key_file: Annotated[ExistingPath | None, Field(validate_default=True)] = None
+    server_name: Text | None = None
+    """The name in the server's certificate. Default: the URL's host."""
+    insecure_skip_verify: Flag = False
+
+    @field_validator("key_file")
+    @classmethod
+    def _with_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if "cert_file" in info.data and (value is None) != (info.data["cert_file"] is None):
+            raise ValueError("certFile and keyFile go together; give both or neither")
+        return value
 
 
 class Compression(StrEnum):
@@ -41,30 +107,140 @@ class Compression(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PrometheusSource:
+class PrometheusSource(Part):
     """One Prometheus, or anything that speaks its HTTP API."""
 
-    url: str
-    timeout: timedelta = timedelta(seconds=5)
+    url: ServerUrl
+    timeout: PositiveDuration = timedelta(seconds=5)
+    """For one query."""
     basic_auth: BasicAuth | None = None
-    bearer_token_file: Path | None = None
+    bearer_token_file: ExistingPath | None = None
+    """Read at each use."""
     tls: Tls | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    max_answer: int = 64 * 2**20
-    """Bytes of an answer, decompressed."""
-    concurrency: int = 2
-    """Queries that it is sent at a time, by the whole daemon."""
+    headers: Mapping[HeaderName, HeaderValue] = field(default_factory=dict)
+    """Added to each request."""
+    params: Mapping[ParameterName, str] = field(default_factory=dict)
+    """Added to each request's URL; not query, time or timeout."""
+    max_answer: Annotated[
+        Size, AfterValidator(_at_least(_SMALLEST_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
+    ] = 64 * 2**20
+    """Bytes of one answer, decompressed, at least 64KiB. Beyond it the query fails."""
+    concurrency: Annotated[Count, Field(le=_MOST_AT_A_TIME)] = 2
+    """Queries at a time, of all connections together; at most 100."""
     compression: Compression = Compression.AUTO
-    merge_queries: bool = True
-    """Whether expressions that differ in the values of labels are asked for in few queries."""
-    external_url: str | None = None
-    """Where people's browsers reach it; None: at `url`."""
+    """Whether Prometheus compresses answers with gzip. auto: yes, but not a server on this machine."""
+    merge_queries: Flag = True
+    """Whether similar queries are merged; false: each is sent as it is written. See `check --plan`."""
+    external_url: ExternalUrl | None = None
+    """The address for browsers, for the page's links to queries. Default: url."""
+
+    @field_validator("bearer_token_file")
+    @classmethod
+    def _one_way_in(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if value is not None and info.data.get("basic_auth") is not None:
+            raise ValueError("bearerTokenFile and basicAuth are both given; remove one of them")
+        return value
 
     @property
     def browser_url(self) -> str:
-        """The address that links to its own page begin with."""
+        """The address of its own page, for links."""
         return self.url if self.external_url is None else self.external_url
+
+
+def _check_state_url(url: str, info: ValidationInfo) -> str:
+    """The URL is never shown: it may hold a password. SQLite's relative paths are relative to the file."""
+    if not re.match(r"(sqlite|postgresql)(\+[a-z0-9]+)?://", url):
+        raise ValueError(
+            'this is not a valid state URL; expected "sqlite:////PATH/state.db" or "postgresql://HOST/DATABASE"'
+        )
+    if not url.startswith("sqlite"):
+        return url
+    scheme, _, path = url.partition(":///")
+    if path.startswith(("?", ":memory:", "file:")) or not path:
+        raise ValueError(
+            "the URL names no file, and the daemon needs its state after a restart; "
+            'write "sqlite:////PATH/state.db", or remove it'
+        )
+    return url if path.startswith("/") else f"{scheme}:///{Path(scope_of(info)['folder'], path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class StateSettings(Part):
+    """Where recommendations, scale events and decisions are kept."""
+
+    url: Annotated[str, AfterValidator(_check_state_url)] | None = None
+    """Default: SQLite at $STATE_DIRECTORY/state.db, else under the user's state folder."""
+    retention: PositiveDuration = timedelta(days=30)
+    """How long charts, events and decisions in which something changed are kept."""
+    detail: PositiveDuration = timedelta(days=2)
+    """How long the inputs of all decisions are kept, for `explain --at`; at most `retention`."""
+    max_size: Annotated[
+        Size, AfterValidator(_at_least(_SMALLEST_STATE)), Field(json_schema_extra={"default": "5GB"})
+    ] = 5 * 2**30
+    """The limit on live data, at least 16MB. Above it the oldest detail is deleted first, but never the last hour."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether several daemons can use it: it is in PostgreSQL."""
+        return self.url is not None and not self.url.startswith("sqlite")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _detail_within_retention(cls, data: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
+        built = build(data)
+        if built.detail <= built.retention:
+            return built
+        if "detail" in data:
+            raise ValueError(
+                f"detail {format_duration(built.detail)} is longer than retention {format_duration(built.retention)}; "
+                "shorten it, or lengthen retention"
+            )
+        return replace(built, detail=built.retention)
+
+
+@dataclass(frozen=True, slots=True)
+class HaSettings(Part):
+    """The leases of daemons that share a PostgreSQL state, as in Kubernetes' leader election.
+
+    leaseDuration > renewDeadline > 1.2 x retryPeriod.
+    """
+
+    lease_duration: PositiveDuration = timedelta(seconds=15)
+    """How long after its last renewal a daemon keeps its shards. Then other daemons take them over."""
+    renew_deadline: PositiveDuration = timedelta(seconds=10)
+    """How long a daemon that cannot renew its lease continues to scale."""
+    retry_period: PositiveDuration = timedelta(seconds=2)
+    """How often a daemon tries to renew its lease; at least 100ms."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        duration, deadline, period = map(format_duration, (self.lease_duration, self.renew_deadline, self.retry_period))
+        if self.retry_period < _SHORTEST_RETRY:
+            raise ValueError(f"retryPeriod {period} is too short; write at least {format_duration(_SHORTEST_RETRY)}")
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError(
+                f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it, so that a daemon "
+                "stops scaling before another takes over"
+            )
+        if self.renew_deadline <= _JITTER * self.retry_period:
+            raise ValueError(
+                f"renewDeadline {deadline} is not longer than {_JITTER:g} x retryPeriod {period}; lengthen it, so that "
+                "one renewal fits"
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings(Part):
+    """What is logged."""
+
+    decisions: Literal["changed", "all"] = "changed"
+    """changed: a line for each change, write and failure, and one every 10 minutes; all: one for each decision."""
+
+    @property
+    def every_decision(self) -> bool:
+        """Whether every decision has a line."""
+        return self.decisions == "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,48 +250,9 @@ class AdapterSection:
     type: str
     settings: BaseModel
     shards: int = 1
-    """Into how many shards its targets are divided."""
+    """How many shards its targets are divided into."""
     host: str | None = None
-    """The machine whose daemon alone serves it; None: any daemon may."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateSettings:
-    """Where recommendations, scale events and decisions are kept."""
-
-    url: str | None = None
-    """SQLAlchemy URL; None: SQLite in the state folder."""
-    retention: timedelta = timedelta(days=30)
-    """How long charts, events and decisions in which something changed are kept."""
-    detail: timedelta = timedelta(days=2)
-    """How long all that decisions were made from is kept."""
-    max_size: int = 5 * 2**30
-    """Bytes of live data; beyond it the oldest detail goes first."""
-
-    @property
-    def shared(self) -> bool:
-        """Whether several daemons may use it: it is PostgreSQL's."""
-        return self.url is not None and not self.url.startswith("sqlite")
-
-
-@dataclass(frozen=True, slots=True)
-class HaSettings:
-    """Leases of the daemons that share a PostgreSQL state. Kubernetes' leader election has these names and defaults."""
-
-    lease_duration: timedelta = timedelta(seconds=15)
-    """How long after its last renewal a daemon's slots are left to it."""
-    renew_deadline: timedelta = timedelta(seconds=10)
-    """How long a daemon goes on without a renewal."""
-    retry_period: timedelta = timedelta(seconds=2)
-    """How often it renews, or tries to."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogSettings:
-    """What is logged."""
-
-    every_decision: bool = False
-    """False: those in which something changed."""
+    """The machine whose daemon serves it; None: any daemon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +261,7 @@ class WebSettings:
 
     listen_address: str = "127.0.0.1:9797"
     operators: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Who may change things over TCP: name -> line and column in the file. --web.config.file says who can log in."""
+    """The users who may change things over TCP: name -> line and column in the file."""
     allowed_hosts: frozenset[str] = frozenset()
     """Further names that a request's Host header may have; in lower case."""
     control_socket: Path | None = None
@@ -136,7 +273,7 @@ class UnknownExpression:
     """An expression in the file that cannot be checked offline: only its Prometheus can say whether it is right."""
 
     problem: Problem
-    """Where it stands, and what is not known of it."""
+    """The warning, with its place."""
     prometheus: str
     """The source that it is for."""
     expr: str
@@ -151,18 +288,18 @@ class Settings:
     adapters: Mapping[str, AdapterSection]
     autoscalers: tuple[Autoscaler, ...]
     limits: Mapping[str, ConnectionLimits] = field(default_factory=dict)
-    """By the connection's name; of those that have any. Apart from its section: another limit needs no new adapter."""
+    """By the connection's name. They are not in its section, because a changed limit needs no new adapter."""
     sync_period: timedelta = timedelta(seconds=15)
-    """The controller's; each autoscaler has its own already."""
+    """The controller's. Each autoscaler has its own."""
     state: StateSettings = StateSettings()
     ha: HaSettings = HaSettings()
     web: WebSettings = WebSettings()
     log: LogSettings = LogSettings()
     digest: str = ""
-    """Of the file's text: two daemons that share a state have the same configuration where it is the same."""
+    """The hash of the file's text. Daemons that share a state compare it."""
     warnings: tuple[Problem, ...] = ()
-    """What `check` only warns of and `run` refuses: secret files that are absent or not readable."""
+    """Warnings of `check` that are errors of `run`: files that are missing or not readable."""
     hints: tuple[Problem, ...] = ()
-    """What `check` warns of and `run` does not mind: it costs one target at most, or may be right elsewhere."""
+    """Warnings of `check` that `run` ignores."""
     unknown_expressions: tuple[UnknownExpression, ...] = ()
-    """What `check` warns of and `run` does not mind. One in a block that aliases repeat stands here for each use."""
+    """Warnings of `check` that `run` logs. One in a block that aliases repeat is here for each use."""

@@ -1,4 +1,4 @@
-"""Reads a configuration file: bounded, UTF-8, or one clear problem."""
+"""Reads the text of a configuration file: UTF-8, of limited size."""
 
 import errno
 from pathlib import Path

@@ -1,35 +1,32 @@
-"""What `check` warns of. It holds for the right parts of a file that has errors, too."""
+"""The warnings of `check`. They are also found in the right parts of a file that has errors."""
 
 import os
 from collections import Counter
 from collections.abc import Mapping
-
-from pydantic import BaseModel
 
 from autoscaler.config.brakes import Brakes
 from autoscaler.config.connections import Connections
 from autoscaler.config.controller import Controller
 from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.entries import Entries
+from autoscaler.config.find_values import find_values
 from autoscaler.config.problems import Problems
 from autoscaler.config.queries import DEFAULT_SOURCE, Reading
-from autoscaler.config.sections import Prometheus
-from autoscaler.config.settings import UnknownExpression
-from autoscaler.config.within import within
+from autoscaler.config.settings import PrometheusSource, UnknownExpression
 from autoscaler.errors import Problem
 from autoscaler.target import ExistingFile, SharedFile
 from autoscaler.target.files import unreadable_for_others, unwritable
 
 
 def absent_files(
-    document: YamlDocument, sources: Mapping[str, Prometheus], connections: Connections
+    document: YamlDocument, sources: Mapping[str, PrometheusSource], connections: Connections
 ) -> tuple[Problem, ...]:
     """The files that `run` must read and that cannot be read here."""
     warnings = Problems(document)
-    sections: dict[Loc, BaseModel] = {("prometheus", name): source for name, source in sources.items()}
+    sections: dict[Loc, object] = {("prometheus", name): source for name, source in sources.items()}
     sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
     for start, section in sections.items():
-        for loc, file in within(section, ExistingFile, start):
+        for loc, file in find_values(section, ExistingFile, start):
             if not (os.access(file, os.R_OK) and file.is_file()):  # `is_file` raises where a folder is closed
                 warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
     return tuple(sorted(warnings))
@@ -39,7 +36,7 @@ def unshared_files(document: YamlDocument, connections: Connections) -> tuple[Pr
     """The files for Prometheus that cannot be written here, or that another user cannot read."""
     hints = Problems(document)
     for name, section in connections.sections.items():
-        for loc, file in within(section.settings, SharedFile, ("adapters", name)):
+        for loc, file in find_values(section.settings, SharedFile, ("adapters", name)):
             if problem := unwritable(file) or unreadable_for_others(file):
                 hints.add(loc, problem)
     return tuple(sorted(hints))
@@ -92,7 +89,7 @@ def unknown_expressions(document: YamlDocument, entries: Entries) -> tuple[Unkno
     """The expressions that only their Prometheus can check."""
     found = []
     for key, section in (("queries", entries.queries), ("autoscalers", entries.autoscalers)):
-        for loc, query in within(section, Reading, (key,)):
+        for loc, query in find_values(section, Reading, (key,)):
             if query.expr is not None and query.expr.unknown is not None:
                 warnings = Problems(document)
                 warnings.add((*loc, "expr"), query.expr.unknown)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoscaler.config import load_apart
+from autoscaler.config import load_for_daemon
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
 from autoscaler.record import Retention
@@ -30,7 +30,7 @@ class RunOptions:
 
 def read(options: RunOptions) -> Settings:
     """The configuration to run. Raises ConfigError, also for what `check` only warns of (absent secret files)."""
-    settings = load_apart(options.config_file)
+    settings = load_for_daemon(options.config_file)
     if settings.warnings:
         raise ConfigError(settings.warnings)
     if not settings.state.shared:

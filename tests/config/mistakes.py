@@ -66,7 +66,7 @@ MISTAKES = {
     "a manifest": (
         "apiVersion: autoscaling/v2\nkind: §HorizontalPodAutoscaler\nspec: {maxReplicas: 3}\n",
         "kind",
-        "the file is a Kubernetes manifest, not a configuration; `autoscaler import` makes one of it",
+        "the file is a Kubernetes manifest, not a configuration; convert it with `autoscaler import`",
     ),
     "a tab": (
         "a:\n§\tb: 1\n",
@@ -211,7 +211,7 @@ MISTAKES = {
     "match with a label that is not valid": (pods("{ref: cpu, match: {§a-b: c}}"), f"{M}.pods.query.match.a-b", "is not a valid label name"),
     "a dangling ref": (pods("{ref: §cpuu}"), f"{M}.pods.query.ref", "no query 'cpuu' in `queries`; did you mean `cpu`?"),
     "a dangling source": (pods("{expr: x, prometheus: §defalt}"), f"{M}.pods.query.prometheus", "did you mean `default`?"),
-    "no default source": ("prometheus: {other: {url: 'http://h'}}\nqueries: {a: §{expr: x}}\n" + NONE, "queries.a.prometheus", "no source in `prometheus` is called default"),
+    "no default source": ("prometheus: {other: {url: 'http://h'}}\nqueries: {a: §{expr: x}}\n" + NONE, "queries.a.prometheus", "is missing, and `prometheus` has no source 'default'; name one of its sources"),
     "maxAge on a function": (pods("{expr: 'rate(x[5m])', maxAge: §1m}"), f"{M}.pods.query.maxAge", "maxAge needs a plain selector"),
     "maxAge on an offset": (pods("{expr: 'x offset 5m', maxAge: §1m}"), f"{M}.pods.query.maxAge", "maxAge needs a plain selector"),
     "maxAge on a shared function": (pods("{ref: rate, maxAge: §1m}"), f"{M}.pods.query.maxAge", "maxAge needs a plain selector"),

@@ -70,11 +70,6 @@ def test_a_tolerance_keeps_its_precision(load_text: Load, written: str, ratio: f
     assert scaler(load_text, head=f"controller: {{tolerance: {written}}}\n{HEAD}").options.tolerance == ratio
 
 
-def test_a_listen_address_needs_no_host(load_text: Load) -> None:
-    """As the flag `--web.listen-address` and Prometheus take it."""
-    assert load_text("autoscalers: []\nweb: {listenAddress: ':9797'}\n").web.listen_address == ":9797"
-
-
 def test_zero_needs_no_unit(load_text: Load) -> None:
     """There is nothing to mistake, where no waiting makes sense."""
     options = scaler(load_text, head=f"controller: {{downscaleStabilization: 0}}\n{HEAD}").options
@@ -384,7 +379,7 @@ def test_how_much_of_the_state_is_kept(load_text: Load, given: str, kept: StateS
 )
 def test_which_decisions_are_logged(load_text: Load, given: str, every: bool) -> None:
     """Only what changed, unless all are wanted."""
-    assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings(every_decision=every)
+    assert load_text(f"autoscalers: []\n{given}\n").log == LogSettings("all" if every else "changed")
 
 
 def test_labels_are_sorted_texts(load_text: Load) -> None:

@@ -1,4 +1,4 @@
-"""Loads a large configuration in a process of its own, and hands over what it came to.
+"""Loads a large configuration in a child process, which returns the settings.
 
 Loading ten thousand autoscalers makes objects by the million: some 250 MiB that a process which made them cannot give
 back whole, and seconds in which its other threads get half of a processor. What is handed over is a fiftieth of it.
@@ -17,16 +17,16 @@ from autoscaler.config.source import read
 from autoscaler.errors import ConfigError, Problem
 
 SMALL: Final = 256 * 2**10
-"""Characters of a file that is loaded where it is wanted: another process would take half a second longer."""
+"""Characters. A smaller file is loaded in this process, because a child process takes half a second longer."""
 
 
-def load_apart(path: Path) -> Settings:
-    """As `load`: the settings in `path`. Raises ConfigError with every problem at once.
+def load_for_daemon(path: Path) -> Settings:
+    """The settings in `path`. Raises ConfigError with every problem at once.
 
-    An adapter whose settings cannot be handed over, or a process that cannot be begun, costs memory and nothing else.
+    Loads the file in this process if the child process cannot start, or cannot return the settings of an adapter.
     """
     text = read(path)
-    found = _found_apart(path, text) if len(text) > SMALL else None
+    found = _loaded_elsewhere(path, text) if len(text) > SMALL else None
     if found is None:
         return load_text(path, text)
     if isinstance(found, Settings):
@@ -34,8 +34,8 @@ def load_apart(path: Path) -> Settings:
     raise ConfigError(found)
 
 
-def _found_apart(path: Path, text: str) -> Settings | list[Problem] | None:
-    """What another process made of it; None: nothing."""
+def _loaded_elsewhere(path: Path, text: str) -> Settings | list[Problem] | None:
+    """The result of a child process; None: it has none."""
     command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(path)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -48,7 +48,7 @@ def _found_apart(path: Path, text: str) -> Settings | list[Problem] | None:
 
 
 def main() -> None:
-    """What the other process does: the text comes in, and what it came to goes out."""
+    """Runs in the child process: reads the text from standard input and writes the result to standard output."""
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # an adapter's import may print
     found: Any

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.config import Settings, apart, load, load_apart
+from autoscaler.config import Settings, large_file, load, load_for_daemon
 from autoscaler.config.loader import load_text
 from autoscaler.errors import ConfigError
 
@@ -25,7 +25,7 @@ SOME = 3
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Writes a file that counts as large."""
-    monkeypatch.setattr(apart, "SMALL", 0)
+    monkeypatch.setattr(large_file, "SMALL", 0)
 
     def write(most: int = 3) -> Path:
         path = tmp_path / "autoscaler.yaml"
@@ -46,15 +46,15 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         loaded.append(path)
         return load_text(path, text)
 
-    monkeypatch.setattr("autoscaler.config.apart.load_text", counted)
+    monkeypatch.setattr("autoscaler.config.large_file.load_text", counted)
     return loaded
 
 
 def test_another_process_hands_over_the_same_settings(large: Callable[..., Path], here: list[Path]) -> None:
     """What made them is gone with it; what stays is what they come to, an adapter's own settings included."""
     path = large()
-    assert load_apart(path) == load(path)
-    assert len(load_apart(path).autoscalers) == SOME
+    assert load_for_daemon(path) == load(path)
+    assert len(load_for_daemon(path).autoscalers) == SOME
     assert here == []
 
 
@@ -64,7 +64,7 @@ def test_every_problem_comes_back_in_its_place(large: Callable[..., Path], here:
     with pytest.raises(ConfigError) as expected:
         load(path)
     with pytest.raises(ConfigError) as found:
-        load_apart(path)
+        load_for_daemon(path)
     assert found.value.problems == expected.value.problems
     assert len(found.value.problems) == SOME
     assert here == []
@@ -76,7 +76,7 @@ def test_it_is_loaded_here_where_no_other_process_can_be_begun(
     """A limit of processes, or an interpreter that is embedded, costs memory and not the configuration."""
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     path = large()
-    assert load_apart(path) == load(path)
+    assert load_for_daemon(path) == load(path)
     assert here == [path]
 
 
@@ -85,7 +85,7 @@ def test_a_usual_file_is_loaded_here(
 ) -> None:
     """Another process would take longer than the file."""
     path = large()
-    monkeypatch.setattr(apart, "SMALL", 10**6)
+    monkeypatch.setattr(large_file, "SMALL", 10**6)
     monkeypatch.setattr(subprocess, "run", None)
-    assert len(load_apart(path).autoscalers) == SOME
+    assert len(load_for_daemon(path).autoscalers) == SOME
     assert here == [path]
