@@ -52,7 +52,7 @@ class _Reload:
 
 
 class _Moved:
-    """Other slots are held than before."""
+    """Other shards are held than before."""
 
 
 class Daemon:
@@ -72,7 +72,7 @@ class Daemon:
         self._logger = logger
         self._ready = False
         self._requests: SimpleQueue[int | _Reload | _Moved] = SimpleQueue()
-        """Signals, reloads that were asked for over HTTP, and that other slots are held."""
+        """Signals, reloads that were asked for over HTTP, and that other shards are held."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
@@ -322,7 +322,7 @@ class Daemon:
         self._metrics.configured(served, self._runtime.adapters, settings.prometheus, settings.limits)
 
     def _count_served(self) -> None:
-        """Where other slots are held than before, metrics and log are of the autoscalers that are served now."""
+        """Where other shards are held than before, metrics and log are of the autoscalers that are served now."""
         if self._served == self._runtime.changes:
             return
         self._served = self._runtime.changes

@@ -92,10 +92,6 @@ class AwsAsg:
             self._recall_writes()
         return self._scaling.scale(target.name, change, call)
 
-    def reload_memory(self) -> None:
-        """What another daemon wrote lately is to be believed here, too."""
-        self._writes.reload()
-
     def close(self) -> None:
         """Close idle connections."""
         self._api.close()

@@ -63,13 +63,8 @@ class Writes:
         self._previous: dict[str, Write | None] = {}
         """What the last end of an instance of each group took the place of."""
 
-    def reload(self) -> None:
-        """Recall at the next `load` also what another daemon has written meanwhile."""
-        with self._loading:
-            self._loaded = False
-
     def load(self) -> None:
-        """Recall what was written before a restart; once, and after each `reload`. Raises StateError."""
+        """Recall what was written before a restart, once. Raises StateError."""
         with self._loading:
             if self._loaded:
                 return

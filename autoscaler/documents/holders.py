@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from autoscaler.documents.summary import Held
 from autoscaler.model import Autoscaler
-from autoscaler.record import slot_of
+from autoscaler.record import target_text
 
 
 class Holders:
     """As the state says."""
 
-    def __init__(self, served: Mapping[str, Mapping[tuple[str, int], str]] | None) -> None:
-        """`served`: the autoscaler's name -> adapter connection and slot -> host and process of who serves it there.
+    def __init__(self, served: Mapping[str, Mapping[str, str]] | None) -> None:
+        """`served`: the autoscaler's name -> target, as text -> host and process of the daemon that serves it there.
 
         None: the state has one daemon.
         """
@@ -25,8 +25,8 @@ class Holders:
         """
         if self._served is None:
             return None
-        places = self._served.get(name, {})
-        others = min(places.values(), default=None)
+        targets = self._served.get(name, {})
+        others = min(targets.values(), default=None)
         if scaler is None:
             return None if others is None else Held(others)
-        return Held(places.get((scaler.target.adapter, slot_of(scaler.target)), others))
+        return Held(targets.get(target_text(scaler.target), others))

@@ -1,10 +1,12 @@
 """The daemons that share a state, what each of them serves, and whose configuration differs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
+from autoscaler.model import ShardName
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
     from autoscaler.record import Followed, Member, Sharing
@@ -21,11 +23,11 @@ class HostDocument(Document):
     version: str
     joined: datetime
     lease_ends: datetime
-    """Unless it is renewed; then others take its slots over."""
+    """Unless it is renewed; then others take its shards over."""
     autoscalers: int
     """How many it serves."""
-    slots: Mapping[str, int]
-    """How many of each adapter connection's slots it holds."""
+    shards: Mapping[str, int]
+    """How many of each adapter connection's shards it holds."""
     loaded: datetime | None
     """When its configuration was loaded; null: it has not said yet."""
     differs: tuple[str, ...]
@@ -59,14 +61,14 @@ def host_list(sharing: "Sharing | None", now: datetime) -> HostList:
 def unheld(sharing: "Sharing") -> Sequence[str]:
     """Autoscalers of the configuration loaded last that no daemon serves, sorted.
 
-    Nobody holds their slot; or who does has them not in its own configuration yet.
+    No daemon holds their shard; or the one that does has not loaded them yet.
     """
-    return sorted(name for name, each in _wanted(sharing).items() if not _is_served(name, each.place, sharing))
+    return sorted(name for name, each in _wanted(sharing).items() if not _is_served(name, each.shard, sharing))
 
 
-def _is_served(name: str, place: tuple[str, int], sharing: "Sharing") -> bool:
-    own = sharing.follows.get(sharing.holders.get(place, ""), {}).get(name)
-    return own is not None and own.place == place
+def _is_served(name: str, shard: ShardName, sharing: "Sharing") -> bool:
+    own = sharing.follows.get(sharing.holders.get(shard, ""), {}).get(name)
+    return own is not None and own.shard == shard
 
 
 def _wanted(sharing: "Sharing") -> "Mapping[str, Followed]":
@@ -78,10 +80,8 @@ def _wanted(sharing: "Sharing") -> "Mapping[str, Followed]":
 
 def _host(member: "Member", wanted: "Mapping[str, Followed]", sharing: "Sharing") -> HostDocument:
     own = sharing.follows.get(member.id, {})
-    held = {place for place, holder in sharing.holders.items() if holder == member.id}
-    slots: dict[str, int] = {}
-    for connection, _ in held:
-        slots[connection] = slots.get(connection, 0) + 1
+    held = {shard for shard, holder in sharing.holders.items() if holder == member.id}
+    shards = Counter(sorted(shard.adapter for shard in held))
     differs = () if member.loaded is None else _differing(own, wanted)
     return HostDocument(
         member=member.id,
@@ -90,8 +90,8 @@ def _host(member: "Member", wanted: "Mapping[str, Followed]", sharing: "Sharing"
         version=member.version,
         joined=member.joined,
         lease_ends=member.until,
-        autoscalers=sum(each.place in held for each in own.values()),
-        slots=dict(sorted(slots.items())),
+        autoscalers=sum(each.shard in held for each in own.values()),
+        shards=dict(shards),
         loaded=member.loaded,
         differs=tuple(differs),
     )

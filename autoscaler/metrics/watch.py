@@ -69,8 +69,8 @@ class MembershipCounts(Protocol):
     def seconds_left(self) -> float:
         """Until the lease ends."""
 
-    def held(self) -> Mapping[str, Collection[int]]:
-        """Adapter connection -> slots that this daemon holds."""
+    def held(self) -> Collection[ShardName]:
+        """The shards that this daemon holds."""
 
 
 def watch_membership(
@@ -182,10 +182,10 @@ class _MembershipCollector(_Undescribed):
         lost.add_metric((), membership.lost)
         members = GaugeMetricFamily("autoscaler_members", "Daemons that share the state, as this one last saw.")
         members.add_metric((), membership.members)
-        slots = GaugeMetricFamily("autoscaler_slots_held", "Slots that this daemon holds.", labels=("adapter",))
-        for adapter, each in membership.held().items():
-            slots.add_metric((adapter,), len(each))
-        yield from (held, left, lost, members, slots)
+        shards = GaugeMetricFamily("autoscaler_shards_held", "Shards that this daemon holds.", labels=("adapter",))
+        for adapter, count in Counter(sorted(name.adapter for name in membership.held())).items():
+            shards.add_metric((adapter,), count)
+        yield from (held, left, lost, members, shards)
         yield from self._unheld_family()
 
     def _unheld_family(self) -> Iterator[Metric]:

@@ -26,7 +26,7 @@ from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.observation import InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.shadow import Backlog, Shadow, Starting
-from autoscaler.model.shard import ShardName
+from autoscaler.model.shard import ShardName, shard_of
 from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Standing
 from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
@@ -157,4 +157,5 @@ __all__ = [
     "VictimOrder",
     "VictimRule",
     "Written",
+    "shard_of",
 ]

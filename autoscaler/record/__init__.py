@@ -1,12 +1,12 @@
 """Durable state and history: what autoscalers remember, and every decision with its reasons."""
 
 from autoscaler.record.archive import Archive
+from autoscaler.record.entries import target_text
 from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.members import Followed, Member, Sharing
-from autoscaler.record.slots import shard_of, slot_of, slots_of
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
 from autoscaler.record.values import Cut, EventRow, MetricPoint, Record, SeriesRow, SizePoint, StateSize
@@ -30,8 +30,6 @@ __all__ = [
     "StateSize",
     "SteeringEvent",
     "make_folder",
-    "shard_of",
-    "slot_of",
-    "slots_of",
     "state_folder",
+    "target_text",
 ]

@@ -212,8 +212,8 @@ class Archive:
         with self._reading() as connection:
             return read_sharing(connection)
 
-    def served(self, names: Collection[str]) -> Mapping[str, Mapping[tuple[str, int], str]] | None:
-        """Those of these autoscalers that a daemon serves -> adapter connection and slot -> its host and process.
+    def served(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]] | None:
+        """Those of these autoscalers that a daemon serves -> target, as text -> that daemon's host and process.
 
         None: as of `sharing`.
         """
@@ -247,7 +247,7 @@ class Archive:
             numbers = newest_numbers(connection)
         others = {key: newest for key, newest in self._of_others.items() if numbers.get(key) == newest.number}
         for key, newest in list(published.items()):
-            if newest.number < numbers.get(key, 0):  # another daemon has its slot since
+            if newest.number < numbers.get(key, 0):  # another daemon has its shard since
                 published.pop(key, None)
         others |= self._read_newest({**others, **published})
         self._of_others = others

@@ -21,7 +21,7 @@ from autoscaler.record.database import Database, FileLock, driver_of, opened
 from autoscaler.record.folder import remove_database, sync
 from autoscaler.record.leases import database_time
 from autoscaler.record.locks import Lock, wait_for
-from autoscaler.record.slots import begin_incarnation, incarnation_of
+from autoscaler.record.shards import begin_incarnation, incarnation_of
 from autoscaler.record.times import from_micros
 
 _PARTIAL: Final = ".partial"

@@ -287,18 +287,17 @@ class Loaded(NamedTuple):
 def load_entries(
     connection: Connection,
     name: str,
-    slots: Collection[int],
-    names: Collection[str] | None = None,
+    keys: Collection[Key] | None = None,
     held: Mapping[Key, Entry] | None = None,
 ) -> Loaded:
-    """Everything that the autoscalers of these slots of an adapter connection remember. Raises StateError.
+    """Everything that the autoscalers of an adapter connection remember. Raises StateError.
 
-    `names`: only those that are called so. `held`: what this process remembers of them, which is newer where the
+    `keys`: only these of them. `held`: what this process remembers of them, which is newer where the
     database has lost commits: of each the newer one is taken.
     """
     owner, memory = schema.autoscaler, schema.memory
-    of = (owner.c.connection == name) & owner.c.slot.in_(slots)
-    if names is not None:
+    of = owner.c.connection == name
+    if keys is not None and (names := schema.few({each for each, _ in keys})) is not None:
         of &= owner.c.name.in_(names)
     query = (
         select(owner.c.id, owner.c.name, owner.c.target, memory)
@@ -309,6 +308,8 @@ def load_entries(
     lost = dict(held or {})
     for found in connection.execute(query):
         key = found.name, found.target
+        if keys is not None and key not in keys:
+            continue
         mine = lost.pop(key, None)
         if mine is not None and mine.seq >= (found.seq or 0):
             mine.stored_as(found.id, found.seq)

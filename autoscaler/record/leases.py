@@ -1,8 +1,8 @@
-"""PostgreSQL: which of the daemons that share a state serves which slots.
+"""PostgreSQL: which of the daemons that share a state serves which shards.
 
-Each is a member for as long as it renews its lease; all times of leases are the database's. A member holds slots, and
-whatever it commits makes sure that it still does (`slots.fence`). What is here only says who may begin: a member whose
-lease ends stops by itself, and another takes its slots after that end.
+Each is a member for as long as it renews its lease; all times of leases are the database's. A member holds shards, and
+whatever it commits makes sure that it still does (`shards.fence`). What is here only says who may begin: a member whose
+lease ends stops by itself, and another takes its shards after that end.
 """
 
 import os
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, delete, select, text, update
 
 from autoscaler.errors import StaleLedger, StateError
-from autoscaler.model import Autoscaler
+from autoscaler.model import Autoscaler, ShardName
 from autoscaler.record import schema
 from autoscaler.record.database import Database, place
 from autoscaler.record.database_clock import DatabaseClock
@@ -38,8 +38,8 @@ from autoscaler.record.member_rows import (
     remove,
     save_needs,
 )
-from autoscaler.record.sharing import Place, Slots, plan
-from autoscaler.record.slots import give_back, next_epochs, read_slots, slot_of, take_slots
+from autoscaler.record.shards import give_back, next_epoch, read_holders, take
+from autoscaler.record.sharing import share_out
 from autoscaler.record.timeline import Look, SharedTimeline
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
@@ -51,7 +51,7 @@ class LeaseOptions:
     """Names, defaults and meaning of Kubernetes' leader election (client-go's LeaderElectionConfig)."""
 
     duration: timedelta = timedelta(seconds=15)
-    """How long others leave a member's slots alone that it does not renew."""
+    """How long others leave a member's shards alone that it does not renew."""
     renew_deadline: timedelta = timedelta(seconds=10)
     """How long a member tries to renew before it gives up what it holds."""
     retry_period: timedelta = timedelta(seconds=2)
@@ -100,8 +100,8 @@ class Leases:
         self._lock = threading.Lock()
         """For the attributes below, never held while the database is asked."""
         self._member: str | None = None
-        self._held: Mapping[str, Mapping[int, int]] = {}
-        self._excess: Slots = {}
+        self._held = frozenset[ShardName]()
+        self._excess = frozenset[ShardName]()
         self._ends = timedelta(0)
         """When the lease ends, on `DatabaseClock.elapsed`."""
         self._members = 0
@@ -119,17 +119,17 @@ class Leases:
 
     @property
     def members(self) -> int:
-        """How many members shared the slots at the last `share`, this one among them; 0: not known."""
+        """How many members shared the shards at the last `share`, this one among them; 0: not known."""
         return self._members
 
     @property
-    def held(self) -> Mapping[str, Mapping[int, int]]:
-        """The slots that it holds: adapter connection -> slot -> epoch. Replaced as a whole."""
+    def held(self) -> frozenset[ShardName]:
+        """The shards that it holds. Replaced as a whole."""
         return self._held
 
     @property
-    def excess(self) -> Slots:
-        """Those among them that it is to give back, by connection: others hold fewer, or it no longer needs them."""
+    def excess(self) -> frozenset[ShardName]:
+        """Those among them that it is to give back: another member is to have them, or it no longer needs them."""
         return self._excess
 
     def seconds_left(self) -> float:
@@ -142,9 +142,9 @@ class Leases:
             return 0.0
         return (self._ends - self._clock.elapsed()).total_seconds()
 
-    def holds(self, connection: str, slot: int, epoch: int | None) -> bool:
-        """Whether it holds this slot in this epoch, and its lease is not over."""
-        return self._held.get(connection, {}).get(slot) == epoch is not None and self.seconds_left() > 0
+    def holds(self, name: ShardName, member: str | None) -> bool:
+        """Whether this process, as that member, holds the shard, and its lease is not over."""
+        return member is not None and self._member == member and name in self._held and self.seconds_left() > 0
 
     def renew(self) -> None:
         """Renew the lease, or join as a new member. Raises StateError.
@@ -170,14 +170,16 @@ class Leases:
         self.confirmed(Renewal(found.member, sent))
         self._timeline.follow_look(look)
 
-    def share(self, needs: Slots, done: Slots, of_this_host: Collection[str] = ()) -> None:
-        """Take and give back slots, one step towards as many for each member. Raises StateError.
+    def share(
+        self, needs: Collection[ShardName], done: Collection[ShardName], of_this_host: Collection[str] = ()
+    ) -> None:
+        """Take and give back shards, one step towards as many for each member. Raises StateError.
 
         Nothing happens while another member does so: it is for the next time.
 
-        `needs`: those that an autoscaler of this process' configuration falls into and that this host can serve, by
-        connection; `done`: those to give back, which no cycle uses any more. Members whose lease is over are removed.
-        `of_this_host`: connections that are one daemon's on each host; where several are there, the first has them.
+        `needs`: those in which this process' configuration has autoscalers and that this host can serve; `done`: those
+        to give back, which no cycle uses any more. Members whose lease is over are removed. `of_this_host`: connections
+        that are one daemon's on each host; where several are there, the first has them.
         """
         member = self._member
         if member is None:
@@ -192,62 +194,47 @@ class Leases:
             turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
             evict(connection, self.options.retry_period)
             taken = needs_of_the_first(connection, member) & {*of_this_host}
-            save_needs(connection, member, {name: slots for name, slots in needs.items() if name not in taken})
+            save_needs(connection, member, [name for name in needs if name.adapter not in taken])
             give_back(connection, member, done)
-            wanted = needs_of_members(connection)
-            found = read_slots(connection, {*wanted[member], *self._held})
             live = set(connection.execute(select(schema.member.c.id)).scalars())
-            holders = {where: row.holder for where, row in found.items() if row.holder in live}
-            step = plan(member, wanted, holders)
-            mine = {where: found[where].epoch for where, holder in holders.items() if holder == member}
-            forgotten = [where for where in mine if _epoch(self._held, where) is None]  # a commit without an answer
-            mine |= take_slots(connection, member, live, [*step.take, *forgotten])
+            wanted, holders = needs_of_members(connection), read_holders(connection, live)
+            planned = share_out(wanted, holders)
+            take(connection, member, live, [name for name in planned if planned[name] == member != holders.get(name)])
+            mine = {name for name, holder in read_holders(connection, [member]).items()}
         with self._lock:
             if self._member == member and turn > self._turn:
                 self._turn = turn
-                # what another thread has begun meanwhile is newer
-                epochs = {where: max(epoch, _epoch(self._held, where) or epoch) for where, epoch in mine.items()}
-                self._held = _by_connection(epochs)
-                self._excess = {
-                    name: frozenset(slots) for name, slots in _by_connection(dict.fromkeys(step.excess, 0)).items()
-                }
+                self._held = frozenset(mine)
+                self._excess = frozenset(name for name in mine if planned.get(name) != member)
                 self._members = len(wanted)
 
-    def follow(self, scalers: Collection[Autoscaler], digest: str) -> None:
+    def follow(self, configured: Mapping[ShardName, Collection[Autoscaler]], digest: str) -> None:
         """This process has loaded a configuration of these autoscalers. Raises StateError: `share` tries again.
 
         `digest`: of the whole configuration.
         """
-        rows = {scaler.name: _follows_row(scaler) for scaler in scalers}
+        rows = {scaler.name: _follows_row(name, scaler) for name, scalers in configured.items() for scaler in scalers}
         self._configuration = _Configuration(rows, digest, to_micros(self._clock.now()))
         if (member := self._member) is not None:
             self._save_configuration(member)
 
-    def begin(self, connection: str, slots: Collection[int]) -> Mapping[int, int]:
-        """A new epoch of these slots, which it holds: slot -> epoch. What has the older ones commits no more.
+    def begin(self, name: ShardName) -> tuple[int, str]:
+        """A new epoch of a shard that it holds, and as which member. What has an older epoch commits no more.
 
         Raises StateError.
         """
         member = self._member
-        missing = sorted(set(slots) - self._held.get(connection, {}).keys())
-        if member is None or missing:
+        if member is None or name not in self._held:
             raise StateError(
-                f"this daemon does not hold slots {_few(missing or slots)} of adapter {connection!r} now: another one "
-                "serves them, or none does until its lease is over"
+                f"this daemon does not hold shard {name} now: another one serves it, or none does until its lease is "
+                "over"
             )
         with self._database.writing() as transaction:
-            epochs = next_epochs(transaction, connection, slots, member)
-            if len(epochs) < len(slots):
-                raise StateError(f"slots of adapter {connection!r} were taken over by another daemon")
-        with self._lock:
-            if self._member == member:
-                held = self._held.get(connection, {})
-                self._held = {**self._held, connection: {slot: epochs.get(slot, held[slot]) for slot in held}}
-        return epochs
+            return next_epoch(transaction, name, member), member
 
-    def confirm(self, connection: Connection) -> Renewal:
+    def confirm(self, connection: Connection, member: str | None) -> Renewal:
         """Renew the lease within a transaction, before it locks anything else. Raises StaleLedger when it is over."""
-        member, sent = self._member, self._clock.elapsed()
+        sent = self._clock.elapsed()
         if member is None or prolong(connection, member, self.options.duration) is None:
             self.give_up(member)
             raise StaleLedger(
@@ -271,7 +258,7 @@ class Leases:
         with self._lock:
             if member is None or self._member == member:
                 self._member, self._members = None, 0
-                self._held, self._excess = {}, {}
+                self._held = self._excess = frozenset()
 
     def leave(self) -> None:
         """Give everything back, and be no member any more: others may serve it at once. Raises StateError.
@@ -343,29 +330,12 @@ def has_members(connection: Connection, now: int) -> bool:
     return connection.execute(select(schema.member.c.id).where(schema.member.c.until > now)).first() is not None
 
 
-def _epoch(held: Mapping[str, Mapping[int, int]], where: Place) -> int | None:
-    connection, slot = where
-    return held.get(connection, {}).get(slot)
-
-
-def _by_connection(epochs: Mapping[Place, int]) -> Mapping[str, Mapping[int, int]]:
-    found = dict[str, dict[int, int]]()
-    for (connection, slot), epoch in sorted(epochs.items()):
-        found.setdefault(connection, {})[slot] = epoch
-    return found
-
-
-def _follows_row(scaler: Autoscaler) -> Mapping[str, Any]:
+def _follows_row(name: ShardName, scaler: Autoscaler) -> Mapping[str, Any]:
     return {
         "name": scaler.name,
         "target": target_text(scaler.target),
-        "connection": scaler.target.adapter,
-        "slot": slot_of(scaler.target),
+        "connection": name.adapter,
+        "shards": name.of,
+        "shard": name.number,
         "digest": sha256(SPEC.dump(scaler)).hexdigest()[:16],
     }
-
-
-def _few(slots: Collection[int]) -> str:
-    in_order = sorted(slots)
-    shown = ", ".join(map(str, in_order[:5]))
-    return shown if len(in_order) <= 5 else f"{shown} and {len(in_order) - 5} more"

@@ -1,8 +1,7 @@
 """What one shard's autoscalers remember: the record half of the cycle's `Ports`.
 
-A ledger belongs to one shard and to one epoch of the slots that its targets fall into. Every commit first makes sure
-that its epochs are still the newest (`slots.fence`), so a cycle that comes back after its shard was superseded commits
-nothing.
+A ledger belongs to one epoch of its shard. Every commit first makes sure that this is still the newest
+(`shards.fence`), so a cycle that comes back after its shard was superseded commits nothing.
 
 Memory changes only after a commit. After any failed transaction (which may or may not have reached the disk) the state
 is read again, and of each autoscaler's memory the newer one is taken: the state's, where the commit has reached it; the
@@ -13,7 +12,6 @@ could not be recorded comes back as an unfinished intent, as it does after a kil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -29,10 +27,12 @@ from autoscaler.model import (
     Decision,
     History,
     Observed,
+    ShardName,
     Sightings,
     Standing,
     Steering,
     TargetRef,
+    shard_of,
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
@@ -54,9 +54,9 @@ from autoscaler.record.journal import Journal
 from autoscaler.record.leases import Renewal
 from autoscaler.record.limits import Limits
 from autoscaler.record.recording import Recording, write
+from autoscaler.record.shards import fence
 from autoscaler.record.shared import Histories, Shared
 from autoscaler.record.sighted import Sighted, by_target
-from autoscaler.record.slots import fence, slot_of
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
@@ -67,11 +67,13 @@ _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 class Ledger:
     """Used by one shard's thread; `is_current` by any."""
 
-    def __init__(self, shared: Shared, connection: str, epochs: Mapping[int, int], journal: Journal) -> None:
-        """Of the adapter `connection`; `epochs`: slot -> epoch, as `slots.next_epochs` gave them."""
-        self.connection: Final = connection
+    def __init__(self, shared: Shared, name: ShardName, epoch: int, member: str | None, journal: Journal) -> None:
+        """`epoch`: as `shards.next_epoch` gave it; on PostgreSQL to this `member`."""
+        self.name: Final = name
+        self.connection: Final = name.adapter
+        self.member: Final = member
         self._shared = shared
-        self._epochs = epochs
+        self._epoch = epoch
         self._journal = journal
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet."""
@@ -92,42 +94,32 @@ class Ledger:
         """Those of the cycle under way, by name."""
         self._recalled: Mapping[str, History] = {}
         """What the cycle under way decides from, by the autoscaler's name."""
-        self._limits = Limits(connection, shared.housekeeper)
+        self._limits = Limits(name.adapter, shared.housekeeper)
 
-    def is_current(self, target: TargetRef) -> bool:
-        """Whether the target's slot is this ledger's still, as far as this process knows.
+    def is_current(self) -> bool:
+        """Whether the shard is this ledger's still, as far as this process knows.
 
         No later epoch of it has begun here; on PostgreSQL this process holds it, and its lease is not over.
         """
-        slot = slot_of(target)
-        epoch = self._epochs.get(slot)
-        if self._shared.leases is not None:
-            return self._shared.leases.holds(self.connection, slot, epoch)
-        return self._shared.newest.get((self.connection, slot)) == epoch
+        leases = self._shared.leases
+        held = leases is None or leases.holds(self.name, self.member)
+        return held and self._shared.newest.get(self.name) == self._epoch
 
     def follow(
         self,
         scalers: Collection[Autoscaler],
-        epochs: Mapping[int, int] | None = None,
         limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         """These are this shard's autoscalers from now on: what is held of others goes (the state keeps it).
 
-        `epochs`: of the slots that are its own from now on, as `Leases.held` has them; None: as before. `limits`: the
-        whole connection's.
+        `limits`: the whole connection's.
 
-        What comes back is read again: the state may have forgotten it meanwhile. So is what is in a slot of another
-        epoch than before: another host served it. What stays is not: a reload that adds a few of ten thousand costs the
-        next cycle a few.
+        What comes back is read again: the state may have forgotten it meanwhile. What stays is not: a reload that adds
+        a few of ten thousand costs the next cycle a few.
         """
         self._limits.limits = limits
         self._limits.scalers = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
         before, keys = self._followed, frozenset(self._limits.scalers)
-        if before is not None and epochs is not None and epochs != self._epochs:
-            other = {slot for slot, epoch in epochs.items() if self._epochs.get(slot) != epoch}
-            before -= {key_of(scaler.name, scaler.target) for scaler in scalers if slot_of(scaler.target) in other}
-        if epochs is not None:
-            self._epochs = epochs
         self._followed = keys
         if before is None:
             self._entries, new = None, frozenset[Key]()
@@ -144,7 +136,7 @@ class Ledger:
 
         Without a word of it the wall clock counts as never set.
         """
-        self._lead = self._shared.timeline.follow(moment, partial(self._commit, self._epochs.keys()))
+        self._lead = self._shared.timeline.follow(moment, self._commit)
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers; an empty history for one never decided about. Raises StateError.
@@ -198,7 +190,7 @@ class Ledger:
         live = [made for made in decisions if not made.dry_run and made.change is not None and made.target not in busy]
         if not live:
             return broken
-        with self._commit({slot_of(made.target) for made in live}, confirming=True) as connection:
+        with self._commit(confirming=True) as connection:
             owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
             rows = dict(each(live, lambda one: (one.name, self._intended(owners[one.name], one)), broken))
             pairs = [(owners[made.name], made) for made in without(live, broken)]
@@ -234,11 +226,10 @@ class Ledger:
             return Recording.of(scalers[made.name], observations[made.name], made, entry)
 
         prepared = each(decisions, prepare, broken)
-        slots = {slot_of(one.decision.target) for one in prepared} | {slot_of(target) for target in observed.sightings}
         sighted = [{"target": text, "body": SIGHTINGS.dump(known), "lead": self._lead} for text, known in seen.items()]
         gone: Sequence[Key] = ()
         with self._journal.turn():
-            with self._commit(slots) as connection:
+            with self._commit() as connection:
                 pages = self._journal.pages(connection)
                 owners = self._owners(connection, [one.decision for one in prepared])
                 pairs = list(zip(owners, prepared, strict=True))
@@ -266,16 +257,15 @@ class Ledger:
         table = schema.adapter_memory
         with self._reading() as connection:
             rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
-        mine = [row for row in rows if slot_of(target_from(row.target)) in self._epochs]
+        mine = [row for row in rows if shard_of(target_from(row.target), self.name.of).number == self.name.number]
         found = by_target(mine, _ADAPTER_VALUES, "what the adapter keeps of its target", self._forgotten)
         return {target_from(target): values for target, values in found.items()}
 
     def save_adapter_memory(self, target: TargetRef, values: AdapterValues | None) -> None:
         """Commit what the adapter keeps of a target from now on; None: nothing. From any thread. Raises StateError."""
         table, text = schema.adapter_memory, target_text(target)
-        slot = slot_of(target)
         with self._shared.database.writing() as connection:
-            self._fence(connection, (slot,))
+            fence(connection, self.name, self._epoch, self.member)
             if values is None:
                 mine = (table.c.connection == self.connection) & (table.c.target == text)
                 connection.execute(delete(table).where(mine))
@@ -284,14 +274,14 @@ class Ledger:
                 schema.upsert(connection, table, [row])
 
     @contextmanager
-    def _commit(self, slots: Collection[int], *, confirming: bool = False) -> Iterator[Connection]:
+    def _commit(self, *, confirming: bool = False) -> Iterator[Connection]:
         leases = self._shared.leases
         renewal: Renewal | None = None
         try:
             with self._shared.database.writing() as connection:
                 if confirming and leases is not None:
-                    renewal = leases.confirm(connection)
-                self._fence(connection, slots)
+                    renewal = leases.confirm(connection, self.member)
+                fence(connection, self.name, self._epoch, self.member)
                 yield connection
         except BaseException:
             self._in_doubt = True
@@ -299,32 +289,21 @@ class Ledger:
         if renewal is not None and leases is not None:
             leases.confirmed(renewal)
 
-    def _fence(self, connection: Connection, slots: Collection[int]) -> None:
-        """Make sure that these slots are this ledger's still. Raises StaleLedger."""
-        member = None if self._shared.leases is None else self._shared.leases.member
-        if member is None and self._shared.leases is not None:
-            raise StaleLedger(
-                f"this daemon has lost its lease; what the cycle of {self.connection!r} came to is not kept"
-            )
-        fence(connection, self.connection, {slot: self._epochs.get(slot, -1) for slot in slots}, member)
-
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with state_errors(self._shared.database.url), self._shared.readers.begin() as connection:
             yield connection
 
     def _loaded(self) -> dict[Key, Entry]:
-        known, followed = self._entries, self._followed
+        known = self._entries
         if known is None or self._in_doubt:
             with self._reading() as connection:
-                entries, self._damaged = load_entries(connection, self.connection, self._epochs, held=known)
-            self._entries = {key: entry for key, entry in entries.items() if followed is None or key in followed}
+                self._entries, self._damaged = load_entries(connection, self.connection, self._followed, known)
             self._in_doubt = False
         elif self._unread:
-            names = schema.few({name for name, _ in self._unread})
             with self._reading() as connection:
-                entries, damaged = load_entries(connection, self.connection, self._epochs, names)
-            self._entries = known | {key: entries[key] for key in self._unread & entries.keys()}
+                entries, damaged = load_entries(connection, self.connection, self._unread)
+            self._entries = known | entries
             before = {key: problem for key, problem in self._damaged.items() if key not in self._unread}
             self._damaged = {**damaged, **before}
         else:
@@ -348,7 +327,6 @@ class Ledger:
                         "name": name,
                         "target": target,
                         "connection": self.connection,
-                        "slot": slot_of(made.target),
                         "first_at": to_micros(made.now),
                     }
                     for (name, target), made in fresh.items()

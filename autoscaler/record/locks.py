@@ -11,7 +11,7 @@ class Lock(Enum):
     OPENING = "opening"
     """To make the tables."""
     SHARING = "sharing"
-    """To join, to leave, to take slots and to give them back; and to restore a backup."""
+    """To join, to leave, to take shards and to give them back; and to restore a backup."""
     HOUSEKEEPING = "housekeeping"
     LIMITS = "limits"
     """To use what is left of the limits of an adapter connection."""

@@ -7,8 +7,9 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, delete, select, text, tuple_, update
 
+from autoscaler.model import ShardName
 from autoscaler.record import schema
-from autoscaler.record.sharing import Slots, dump_needs, load_needs
+from autoscaler.record.sharing import dump_needs, load_needs
 from autoscaler.record.times import micros_of
 
 _PROCESS: Final = 24
@@ -86,20 +87,20 @@ def evict(connection: Connection, patience: timedelta) -> None:
 
 
 def remove(connection: Connection, members: Collection[str]) -> None:
-    """Their slots are free by that: no member holds them any more."""
+    """Their shards are free by that: no member holds them any more."""
     if members:
         connection.execute(delete(schema.member).where(schema.member.c.id.in_(members)))
         connection.execute(delete(schema.follows).where(schema.follows.c.member.in_(members)))
 
 
-def save_needs(connection: Connection, member: str, needs: Slots) -> None:
+def save_needs(connection: Connection, member: str, needs: Collection[ShardName]) -> None:
     """Say what the member needs, where that has changed."""
     table, dumped = schema.member, dump_needs(needs)
     others = table.c.needs.is_distinct_from(dumped)
     connection.execute(update(table).where(table.c.id == member, others).values(needs=dumped))
 
 
-def needs_of_members(connection: Connection) -> dict[str, Slots]:
+def needs_of_members(connection: Connection) -> dict[str, Collection[ShardName]]:
     """Of each member that has said so."""
     table = schema.member
     rows = connection.execute(select(table.c.id, table.c.needs).where(table.c.needs.is_not(None)))
@@ -112,4 +113,4 @@ def needs_of_the_first(connection: Connection, member: str) -> Set[str]:
     before = tuple_(others.c.joined, others.c.id) < tuple_(mine.c.joined, mine.c.id)
     query = select(others.c.needs).where(mine.c.id == member, others.c.host == mine.c.host, before)
     found = connection.execute(query.where(others.c.needs.is_not(None))).scalars()
-    return {name for needs in found for name, slots in load_needs(needs).items() if slots}
+    return {name.adapter for needs in found for name in load_needs(needs)}

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, select
 
+from autoscaler.model import ShardName
 from autoscaler.record import schema
 from autoscaler.record.leases import database_time
-from autoscaler.record.sharing import Place
+from autoscaler.record.shards import read_holders
 from autoscaler.record.times import from_micros
 
 
@@ -32,8 +33,8 @@ class Member:
 class Followed:
     """An autoscaler of a member's configuration."""
 
-    place: Place
-    """The connection and the slot that it falls into."""
+    shard: ShardName
+    """That serves it there."""
     digest: str
     """Of its specification."""
 
@@ -45,8 +46,8 @@ class Sharing:
     now: datetime
     members: Sequence[Member]
     """Those whose lease is not over."""
-    holders: Mapping[Place, str]
-    """Slots that a member holds -> its id."""
+    holders: Mapping[ShardName, str]
+    """Shards that a member holds -> its id."""
     follows: Mapping[str, Mapping[str, Followed]]
     """Member's id -> autoscaler's name -> what its configuration says of it."""
 
@@ -57,31 +58,31 @@ def read_sharing(connection: Connection) -> Sharing:
     members = _members(connection, now)
     follows: dict[str, dict[str, Followed]] = {each.id: {} for each in members}
     table = schema.follows
-    query = select(table.c.member, table.c.name, table.c.connection, table.c.slot, table.c.digest)
-    for row in connection.execute(query.where(table.c.member.in_(follows))):
-        follows[row.member][row.name] = Followed((row.connection, row.slot), row.digest)
-    return Sharing(from_micros(now), members, _holders(connection, members), follows)
+    for row in connection.execute(select(table).where(table.c.member.in_(follows))):
+        shard = ShardName(row.connection, row.shard, row.shards)
+        follows[row.member][row.name] = Followed(shard, row.digest)
+    return Sharing(from_micros(now), members, read_holders(connection, follows), follows)
 
 
-def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, Mapping[Place, str]]:
-    """Those of these autoscalers that some daemon serves -> where that is -> its host and process.
+def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+    """Those of these autoscalers that some daemon serves -> target, as text -> that daemon's host and process.
 
-    It serves what its own configuration has in the slots that it holds; while configurations differ, two may serve two
+    It serves what its own configuration has in the shards that it holds; while configurations differ, two may serve two
     targets under one name.
     """
-    follows, member, slot = schema.follows, schema.member, schema.slot
-    own = and_(slot.c.connection == follows.c.connection, slot.c.slot == follows.c.slot)
+    follows, member, shard = schema.follows, schema.member, schema.shard
+    own = and_(*[shard.c[key] == follows.c[key] for key in ("connection", "shards", "shard")])
     query = (
-        select(follows.c.name, follows.c.connection, follows.c.slot, member.c.place)
-        .join(slot, and_(own, slot.c.holder == follows.c.member))
+        select(follows.c.name, follows.c.target, member.c.place)
+        .join(shard, and_(own, shard.c.holder == follows.c.member))
         .join(member, member.c.id == follows.c.member)
         .where(member.c.until > database_time(connection))
     )
     if (some := schema.few(names)) is not None:
         query = query.where(follows.c.name.in_(some))
-    found: dict[str, dict[Place, str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for row in connection.execute(query):
-        found.setdefault(row.name, {})[row.connection, row.slot] = row.place
+        found.setdefault(row.name, {})[row.target] = row.place
     return found
 
 
@@ -99,10 +100,3 @@ def _members(connection: Connection, now: int) -> Sequence[Member]:
         )
         for row in connection.execute(select(table).where(table.c.until > now).order_by(table.c.place, table.c.id))
     ]
-
-
-def _holders(connection: Connection, members: Sequence[Member]) -> Mapping[Place, str]:
-    table = schema.slot
-    query = select(table.c.connection, table.c.slot, table.c.holder)
-    mine = query.where(table.c.holder.in_([each.id for each in members]))
-    return {(row.connection, row.slot): row.holder for row in connection.execute(mine)}

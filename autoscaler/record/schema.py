@@ -35,7 +35,7 @@ from sqlalchemy import (
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 4
+VERSION: Final = 5
 """A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -46,11 +46,12 @@ schema_version = Table(
     Column("version", Integer, nullable=False),
 )
 
-slot = Table(
-    "slot",  # which epoch may write what the autoscalers of a connection's slot remember
+shard = Table(
+    "shard",  # which epoch may write what the autoscalers of a shard remember
     metadata,
     Column("connection", Text, primary_key=True),
-    Column("slot", SmallInteger, primary_key=True, autoincrement=False),
+    Column("shards", SmallInteger, primary_key=True, autoincrement=False),  # how many the connection has
+    Column("shard", SmallInteger, primary_key=True, autoincrement=False),  # and which of them it is, from 1
     Column("epoch", BigInteger, nullable=False),
     Column("commits", BigInteger, nullable=False),  # SQLite: counted up by each commit, which fences off older epochs
     Column("holder", Text),  # PostgreSQL: the member that may write it; NULL, or one that is gone: nobody
@@ -64,7 +65,6 @@ autoscaler = Table(
     Column("name", Text, nullable=False),
     Column("target", Text, nullable=False),
     Column("connection", Text, nullable=False),
-    Column("slot", SmallInteger, nullable=False),
     Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
     UniqueConstraint("name", "target"),
     Index("autoscaler_connection", "connection"),
@@ -230,7 +230,7 @@ member = Table(
     Column("joined", BigInteger, nullable=False),
     Column("loaded", BigInteger),  # when its configuration was loaded
     Column("digest", Text),  # of that configuration
-    Column("needs", Text),  # the slots that it wants to be served (`sharing`); NULL: it has not said yet
+    Column("needs", Text),  # the shards that it wants to be served (`sharing`); NULL: it has not said yet
 )
 
 follows = Table(
@@ -240,7 +240,8 @@ follows = Table(
     Column("name", Text, primary_key=True),
     Column("target", Text, nullable=False),
     Column("connection", Text, nullable=False),
-    Column("slot", SmallInteger, nullable=False),
+    Column("shards", SmallInteger, nullable=False),
+    Column("shard", SmallInteger, nullable=False),
     Column("digest", Text, nullable=False),  # of its specification
     sqlite_with_rowid=False,
 )
@@ -250,7 +251,7 @@ KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (m
 STEERING: Final = "steering"
 """Counter of changes of the table of that name."""
 INCARNATION: Final = "incarnation"
-"""Counter: when the state was restored last, in seconds since 1970; absent: never. Epochs begin with it (`slots`)."""
+"""Counter: when the state was restored last, in seconds since 1970; absent: never. Epochs begin with it (`shards`)."""
 _FEW: Final = 500
 _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlite"}
 """By the dialect's name: whose parameters a statement is for."""

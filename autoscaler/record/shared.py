@@ -6,7 +6,7 @@ from typing import NoReturn
 from sqlalchemy import Engine
 
 from autoscaler.errors import StateError
-from autoscaler.model import History
+from autoscaler.model import History, ShardName
 from autoscaler.record.database import Database
 from autoscaler.record.entries import Key, Newest
 from autoscaler.record.housekeeping import Housekeeper
@@ -24,10 +24,10 @@ class Shared:
     steering: SteeringCache
     housekeeper: Housekeeper
     timeline: Timeline
-    newest: dict[tuple[str, int], int]
-    """SQLite: adapter connection and slot -> the newest epoch that this process began."""
+    newest: dict[ShardName, int]
+    """Shard -> the newest epoch that this process began."""
     leases: Leases | None
-    """PostgreSQL: which slots this process holds, in which epochs."""
+    """PostgreSQL: which shards this process holds."""
     latest: dict[Key, Newest]
     """What was committed last about each autoscaler, for readers: they never wait for a shard."""
 

@@ -1,92 +1,98 @@
-"""Which slots a member takes and gives back, so that all members hold as many. Pure.
+"""Which member is to hold which shard, so that all members hold as many. Pure."""
 
-Slots are divided among the members that want them: with one configuration everywhere that is all of them together.
-While configurations differ, and for connections that one host alone can serve, each group of slots that the same
-members want is divided for itself, so none stays unheld because somebody does not know it.
-"""
-
-from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-Slots: TypeAlias = Mapping[str, Collection[int]]
-"""By adapter connection."""
-Place: TypeAlias = tuple[str, int]
-"""A connection and a slot of it."""
+from autoscaler.model import ShardName
 
-_HEXADECIMAL: Final = 16
+Needs: TypeAlias = Mapping[str, Collection[ShardName]]
+"""By member: the shards that its configuration has autoscalers in, and that its host can serve."""
 
 
-class Plan(NamedTuple):
-    """What one member does next."""
+def share_out(needs: Needs, holders: Mapping[ShardName, str]) -> Mapping[ShardName, str]:
+    """The member that is to hold each shard. `holders`: of the shards that members hold now.
 
-    take: Collection[Place]
-    excess: Collection[Place]
-    """What it is to give back when no cycle uses it any more."""
-
-
-def plan(member: str, needs: Mapping[str, Slots], holders: Mapping[Place, str]) -> Plan:
-    """The next step of `member`. `needs`: of every member; `holders`: of the slots that a member holds.
-
-    Followed by each member in turn it ends with counts in each group that differ by at most one, and moves no more
-    slots than that takes: who holds more keeps the remainder.
+    Where all members need the same, the counts of each connection differ by at most one, and so do the counts of all
+    shards together. If each member in turn does its part of this, they end there, and no more shards move than that
+    takes.
     """
-    wanted = {
-        name: {(connection, slot) for connection in its for slot in its[connection]} for name, its in needs.items()
-    }
-    groups = dict[frozenset[str], list[Place]]()
-    for place in sorted(wanted[member], key=_spread):
-        groups.setdefault(frozenset([name for name in wanted if place in wanted[name]]), []).append(place)
-    take = list[Place]()
-    excess = [place for place, holder in holders.items() if holder == member and place not in wanted[member]]
-    for members, places in groups.items():
-        held = dict.fromkeys(members, 0)
-        for place in places:
-            if (holder := holders.get(place)) in held:
-                held[holder] += 1
-        mine = [place for place in places if holders.get(place) == member]
-        free = [place for place in places if place not in holders]
-        share = _share(member, held, len(places))
-        take += free[: max(0, share - len(mine))]
-        excess += mine[share:]
-    return Plan(take, excess)
+    plan = _Plan(needs)
+    for name, holder in holders.items():
+        if holder in plan.needing.get(name, ()):
+            plan.give(name, holder)
+    for name in sorted(plan.needing.keys() - plan.given.keys()):
+        plan.give(name, plan.poorest(name))
+    while moves := [*plan.moves(holders)]:
+        move = max(moves)
+        plan.give(move.name, move.to)
+    return plan.given
 
 
-def _share(member: str, held: Mapping[str, int], total: int) -> int:
-    """How many of `total` slots `member` may hold, of the members that hold so many now.
+class _Move(NamedTuple):
+    """A shard that evens out two members' counts; the greatest comes first."""
 
-    Who holds one more than the least comes first, and how many more does not matter: else shares would change while
-    slots are given back, and some would be that need not.
-    """
-    least, more = divmod(total, len(held))
-    in_order = sorted(held, key=lambda name: (-min(held[name], least + 1), name))
-    return least + (in_order.index(member) < more)
-
-
-def _spread(place: Place) -> tuple[int, str]:
-    """By slots first: then a part of them has some of every connection."""
-    connection, slot = place
-    return slot, connection
+    of_connection: int
+    """How many shards more of its connection the one has."""
+    in_all: int
+    """How many shards more in all."""
+    is_free: bool
+    """Whether no member holds the shard yet: then nothing moves in truth."""
+    name: ShardName
+    to: str
 
 
-def dump_needs(needs: Slots) -> str:
-    """As the column `member.needs`: a JSON object of connections, whose slots are the bits of a hexadecimal number."""
-    return msgspec.json.encode({name: f"{_number(needs[name]):x}" for name in sorted(needs)}).decode()
+class _Plan:
+    """Who is to hold what, as far as it is decided."""
+
+    def __init__(self, needs: Needs) -> None:
+        self.needing = dict[ShardName, list[str]]()
+        for member in sorted(needs):
+            for name in needs[member]:
+                self.needing.setdefault(name, []).append(member)
+        self.given = dict[ShardName, str]()
+        self._all = Counter[str]()
+        self._of_connection = Counter[tuple[str, str]]()
+
+    def give(self, name: ShardName, member: str) -> None:
+        """Let the member hold the shard, in place of the one before."""
+        before = self.given.get(name)
+        if before is not None:
+            self._count(name, before, -1)
+        self.given[name] = member
+        self._count(name, member, 1)
+
+    def poorest(self, name: ShardName) -> str:
+        """Of the members that need the shard, the one with the fewest of its connection, and then in all."""
+        return min(self.needing[name], key=lambda each: (*self._counts(name, each), each))
+
+    def moves(self, holders: Mapping[ShardName, str]) -> Iterator[_Move]:
+        """What brings the counts of two members closer to each other: the connection's, or else those of all."""
+        for name, holder in self.given.items():
+            to = self.poorest(name)
+            mine, theirs = self._counts(name, holder), self._counts(name, to)
+            move = _Move(mine[0] - theirs[0], mine[1] - theirs[1], name not in holders, name, to)
+            if move.of_connection >= 2 or (move.of_connection == 1 and move.in_all >= 2):
+                yield move
+
+    def _counts(self, name: ShardName, member: str) -> tuple[int, int]:
+        return self._of_connection[member, name.adapter], self._all[member]
+
+    def _count(self, name: ShardName, member: str, by: int) -> None:
+        self._of_connection[member, name.adapter] += by
+        self._all[member] += by
 
 
-def load_needs(text: str) -> Slots:
-    """The slots that were dumped; none where that cannot be read: one damaged row must not stop all members."""
+def dump_needs(names: Collection[ShardName]) -> str:
+    """As the column `member.needs`: JSON."""
+    return msgspec.json.encode([(name.adapter, name.number, name.of) for name in sorted(names)]).decode()
+
+
+def load_needs(text: str) -> Collection[ShardName]:
+    """The shards that were dumped; none where that cannot be read: one damaged row must not stop all members."""
     try:
-        found = msgspec.json.decode(text.encode(), type=dict[str, str])
-        return {name: _slots(int(number, _HEXADECIMAL)) for name, number in found.items()}
-    except (msgspec.DecodeError, ValueError):
-        return {}
-
-
-def _number(slots: Collection[int]) -> int:
-    return sum([1 << slot for slot in set(slots)])
-
-
-def _slots(number: int) -> Collection[int]:
-    return [slot for slot in range(number.bit_length()) if number >> slot & 1]
+        return [ShardName(*each) for each in msgspec.json.decode(text.encode(), type=list[tuple[str, int, int]])]
+    except msgspec.DecodeError:
+        return []

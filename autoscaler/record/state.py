@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import URL, Connection
 
 from autoscaler.clock import Clock, SystemClock
-from autoscaler.model import Autoscaler, Steering
+from autoscaler.model import Autoscaler, ShardName, Steering
 from autoscaler.record import database as databases
 from autoscaler.record import versions
 from autoscaler.record.archive import Archive
@@ -22,8 +22,8 @@ from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_me
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
+from autoscaler.record.shards import next_epoch
 from autoscaler.record.shared import Shared
-from autoscaler.record.slots import SLOTS, next_epochs
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering, steer
 from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
 from autoscaler.record.times import from_micros
@@ -107,19 +107,23 @@ class State:
         leases = Leases(database, clock, timeline, options, process)
         return cls(database, retention, clock, timeline, leases, closing.pop_all())
 
-    def ledger(self, connection: str, slots: Collection[int] = range(SLOTS)) -> Ledger:
-        """What the autoscalers of these slots of an adapter connection remember, in a new epoch of them.
+    def ledger(self, connection: str, number: int = 1, of: int = 1) -> Ledger:
+        """What the autoscalers of a shard of an adapter connection remember, in a new epoch of the shard.
 
-        Older ledgers are stale now for what falls into these slots. Raises StateError, on PostgreSQL also where this
-        daemon does not hold them.
+        Older ledgers of it are stale now, as are those of the connection's shards of another `of`. Raises StateError,
+        on PostgreSQL also where this daemon does not hold it.
         """
+        name, newest = ShardName(connection, number, of), self._shared.newest
+        member = None
         if self.leases is not None:
-            epochs = self.leases.begin(connection, slots)
+            epoch, member = self.leases.begin(name)
         else:
             with self._database.writing() as transaction:
-                epochs = next_epochs(transaction, connection, slots)
-            self._shared.newest.update({(connection, slot): epoch for slot, epoch in epochs.items()})
-        return Ledger(self._shared, connection, epochs, self._journals.setdefault(connection, Journal(connection)))
+                epoch = next_epoch(transaction, name)
+        for stale in [each for each in newest if each.adapter == connection and each.of != of]:
+            del newest[stale]
+        newest[name] = epoch
+        return Ledger(self._shared, name, epoch, member, self._journals.setdefault(connection, Journal(connection)))
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""

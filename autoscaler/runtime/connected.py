@@ -8,7 +8,6 @@ from typing import Final
 
 from autoscaler.act import Actuator
 from autoscaler.clock import Clock
-from autoscaler.errors import named
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
 from autoscaler.model import (
@@ -23,12 +22,11 @@ from autoscaler.model import (
     Standing,
 )
 from autoscaler.observe import Connection, Gates, Observer, Queries
-from autoscaler.record import Ledger, slot_of, slots_of
+from autoscaler.record import Ledger
 from autoscaler.runtime.building import Built
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted
 from autoscaler.schedule import Shard, Work
-from autoscaler.target import ReloadsMemory
 
 _HANGS_AFTER_PERIODS: Final = 3
 """How far past its deadline a shard is superseded."""
@@ -102,12 +100,10 @@ class Connected:
         metrics: Metrics,
         gates: Gates,
         membership: Membership | None = None,
-        epochs: Mapping[int, int] | None = None,
     ) -> None:
         """`shard` has no work yet, and is given its first. `gates`: the sources', of the whole daemon.
 
-        `membership`: this daemon's among those that share the state; None: it has it for itself. `epochs`: of the slots
-        that it serves, those of `ledger`; None: all of the shard's slots.
+        `membership`: this daemon's among those that share the state; None: it has it for itself.
         """
         name = shard.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
@@ -115,7 +111,6 @@ class Connected:
         self.adapter: Final = built.adapter
         self.shard: Final = shard
         self.wanted = wanted
-        self.epochs = epochs
         self._membership = membership
         self._clock = clock
         self._logger = logger
@@ -124,8 +119,7 @@ class Connected:
         self.queries: Final = Queries()
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
-        self._retired = False
-        self._actuator = Actuator(adapter, clock, logger, ledger.is_current, shard.name.of)
+        self._actuator = Actuator(adapter, clock, logger, lambda _: ledger.is_current(), shard.name.of)
         self._observer = self._observing()
         shard.assign(self._work())
 
@@ -135,35 +129,20 @@ class Connected:
         return self.shard.name
 
     @property
-    def slots(self) -> Sequence[int]:
-        """What of its connection it serves, or other daemons where these share the state."""
-        return slots_of(self.name.number - 1, self.name.of)
+    def member(self) -> str | None:
+        """As which member its daemon held the shard when this began; None: the daemon has the state for itself."""
+        return self._ledger.member
 
-    def used_slots(self) -> frozenset[int]:
-        """Slots that something here may still write to: the work to come, the cycle under way, a call that hangs."""
-        used = {slot_of(target) for target in self._actuator.writing_to()}
-        if not self._retired:
-            used.update(self.slots if self.epochs is None else self.epochs)
-        begun = self.shard.begun_with
-        if begun is not None and (self.shard.running() or self._connection.calling()):
-            used.update(slot_of(scaler.target) for batch in begun.batches.values() for scaler in batch)
-        return frozenset(used)
-
-    def retire(self) -> None:
-        """It has no further cycle."""
-        self._retired = True
-
-    def follow(self, wanted: Wanted, epochs: Mapping[int, int] | None = None) -> bool:
-        """From its next cycle on it serves these, with the adapter that it has. Returns whether they are others.
+    def follow(self, wanted: Wanted) -> bool:
+        """From its next cycle on it serves this, with the adapter that it has. Returns whether that is something else.
 
         The cycle that is running goes on with what it has; what has not changed is kept: the ledger, and where the
-        sources are the same, the connections to them. `epochs`: of the slots that it serves from then on.
+        sources are the same, the connections to them.
         """
-        before = self.wanted
-        if replace(wanted, adapter=before.adapter) == before and epochs == self.epochs:
+        before, self.wanted = self.wanted, wanted
+        if wanted == before:
             return False
-        moved, self.wanted, self.epochs = wanted.sources != before.sources, wanted, epochs
-        if moved:
+        if wanted.sources != before.sources:
             self._observer = self._observing()
         self.shard.assign(self._work())
         return True
@@ -203,19 +182,14 @@ class Connected:
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
         ports = Ports(observer, self._ledger, self._actuator, self._clock, self._membership)
-        begin = partial(self._begin, tuple(scalers), self.epochs, self.wanted.limits)
+        begin = partial(self._begin, tuple(scalers), self.wanted.limits)
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
-    def _begin(self, scalers: Sequence[Autoscaler], epochs: Mapping[int, int] | None, limits: ConnectionLimits) -> None:
+    def _begin(self, scalers: Sequence[Autoscaler], limits: ConnectionLimits) -> None:
         """These are the shard's from now on. On its own thread."""
-        self._ledger.follow(scalers, epochs, limits)
+        self._ledger.follow(scalers, limits)
         self._connection.follow({scaler.target for scaler in scalers})
         self.queries.follow(scalers)
-        if epochs is not None and isinstance(self.adapter, ReloadsMemory):
-            try:
-                self.adapter.reload_memory()  # what other daemons have kept there of targets that were theirs
-            except Exception as error:  # noqa: BLE001 - foreign code: its next call says what is wrong
-                self._logger.error("adapter_failed", adapter=self.name.adapter, error=named(error))  # noqa: TRY400 - see `named`
 
     def _close_replaced(self, observer: Observer) -> None:
         if observer is not self._observer:

@@ -1,4 +1,4 @@
-"""This daemon among those that share its state: a thread that renews its lease and follows which slots are its own.
+"""This daemon among those that share its state: a thread that renews its lease and follows which shards are its own.
 
 Names, defaults and the jitter are those of Kubernetes' leader election (client-go, tools/leaderelection).
 """
@@ -11,7 +11,7 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError, bug
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler
+from autoscaler.model import Autoscaler, ShardName
 from autoscaler.record import Leases
 
 _JITTER: Final = 0.2
@@ -32,22 +32,23 @@ class Membership:
     def __init__(
         self, leases: Leases, clock: Clock, logger: Logger, changed: Callable[[], None] = lambda: None
     ) -> None:
-        """`changed` is called, on the thread, when other slots are held or to be given back."""
+        """`changed` is called, on the thread, when other shards are held or to be given back."""
         self._leases = leases
         self._renew_deadline = leases.options.renew_deadline.total_seconds()
-        self._duration = leases.options.duration.total_seconds()
+        self.duration: Final = leases.options.duration.total_seconds()
+        """Of a lease, in seconds."""
         self.period: Final = leases.options.retry_period.total_seconds()
         """How often the lease is renewed, in seconds."""
         self._clock = clock
         self._logger = logger
         self._changed = changed
-        self._needs: Mapping[str, Collection[int]] = {}
+        self._needs: Collection[ShardName] = ()
         self._of_this_host: Collection[str] = ()
         """Connections among them whose targets are on this machine."""
-        self._loaded: tuple[Sequence[Autoscaler], str] | None = None
+        self._loaded: tuple[Mapping[ShardName, Sequence[Autoscaler]], str] | None = None
         """A configuration that the state does not know of yet, and its digest."""
-        self._done: Mapping[str, frozenset[int]] = {}
-        """What nobody here uses any more, and the state does not know of yet."""
+        self._done = frozenset[ShardName]()
+        """What nothing here uses any more, and the state does not know of yet."""
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._ended = threading.Event()
@@ -65,17 +66,17 @@ class Membership:
 
     def configure(
         self,
-        needs: Mapping[str, Collection[int]],
-        scalers: Sequence[Autoscaler],
+        needs: Collection[ShardName],
+        configured: Mapping[ShardName, Sequence[Autoscaler]],
         digest: str,
         of_this_host: Collection[str] = (),
     ) -> None:
-        """This configuration is loaded. `needs`: adapter connection -> slots that some autoscaler falls into.
+        """This configuration is loaded. `needs`: the shards that may be served here.
 
         `of_this_host`: connections among them whose targets are on this machine.
         """
         with self._lock:
-            self._needs, self._loaded, self._of_this_host = needs, (scalers, digest), of_this_host
+            self._needs, self._loaded, self._of_this_host = needs, (configured, digest), of_this_host
         self._wake.set()
 
     @property
@@ -84,7 +85,7 @@ class Membership:
         return self._joined
 
     def join(self) -> None:
-        """Become a member, and take slots that are free. Raises StateError."""
+        """Become a member, and take shards that are free. Raises StateError."""
         self._turn()
         self._joined = self._holds = True
 
@@ -112,34 +113,33 @@ class Membership:
         """
         return self._members
 
-    def usable(self, connection: str) -> Mapping[int, int]:
-        """Slots of an adapter connection that may be served here, each with its epoch.
+    @property
+    def member(self) -> str | None:
+        """Its id; None: it is none now."""
+        return self._leases.member
 
-        Without those that are to be given back.
-        """
+    def usable(self) -> Collection[ShardName]:
+        """The shards that may be served here: without those that are to be given back."""
         if not self.is_member:
-            return {}
+            return frozenset()
         with self._lock:
-            done = self._done.get(connection, frozenset())
-        leaving = {*self._leases.excess.get(connection, ()), *done}  # read before `held`, see `_turn`
-        return {slot: epoch for slot, epoch in self._leases.held.get(connection, {}).items() if slot not in leaving}
+            done = self._done
+        leaving = self._leases.excess | done  # read before `held`, see `_turn`
+        return self._leases.held - leaving
 
-    def excess(self) -> Mapping[str, Collection[int]]:
-        """Slots that are to be given back as soon as nothing here uses them."""
-        return self._leases.excess if self.is_member else {}
+    def excess(self) -> Collection[ShardName]:
+        """The shards that are to be given back as soon as nothing here uses them."""
+        return self._leases.excess if self.is_member else frozenset()
 
-    def held(self) -> Mapping[str, Collection[int]]:
+    def held(self) -> Collection[ShardName]:
         """All that is held, what is to be given back included. From any thread."""
-        return self._leases.held if self.is_member else {}
+        return self._leases.held if self.is_member else frozenset()
 
-    def give_back(self, done: Mapping[str, Collection[int]]) -> None:
-        """Nothing here uses these any more, which were in `excess`."""
+    def give_back(self, done: Collection[ShardName]) -> None:
+        """Nothing here uses these any more."""
         with self._lock:
-            before = self._done
-            self._done = {
-                name: before.get(name, frozenset()) | frozenset(done.get(name, ())) for name in {*before, *done}
-            }
-            changed = self._done != before
+            changed = not self._done.issuperset(done)
+            self._done |= frozenset(done)
         if changed:
             self._wake.set()
 
@@ -151,7 +151,7 @@ class Membership:
         holds, began = self.is_member, self._turn_began
         if (
             began is not None
-            and self._clock.monotonic() - began > self._duration
+            and self._clock.monotonic() - began > self.duration
             and len(self._threads) <= _MOST_HANGING
         ):
             self.start()
@@ -167,7 +167,7 @@ class Membership:
         self._holds = holds
         return holds
 
-    def end(self, hanging: Mapping[str, Collection[int]]) -> None:
+    def end(self, hanging: Collection[ShardName]) -> None:
         """Give everything back but `hanging`: what a call still uses stays, until the lease ends. Raises StateError."""
         self._ended.set()
         self._wake.set()
@@ -177,11 +177,10 @@ class Membership:
                 return
         if self._leases.member is None:
             return
-        if not any(hanging.values()):
+        if not hanging:
             self._leases.leave()
             return
-        done = {name: frozenset(slots) - frozenset(hanging.get(name, ())) for name, slots in self._leases.held.items()}
-        self._leases.share({name: slots for name, slots in hanging.items() if slots}, done, self._of_this_host)
+        self._leases.share(hanging, self._leases.held.difference(hanging), self._of_this_host)
 
     def _run(self) -> None:
         me = threading.current_thread()
@@ -210,10 +209,10 @@ class Membership:
         self._failing = True
 
     def _turn(self) -> None:
-        """Renew the lease, and share the slots out. Raises StateError.
+        """Renew the lease, and share the shards out. Raises StateError.
 
         What was given back is forgotten only after `held` has lost it: whoever reads `_done` first and `held` after it
-        never takes a slot for usable that somebody else may have.
+        never takes a shard for usable that another daemon may have.
         """
         leases = self._leases
         before = leases.member, leases.held, leases.excess
@@ -226,12 +225,10 @@ class Membership:
         leases.share(needs, done, of_this_host)
         self._members = leases.members or self._members  # not known while another one shares
         with self._lock:
-            self._done = {
-                name: left for name, slots in self._done.items() if (left := slots - done.get(name, frozenset()))
-            }
+            self._done -= done
         if (leases.member, leases.held, leases.excess) != before:
             self._changed()
 
     def _left(self) -> float:
         """Seconds until no renewal has succeeded for the renew deadline."""
-        return self._leases.seconds_left() - (self._duration - self._renew_deadline)
+        return self._leases.seconds_left() - (self.duration - self._renew_deadline)

@@ -1,12 +1,11 @@
 """What a configuration asks for, shard by shard."""
 
-from collections.abc import Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import ConfigError, Problem
-from autoscaler.model import Autoscaler, ConnectionLimits, ShardName, TargetRef
-from autoscaler.record import shard_of, slot_of
+from autoscaler.model import Autoscaler, ConnectionLimits, ShardName, TargetRef, shard_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +14,7 @@ class WantedAdapter:
 
     section: AdapterSection
     dry_run: bool
-    """All the shard's autoscalers are, those of other daemons too: it changes with the configuration alone."""
+    """All the shard's autoscalers are."""
     dry_targets: frozenset[TargetRef]
     """Those of its autoscalers that are, one by one."""
 
@@ -31,23 +30,21 @@ class Wanted:
     limits: ConnectionLimits
     """The whole connection's."""
 
-    def within(self, slots: Container[int]) -> "Wanted":
-        """The same shard with those of its autoscalers alone whose target falls into one of these slots."""
-        return replace(self, scalers=[scaler for scaler in self.scalers if slot_of(scaler.target) in slots])
+
+def by_shard(settings: Settings) -> Mapping[ShardName, Sequence[Autoscaler]]:
+    """The autoscalers of every shard that has any, in their order: one without has nothing to do."""
+    found: dict[ShardName, list[Autoscaler]] = {}
+    for scaler in settings.autoscalers:
+        name = shard_of(scaler.target, settings.adapters[scaler.target.adapter].shards)
+        found.setdefault(name, []).append(scaler)
+    return found
 
 
 def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardName, Wanted]:
-    """Every shard that has autoscalers: one without has nothing to do.
+    """Every shard that has autoscalers.
 
     `host`: this machine's name; None: all connections are served here, those of other machines too.
     """
-    scalers: dict[ShardName, list[Autoscaler]] = {}
-    for scaler in settings.autoscalers:
-        if host is not None and settings.adapters[scaler.target.adapter].host not in (None, host):
-            continue
-        adapter, shards = scaler.target.adapter, settings.adapters[scaler.target.adapter].shards
-        number = 1 + shard_of(scaler.target, shards) if shards > 1 else 1
-        scalers.setdefault(ShardName(adapter, number, shards), []).append(scaler)
     return {
         name: Wanted(
             WantedAdapter(
@@ -59,16 +56,9 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
             settings.prometheus,
             settings.limits.get(name.adapter, ConnectionLimits()),
         )
-        for name, used in scalers.items()
+        for name, used in by_shard(settings).items()
+        if host is None or settings.adapters[name.adapter].host in (None, host)
     }
-
-
-def needed_slots(wanted: Mapping[ShardName, Wanted]) -> Mapping[str, Collection[int]]:
-    """Adapter connection -> the slots that some autoscaler of it falls into."""
-    needs: dict[str, set[int]] = {}
-    for name, shard in wanted.items():
-        needs.setdefault(name.adapter, set()).update(slot_of(scaler.target) for scaler in shard.scalers)
-    return needs
 
 
 def refuse_other_hosts(settings: Settings, host: str) -> None:

@@ -66,8 +66,6 @@ class Shard:
         self._work = work
         self._in_use: Work | None = None
         """The shard's thread's: what the last cycle worked with."""
-        self._begun_with: Work | None = None
-        """What the cycle that began last works with, or worked."""
         self._due: float | None = None
         self._begun = clock.monotonic()
         self._ended: float | None = None
@@ -79,12 +77,6 @@ class Shard:
         """What the next cycle works on, and with; None: there is none any more, not even one already queued."""
         with self._lock:
             self._work = work
-
-    @property
-    def begun_with(self) -> Work | None:
-        """What the cycle that began last works with, or worked: with anything before it none does any more."""
-        with self._lock:
-            return self._begun_with
 
     @property
     def periods(self) -> frozenset[timedelta]:
@@ -103,7 +95,6 @@ class Shard:
             scalers = () if work is None else work.batches.get(period, ())
             if work is None or not scalers:  # other work was assigned since this tick was queued
                 return
-            self._begun_with = work
             began, moment = self._clock.monotonic(), self._clock.moment()
             self._period_seconds = period.total_seconds()
             self._deadline = deadline = began + cycle_seconds(period)

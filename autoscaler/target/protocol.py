@@ -150,17 +150,6 @@ class Announces(Protocol):
 
 
 @runtime_checkable
-class ReloadsMemory(Protocol):
-    """An adapter that holds on to what it has loaded from its memory."""
-
-    def reload_memory(self) -> None:
-        """Load it again at the next call: it was asked to serve targets of which another daemon may have kept more.
-
-        Called between two cycles. Raises nothing.
-        """
-
-
-@runtime_checkable
 class Closes(Protocol):
     """An adapter that holds threads or connections."""
 

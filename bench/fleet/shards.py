@@ -4,8 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from autoscaler.model import TargetRef
-from autoscaler.record import shard_of
+from autoscaler.model import TargetRef, shard_of
 from bench.fleet.daemon import running_daemon
 from bench.fleet.series import group_name
 from bench.fleet.world import Fleet, Queries, running_fleet
@@ -18,7 +17,7 @@ def late_seconds(fleet: Fleet, cycles: int) -> Sequence[float]:
     """Of so many cycles of each shard but the one that hangs, after its first. Raises BenchError."""
     document, hangs = fleet.configuration(Queries.SHARED), group_name(0)
     document["adapters"]["fleet"] |= {"shards": _SHARDS, "hangs": hangs}
-    hung = 1 + shard_of(TargetRef("fleet", hangs), _SHARDS)
+    hung = shard_of(TargetRef("fleet", hangs), _SHARDS).number
     others = [number for number in range(1, _SHARDS + 1) if number != hung]
     with running_daemon(document) as daemon:
 

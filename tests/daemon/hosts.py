@@ -12,8 +12,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import create_engine, text
 
-from autoscaler.model import TargetRef
-from autoscaler.record import slot_of
+from autoscaler.model import TargetRef, shard_of
 from tests.daemon.running import (
     PATIENCE_SECONDS,
     RunningDaemon,
@@ -24,8 +23,10 @@ from tests.daemon.running import (
     write_config,
 )
 
-NAMES: Final = tuple({slot_of(TargetRef("fleet", f"s{n}")): f"s{n}" for n in range(20)}.values())[:12]
-"""Autoscalers, each in a slot of its own."""
+SHARDS: Final = 12
+_FIRST: Final = {shard_of(TargetRef("fleet", f"s{n}"), SHARDS): n for n in reversed(range(100))}
+NAMES: Final = tuple(f"s{n}" for n in sorted(_FIRST.values()))
+"""Autoscalers, each in a shard of its own."""
 QUICK: Final = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
 SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "500ms"}
 """With these nothing comes of a lease's end while a test runs."""
@@ -62,7 +63,7 @@ class Hosts:
         folder = self.folder / host
         folder.mkdir(exist_ok=True)
         scalers = [autoscaler(name, "vector(3)", adapter="fleet", **of_each) for name in names]
-        fleet = adapters or {"fleet": {"type": "memory", "groups": {name: {} for name in names}}}
+        fleet = adapters or {"fleet": {"type": "memory", "shards": SHARDS, "groups": {name: {} for name in names}}}
         return write_config(folder, self.prometheus, scalers, fleet, state={"url": url or self.url}, ha=dict(ha))
 
     def start(self, host: str, ha: Mapping[str, str] = QUICK, **of_config: Any) -> "Host":
@@ -73,15 +74,15 @@ class Hosts:
         return Host(host, config, daemon)
 
     def held(self) -> Mapping[str, int]:
-        """Host -> how many slots it holds, as the database says, its lease over or not."""
-        return {host: int(slots) for host, slots in self._rows(
-            "SELECT m.host, count(s.slot) FROM member m LEFT JOIN slot s ON s.holder = m.id GROUP BY m.host"
+        """Host -> how many shards it holds, as the database says, its lease over or not."""
+        return {host: int(shards) for host, shards in self._rows(
+            "SELECT m.host, count(s.shard) FROM member m LEFT JOIN shard s ON s.holder = m.id GROUP BY m.host"
         )}  # fmt: skip
 
     def holders(self) -> Mapping[int, str]:
-        """Slot -> the host that holds it."""
-        query = "SELECT s.slot, m.host FROM member m JOIN slot s ON s.holder = m.id"
-        return {int(slot): str(host) for slot, host in self._rows(query)}
+        """Number of a shard -> the host that holds it."""
+        query = "SELECT s.shard, m.host FROM member m JOIN shard s ON s.holder = m.id"
+        return {int(shard): str(host) for shard, host in self._rows(query)}
 
     def wait(self, true: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + PATIENCE_SECONDS
@@ -90,7 +91,7 @@ class Hosts:
             time.sleep(0.05)
 
     def wait_until_held(self, held: Mapping[str, int]) -> None:
-        self.wait(lambda: self.held() == held, f"slots held as {held}")
+        self.wait(lambda: self.held() == held, f"shards held as {held}")
 
     def _rows(self, query: str) -> Sequence[Any]:
         engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"))

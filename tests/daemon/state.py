@@ -18,8 +18,8 @@ def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
 
 
 def epochs(folder: Path, connection: str) -> set[int]:
-    """At which the slots of an adapter connection are."""
-    found = rows(folder, "SELECT connection, epoch FROM slot")
+    """At which the shards of an adapter connection are."""
+    found = rows(folder, "SELECT connection, epoch FROM shard")
     return {epoch for name, epoch in found if name == connection}
 
 

@@ -71,7 +71,7 @@ def test_a_daemon_that_is_killed_gets_no_fresh_budget(folder: Path, prometheus: 
     times = removed(folder)
     for until, _ in times:
         assert sum(count for at, count in times if until - timedelta(seconds=1) < at <= until) <= 3
-    assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot")} == {2}  # the reload needed no new shard
+    assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM shard")} == {2}  # the reload needed no new shard
 
 
 def test_two_shards_stay_within_what_their_sizes_may_sum_to(folder: Path, prometheus: str) -> None:

@@ -1,4 +1,4 @@
-"""Shards follow the slots that this daemon holds, among several that share the state."""
+"""A daemon serves the shards that it holds, among several that share the state."""
 
 import threading
 import time
@@ -22,12 +22,13 @@ from autoscaler.model import (
     Outcome,
     ScaleChange,
     ScaleOutcome,
+    ShardName,
     TargetRef,
     TargetState,
     Written,
+    shard_of,
 )
-from autoscaler.record import LeaseOptions, Ledger, Retention, State, slot_of
-from autoscaler.record.slots import next_epochs
+from autoscaler.record import LeaseOptions, Retention, State
 from autoscaler.runtime import Membership, Runtime
 from autoscaler.runtime.connected import Ports
 from autoscaler.target import AdapterContext, AdapterSettings
@@ -37,8 +38,10 @@ from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 from tests.schedule.ports import scaler
 
-NAMES = tuple({slot_of(TargetRef("a", f"s{n}")): f"s{n}" for n in range(12)}.values())[:8]
-SLOT = {name: slot_of(TargetRef("a", name)) for name in NAMES}
+OF = 8
+NAMES = tuple({shard_of(TargetRef("a", f"s{n}"), OF): f"s{n}" for n in range(40)}.values())
+"""One in each shard."""
+SHARD = {name: shard_of(TargetRef("a", name), OF) for name in NAMES}
 
 
 class Adapter:
@@ -47,7 +50,6 @@ class Adapter:
     def __init__(self, context: AdapterContext[AdapterSettings]) -> None:
         self.context = context
         self.closed = 0
-        self.reloads = 0
         self.asked: list[frozenset[str]] = []
         self.go_on = threading.Event()
         self.go_on.set()
@@ -60,24 +62,21 @@ class Adapter:
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         return Written(change.size)
 
-    def reload_memory(self) -> None:
-        self.reloads += 1
-
     def close(self) -> None:
         self.closed += 1
 
 
 @dataclass
 class FakeLeases:
-    """What `record.Leases` says, as a test sets it: an epoch begins with each slot that comes (docs/hosts.md)."""
+    """What `record.Leases` says, as a test sets it."""
 
-    state: State
     member: str | None = "me"
     members: int = 1
-    held: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    excess: Mapping[str, Collection[int]] = field(default_factory=dict)
+    held: frozenset[ShardName] = frozenset()
+    excess: frozenset[ShardName] = frozenset()
     left: float = 15.0
-    given: set[int] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
+    """Names of the autoscalers whose shards were given back."""
     fails: bool = False
     left_state: bool = False
     options = LeaseOptions()
@@ -89,32 +88,22 @@ class FakeLeases:
         if self.fails:
             raise StateError("the database is away")
 
-    def follow(self, scalers: Collection[Autoscaler], digest: str) -> None:
+    def follow(self, configured: Mapping[ShardName, Collection[Autoscaler]], digest: str) -> None:
         pass
 
-    def share(
-        self, needs: Mapping[str, Collection[int]], done: Mapping[str, Collection[int]], of_this_host: Collection[str]
-    ) -> None:
-        gone = set(done.get("a", ()))
-        self.given |= gone
-        self.held = {"a": {slot: epoch for slot, epoch in self.held.get("a", {}).items() if slot not in gone}}
-        self.excess = {"a": set(self.excess.get("a", ())) - gone}
+    def share(self, needs: Collection[ShardName], done: Collection[ShardName], of_this_host: Collection[str]) -> None:
+        self.given |= {name for name in NAMES if SHARD[name] in done}
+        self.held, self.excess = self.held.difference(done), self.excess.difference(done)
 
     def leave(self) -> None:
         self.left_state = True
 
     def hold(self, *names: str) -> None:
-        """Hold the slots of these, and of no other."""
-        known = self.held.get("a", {})
-        new = [SLOT[name] for name in names if SLOT[name] not in known]
-        with self.state._database.writing() as connection:
-            epochs = next_epochs(connection, "a", new) if new else {}
-        self.state._shared.newest.update({("a", slot): epoch for slot, epoch in epochs.items()})
-        self.held = {"a": {SLOT[name]: {**known, **epochs}[SLOT[name]] for name in names}}
+        """Hold the shards of these, and no other."""
+        self.held = frozenset(SHARD[name] for name in names)
 
-    def began(self, ledger: Ledger) -> None:
-        """As `Leases.begin` does."""
-        self.held = {"a": {**self.held.get("a", {}), **ledger._epochs}}
+    def is_to_give_back(self, *names: str) -> None:
+        self.excess = frozenset(SHARD[name] for name in names)
 
 
 @dataclass
@@ -125,7 +114,7 @@ class House:
     built: list[Adapter]
     log: RecordingLogger
 
-    def follow(self, names: Sequence[str] = NAMES, shards: int = 1) -> None:
+    def follow(self, names: Sequence[str] = NAMES, shards: int = OF) -> None:
         self.runtime.follow(
             Settings(
                 path=Path("autoscaler.yaml"),
@@ -140,8 +129,8 @@ class House:
         shards = self.runtime._connected.values()
         return {each.target.name for have in shards for each in have.wanted.scalers}
 
-    def give_back(self) -> set[int]:
-        """Slots that the state is told of, after a look."""
+    def give_back(self) -> set[str]:
+        """What the state is told of, after a look."""
         self.runtime.supervise()
         self.membership._turn()
         return self.leases.given
@@ -160,14 +149,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 
     monkeypatch.setattr("autoscaler.runtime.building.load", load)
     state, log = State.open(None, tmp_path, Retention()), RecordingLogger()
-    leases, begin = FakeLeases(state), state.ledger
-
-    def ledger(connection: str, slots: Collection[int]) -> Ledger:
-        found = begin(connection, slots)
-        leases.began(found)
-        return found
-
-    monkeypatch.setattr(state, "ledger", ledger)
+    leases = FakeLeases()
     membership = Membership(leases, SystemClock(), log)  # type: ignore[arg-type]  # it stands for the database's
     metrics = Metrics(CollectorRegistry(), SystemClock(), "0")
     runtime = Runtime(
@@ -180,58 +162,73 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     state.close()
 
 
-def test_a_shard_has_the_autoscalers_whose_slots_are_held(house: House) -> None:
-    """Another daemon serves the others."""
+def test_the_shards_that_are_held_are_built_and_no_others(house: House) -> None:
+    """Another daemon serves those: here they would cost a thread and an adapter each."""
     house.leases.hold(*NAMES[:3])
     house.follow()
     assert house.served() == set(NAMES[:3])
     assert house.runtime.shards.once()
-    assert house.built[0].asked == [frozenset(NAMES[:3])]
+    assert {asked for adapter in house.built for asked in adapter.asked} == {frozenset([name]) for name in NAMES[:3]}
 
 
-def test_a_slot_that_comes_joins_its_shard_and_changes_no_adapter(house: House) -> None:
-    """What the adapter remembers of targets is loaded again: another daemon may have kept more."""
+def test_a_shard_that_comes_begins_beside_the_others(house: House) -> None:
     house.leases.hold(*NAMES[:3])
     house.follow()
-    assert house.runtime.shards.once()
     house.leases.hold(*NAMES[:5])
     house.runtime.supervise()
-    assert house.runtime.shards.once()
-    (adapter,) = house.built
-    assert adapter.asked[-1] == frozenset(NAMES[:5])
-    assert (adapter.closed, adapter.reloads) == (0, 2)
+    assert house.served() == set(NAMES[:5])
+    assert [adapter.closed for adapter in house.built] == [0] * 5
 
 
-def test_a_slot_that_is_to_go_leaves_its_shard_and_is_given_back(house: House) -> None:
-    """Once no cycle uses it."""
+def test_a_shard_that_is_to_go_ends_and_is_given_back(house: House) -> None:
+    """Once no cycle uses it. The others notice nothing."""
     house.leases.hold(*NAMES[:3])
     house.follow()
-    house.leases.excess = {"a": {SLOT[NAMES[0]]}}
-    assert house.give_back() == {SLOT[NAMES[0]]}
+    house.leases.is_to_give_back(NAMES[0])
+    house.runtime.supervise()
+    assert house.give_back() == {NAMES[0]}
     assert house.served() == set(NAMES[1:3])
-    assert [adapter.closed for adapter in house.built] == [0]
+    assert sum(adapter.closed for adapter in house.built) == 1
 
 
-def test_a_slot_is_not_given_back_while_the_cycle_that_uses_it_runs(house: House) -> None:
-    """It may still write. The others of its shard are served on, from the next cycle."""
-    house.leases.hold(*NAMES[:3])
+def test_a_shard_is_not_given_back_while_its_cycle_runs(house: House) -> None:
+    """It may still write."""
+    house.leases.hold(NAMES[0])
     house.follow()
     (adapter,) = house.built
     adapter.go_on.clear()
     house.runtime.shards.start()
     until(lambda: adapter.asked != [])
-    house.leases.excess = {"a": {SLOT[NAMES[0]]}}
+    house.leases.is_to_give_back(NAMES[0])
     assert house.give_back() == set()
     adapter.go_on.set()
-    until(lambda: house.give_back() == {SLOT[NAMES[0]]})
+    until(lambda: house.give_back() == {NAMES[0]})
 
 
-def test_a_shard_without_slots_ends_and_comes_back_with_them(house: House) -> None:
-    """Nothing waits for it meanwhile."""
-    house.leases.hold(*NAMES[:2])
+def test_a_shard_in_which_a_call_hangs_is_given_back_a_lease_after_its_deadline(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its adapter may hang for ever: nothing that it brings later counts, and the targets need somebody."""
+    house.leases.hold(NAMES[0])
     house.follow()
-    house.leases.excess = {"a": {SLOT[name] for name in NAMES[:2]}}
-    assert house.give_back() == {SLOT[name] for name in NAMES[:2]}
+    (have,) = house.runtime._connected.values()
+    (adapter,) = house.built
+    adapter.go_on.clear()
+    house.runtime.shards.start()
+    until(lambda: adapter.asked != [])
+    house.leases.is_to_give_back(NAMES[0])
+    monkeypatch.setattr(have, "overdue_seconds", lambda: 14.9)
+    assert house.give_back() == set()
+    monkeypatch.setattr(have, "overdue_seconds", lambda: 15.0)
+    assert house.give_back() == {NAMES[0]}
+
+
+def test_a_shard_that_comes_back_begins_anew(house: House) -> None:
+    house.leases.hold(NAMES[0])
+    house.follow()
+    house.leases.is_to_give_back(NAMES[0])
+    house.runtime.supervise()
+    assert house.give_back() == {NAMES[0]}
     house.runtime.supervise()
     assert house.served() == set()
     assert [adapter.closed for adapter in house.built] == [1]
@@ -239,15 +236,6 @@ def test_a_shard_without_slots_ends_and_comes_back_with_them(house: House) -> No
     house.runtime.supervise()
     assert house.served() == {NAMES[0]}
     assert len(house.built) == 2
-
-
-def test_a_daemon_whose_slots_all_belong_to_others_is_ready_to_serve(house: House) -> None:
-    """What is wrong with an adapter's section is said at the start, not when its first slot comes."""
-    house.follow()
-    assert (house.served(), len(house.built)) == (set(), 1)
-    house.leases.hold(NAMES[0])
-    house.runtime.supervise()
-    assert (house.served(), len(house.built)) == ({NAMES[0]}, 1)
 
 
 def test_without_a_renewal_for_so_long_everything_is_given_up_whatever_the_thread_does(house: House) -> None:
@@ -306,12 +294,12 @@ def test_a_write_has_to_end_before_the_lease_does(house: House) -> None:
     assert call_of(house, now + 3).deadline <= time.monotonic()
 
 
-def test_slots_that_the_configuration_needs_no_more_are_given_back(house: House) -> None:
+def test_shards_that_the_configuration_needs_no_more_are_given_back(house: House) -> None:
     """They are nobody's then, or another's whose configuration still has them."""
     house.leases.hold(*NAMES)
     house.follow()
     house.follow(NAMES[:2])
-    assert house.give_back() == {SLOT[name] for name in NAMES[2:]}
+    assert house.give_back() == set(NAMES[2:])
 
 
 def test_the_schedule_goes_by_the_machines_own_clock(tmp_path: Path) -> None:
@@ -357,15 +345,15 @@ def test_a_thread_that_hangs_in_the_database_is_replaced(house: House, monkeypat
             threads.append(len(membership._threads))
     assert threads == [1, 2, 2, 3, 3, 4, 4, 4]
     answer.set()
-    membership.end({})
+    membership.end(())
 
 
 def test_what_hangs_is_kept_when_the_daemon_ends(house: House) -> None:
     """The lease runs out instead; the rest is given back."""
     house.leases.hold(*NAMES[:3])
     house.follow()
-    house.membership.end({"a": {SLOT[NAMES[0]]}})
-    assert house.leases.given == {SLOT[name] for name in NAMES[1:3]}
+    house.membership.end([SHARD[NAMES[0]]])
+    assert house.leases.given == set(NAMES[1:3])
     assert not house.leases.left_state
 
 
@@ -373,7 +361,7 @@ def test_everything_is_given_back_when_nothing_hangs(house: House) -> None:
     """Another daemon has it at once."""
     house.leases.hold(*NAMES)
     house.follow()
-    house.membership.end({})
+    house.membership.end(())
     assert house.leases.left_state
 
 

@@ -3,7 +3,7 @@
 import gc
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,8 +16,18 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import AdapterError, AutoscalerError, StateError, TargetError
 from autoscaler.metrics import Metrics
-from autoscaler.model import Autoscaler, Call, MetricType, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
-from autoscaler.record import Ledger, Retention, State, shard_of
+from autoscaler.model import (
+    Autoscaler,
+    Call,
+    MetricType,
+    ScaleChange,
+    ScaleOutcome,
+    TargetRef,
+    TargetState,
+    Written,
+    shard_of,
+)
+from autoscaler.record import Ledger, Retention, State
 from autoscaler.record.entries import Entry
 from autoscaler.runtime import Runtime
 from autoscaler.target import AdapterContext, AdapterSettings
@@ -203,10 +213,10 @@ def refuse(house: House, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable
     """Let the state begin no shard of this connection. Returns what lets it again."""
     begin, refused = house.opened.ledger, {name}
 
-    def ledger(connection: str, slots: Collection[int]) -> Ledger:
+    def ledger(connection: str, number: int, of: int) -> Ledger:
         if connection in refused:
             raise StateError("state /var/lib/autoscaler/state.db: the disk is full; free some space")
-        return begin(connection, slots)
+        return begin(connection, number, of)
 
     monkeypatch.setattr(house.opened, "ledger", ledger)
     monkeypatch.setattr("autoscaler.runtime.runtime._RETRY_SECONDS", 0.0)
@@ -228,7 +238,7 @@ def test_a_shard_that_the_state_refuses_begins_as_soon_as_it_may(house: House, m
     allow()
     house.runtime.supervise()
     assert house.runtime.adapters == ["a", "b"]
-    assert [adapter.closed for adapter in house.built] == [1, 1, 0, 0]
+    assert [adapter.closed for adapter in house.built] == [1, 1, 1, 0, 1, 0]  # of what was refused none is kept
 
 
 def test_a_file_that_is_refused_leaves_what_waits_waiting(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,11 +252,10 @@ def test_a_file_that_is_refused_leaves_what_waits_waiting(house: House, monkeypa
     assert house.runtime.adapters == ["a"]
 
 
-def test_an_adapter_that_waits_is_closed_with_the_rest(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_adapter_of_a_shard_that_the_state_refuses_is_closed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may hold connections."""
     refuse(house, monkeypatch, "a")
     house.follow({"a": Section()}, [on("a")])
-    house.runtime.close()
     assert [adapter.closed for adapter in house.built] == [1]
 
 
@@ -306,7 +315,7 @@ def test_the_only_shard_of_a_connection_is_called_as_the_connection(house: House
     house.follow({"a": Section()}, [on("a")])
     assert shard_names(house) == ["a"]
     house.follow({"a": Section()}, [on("a")], shards=4)
-    assert shard_names(house) == [f"a/{1 + shard_of(TargetRef('a', 'web'), 4)}"]
+    assert shard_names(house) == [str(shard_of(TargetRef("a", "web"), 4))]
 
 
 def test_a_reload_with_other_autoscalers_keeps_every_adapter_ledger_and_connection(house: House) -> None:

@@ -14,7 +14,7 @@ from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, run_once, running_daemon, write_config
 from tests.daemon.state import assert_unbroken, records, rows
 
-SHARD_OF = {"a": 3, "b": 1, "c": 2, "d": 4}
+SHARD_OF = {"a": 4, "b": 2, "c": 3, "d": 1}
 """Each of these targets has one of four shards for itself."""
 
 
@@ -58,17 +58,16 @@ def further_cycles(daemon: RunningDaemon, names: Sequence[str], count: int = 2) 
 def test_a_shard_that_hangs_costs_the_other_three_no_cycle(
     folder: Path, prometheus: str, third: ThirdParty, where: str
 ) -> None:
-    """Each has an adapter of its own; the one that hangs is superseded, with its own slots alone."""
+    """Each has an adapter of its own; the one that hangs is superseded alone."""
     config = configured(folder, prometheus, hanging(third, where, shards=4, target="b"))
     with running_daemon(config, "--log.level=debug", env=third.env) as daemon:
-        daemon.wait_for("shard_superseded", adapter="third", shard=1)
+        daemon.wait_for("shard_superseded", adapter="third", shard=SHARD_OF["b"])
         for name in ("a", "c", "d"):
             assert len(daemon.events("cycle_ended", adapter="third", shard=SHARD_OF[name])) >= 3, name
         daemon.wait_for("decision", autoscaler="b", written=3)
         assert daemon.stop() == 0
-    epochs = dict(rows(folder, "SELECT slot, epoch FROM slot WHERE connection = 'third'"))
-    assert {slot % 4 for slot, epoch in epochs.items() if epoch == 2} == {0}
-    assert {epoch for slot, epoch in epochs.items() if slot % 4 != 0} == {1}
+    epochs = dict(rows(folder, "SELECT shard, epoch FROM shard WHERE connection = 'third'"))
+    assert epochs == {number: 2 if number == SHARD_OF["b"] else 1 for number in epochs}
     for name in SHARD_OF:
         assert_unbroken(records(folder, name))
 
@@ -81,11 +80,11 @@ def test_a_shard_that_hangs_is_named_in_the_log_and_the_status_and_its_connectio
     config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
     with running_daemon(config, env=third.env) as daemon:
         url = daemon.wait_for("listening")["url"]
-        daemon.wait_for("shard_hung", adapter="third", shard=1)
+        daemon.wait_for("shard_hung", adapter="third", shard=SHARD_OF["b"])
         shown = requests.get(f"{url}/metrics", timeout=10).text
         daemon.wait_until_told("STATUS=5 autoscalers on 2 connections; hanging: third/1")
         third.release(1)
-        daemon.wait_for("shard_recovered", adapter="third", shard=1)
+        daemon.wait_for("shard_recovered", adapter="third", shard=SHARD_OF["b"])
         daemon.wait_for("decision", autoscaler="b", current=3)
         assert daemon.stop() == 0
     assert 'autoscaler_shard_hung{adapter="third"} 1.0' in shown
@@ -111,8 +110,7 @@ def test_the_number_of_shards_may_change_at_a_reload_and_nothing_is_forgotten(fo
         reload(daemon)
         further_cycles(daemon, [*SHARD_OF, "web"])
         assert daemon.stop() == 0
-    assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot WHERE connection = 'fleet'")} == {4}
-    assert {epoch for (epoch,) in rows(folder, "SELECT epoch FROM slot WHERE connection = 'local'")} == {2}
+    assert rows(folder, "SELECT epoch FROM shard WHERE connection = 'local'") == [(2,)]
     for name in SHARD_OF:
         recorded = records(folder, name)
         assert [record.decision.written for record in recorded if record.decision.written is not None] == [3]
@@ -177,4 +175,4 @@ def test_one_target_is_scaled_however_many_shards_there_are(folder: Path, promet
     assert run_once(config).returncode == 0
     (record,) = records(folder, "a")
     assert record.decision.written == 3
-    assert rows(folder, "SELECT count(*) FROM slot") == [(4,)]
+    assert rows(folder, "SELECT count(*) FROM shard") == [(1,)]

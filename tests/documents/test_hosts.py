@@ -10,8 +10,8 @@ from autoscaler.documents.holders import Holders
 from autoscaler.documents.hosts import host_list
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
-from autoscaler.model import Steering
-from autoscaler.record import Followed, Member, Sharing, slot_of
+from autoscaler.model import ShardName, Steering
+from autoscaler.record import Followed, Member, Sharing, target_text
 from tests.decide.build import scaler
 from tests.decisions import NOW
 
@@ -22,21 +22,21 @@ def member(name: str, loaded_seconds_ago: float | None = 60, version: str = "1.2
 
 
 def sharing(*members: Member, holders: Mapping[int, str], **follows: Mapping[str, Followed]) -> Sharing:
-    """`holders`: slot of the connection `fleet` -> member."""
-    return Sharing(NOW, members, {("fleet", slot): each for slot, each in holders.items()}, follows)
+    """`holders`: number of a shard of the connection `fleet` -> member."""
+    return Sharing(NOW, members, {ShardName("fleet", number, 4): each for number, each in holders.items()}, follows)
 
 
-def asked(slot: int, digest: str = "x") -> Followed:
-    return Followed(("fleet", slot), digest)
+def asked(number: int, digest: str = "x") -> Followed:
+    return Followed(ShardName("fleet", number, 4), digest)
 
 
 SAME = {"api": asked(1), "web": asked(2)}
 
 
-def test_each_daemon_has_its_slots_and_autoscalers() -> None:
+def test_each_daemon_has_its_shards_and_autoscalers() -> None:
     """In the order of their names."""
     found = host_list(sharing(member("two"), member("one"), holders={1: "one", 2: "two"}, one=SAME, two=SAME), NOW)
-    assert [(each.name, each.slots, each.autoscalers) for each in found.hosts] == [
+    assert [(each.name, each.shards, each.autoscalers) for each in found.hosts] == [
         ("one, pid 7", {"fleet": 1}, 1),
         ("two, pid 7", {"fleet": 1}, 1),
     ]
@@ -77,7 +77,7 @@ def test_the_table_shows_a_row_a_daemon_and_below_it_what_nobody_serves() -> Non
     new = {"api": asked(1, "y"), "jobs": asked(3)}
     found = host_list(sharing(member("one", 90), member("two", 5), holders={1: "one"}, one=SAME, two=new), NOW)
     header, one, two = host_rows(found, Screen())
-    assert header.split() == ["DAEMON", "VERSION", "AUTOSCALERS", "SLOTS", "LEASE", "LOADED", "CONFIGURATION"]
+    assert header.split() == ["DAEMON", "VERSION", "AUTOSCALERS", "SHARDS", "LEASE", "LOADED", "CONFIGURATION"]
     assert one.split("   ")[0] == "one, pid 7"
     assert one.endswith("fleet 1   12s     90s      differs: api, jobs, web")
     assert two.endswith("<none>    12s     5s       the latest")
@@ -96,8 +96,8 @@ def test_without_a_daemon_that_is_said() -> None:
     assert notes(host_list(sharing(holders={}), NOW)) == ["no daemon runs on this state"]
 
 
-def shown(places: Mapping[tuple[str, int], str] | None, *, configured: bool = True) -> Summary:
-    """`places`: where an autoscaler is served, and by whom."""
+def shown(places: Mapping[str, str] | None, *, configured: bool = True) -> Summary:
+    """`places`: target -> who serves it."""
     one = scaler()
     known = one if configured else None
     held = Holders(None if places is None else {one.name: places}).of(one.name, known)
@@ -106,8 +106,7 @@ def shown(places: Mapping[tuple[str, int], str] | None, *, configured: bool = Tr
 
 def test_an_autoscaler_says_who_serves_it() -> None:
     """Its line in the list, and the wide table's column HOST."""
-    target = scaler().target
-    served = shown({(target.adapter, slot_of(target)): "one, pid 7"})
+    served = shown({target_text(scaler().target): "one, pid 7"})
     assert (served.held_by, served.unheld, served.level) == ("one, pid 7", False, Level.NORMAL)
     cells = dict(zip(SHARED_HEADER, Row.of(served).shared(NOW), strict=True))
     assert cells["HOST"] == "one, pid 7"
@@ -122,16 +121,16 @@ def test_an_autoscaler_that_nobody_serves_is_a_warning() -> None:
 
 def test_one_that_another_daemons_configuration_alone_has_says_who_serves_it() -> None:
     """While a configuration is rolled out; and what no configuration has any more is not missed."""
-    assert shown({("fleet", 1): "one, pid 7"}, configured=False).held_by == "one, pid 7"
+    assert shown({"another": "one, pid 7"}, configured=False).held_by == "one, pid 7"
     gone = shown({}, configured=False)
     assert (gone.held_by, gone.unheld) == (None, False)
 
 
 def test_of_two_that_serve_it_by_their_own_configurations_the_one_with_this_target_is_named() -> None:
     """The other one's target goes by the same name."""
-    target = scaler().target
-    assert shown({("a", 1): "one, pid 7", (target.adapter, slot_of(target)): "two, pid 7"}).held_by == "two, pid 7"
-    assert shown({("a", 1): "one, pid 7"}).held_by == "one, pid 7"
+    ours = target_text(scaler().target)
+    assert shown({"another": "one, pid 7", ours: "two, pid 7"}).held_by == "two, pid 7"
+    assert shown({"another": "one, pid 7"}).held_by == "one, pid 7"
 
 
 def test_with_one_daemon_nobody_is_named() -> None:

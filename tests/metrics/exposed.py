@@ -76,8 +76,8 @@ class FakeMembership:
     def seconds_left(self) -> float:
         return 12.5
 
-    def held(self) -> Mapping[str, Collection[int]]:
-        return {"fleet": [1, 2, 3]}
+    def held(self) -> Collection[ShardName]:
+        return [ShardName("fleet", number, 4) for number in (1, 2, 3)]
 
 
 def scaler(name: str = "web", **changes: Any) -> Autoscaler:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from autoscaler.clock import Clock
+from autoscaler.model import ShardName
 from autoscaler.record import Archive, Ledger, Retention, State
-from autoscaler.record.slots import SLOTS
 from tests.record.hosts import Hosts
 from tests.record.postgresql import empty_state, running_postgresql
 from tests.record.samples import FLEET
@@ -40,7 +40,7 @@ class Opener:
     def __init__(self, url: str | None, folder: Path) -> None:
         self.url, self.folder = url, folder
         self.connections: Sequence[str] = (FLEET, "swarm")
-        """Those whose slots a state that is opened takes, on PostgreSQL."""
+        """Those whose shards, however many they are divided into, a state that is opened takes, on PostgreSQL."""
         self._open: list[State | Archive] = []
 
     def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
@@ -49,7 +49,10 @@ class Opener:
         self._open.append(state)
         if state.leases is not None:
             state.leases.renew()
-            state.leases.share(dict.fromkeys(self.connections, range(SLOTS)), {})
+            counts = (1, 2, 3, 4, 8)
+            state.leases.share(
+                [ShardName(name, n + 1, of) for name in self.connections for of in counts for n in range(of)], ()
+            )
         return state
 
     def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen

@@ -3,19 +3,33 @@
 The database's time stands still but for `advance` and `step`: a function of the same name comes before its own.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
+from autoscaler.model import Autoscaler, ShardName, shard_of
 from autoscaler.record import LeaseOptions, Leases, Ledger, Retention, State
 from tests.record.postgresql import empty_state
-from tests.record.samples import FLEET, START
+from tests.record.samples import FLEET, START, scaler
 from tests.schedule.clock import FakeClock
 
 LEASE = LeaseOptions()
 SECONDS = LEASE.duration.total_seconds()
+SHARDS = 8
+ALL = [ShardName(FLEET, number, SHARDS) for number in range(1, SHARDS + 1)]
+"""Every shard of FLEET."""
+WEB = shard_of(scaler().target, SHARDS)
+"""That of the autoscaler of `samples`."""
+
+
+def configured(*scalers: Autoscaler) -> Mapping[ShardName, Sequence[Autoscaler]]:
+    """A configuration of these."""
+    found: dict[ShardName, list[Autoscaler]] = {}
+    for each in scalers:
+        found.setdefault(shard_of(each.target, SHARDS), []).append(each)
+    return found
 
 
 class Host:
@@ -26,18 +40,18 @@ class Host:
         self.state, self.clock = state, clock
         self.leases: Leases = state.leases
 
-    def turn(self, needs: Mapping[str, Collection[int]]) -> None:
+    def turn(self, needs: Collection[ShardName] = tuple(ALL)) -> None:
         """What its thread does every few seconds, where no cycle uses what is to be given back."""
         self.leases.renew()
         self.leases.share(needs, self.leases.excess)
 
     def count(self) -> int:
-        """How many slots it holds."""
-        return sum(map(len, self.leases.held.values()))
+        """How many shards it holds."""
+        return len(self.leases.held)
 
-    def ledger(self) -> Ledger:
-        """Of what it holds of FLEET."""
-        return self.state.ledger(FLEET, self.leases.held[FLEET].keys())
+    def ledger(self, name: ShardName = WEB) -> Ledger:
+        """Of a shard that it holds."""
+        return self.state.ledger(name.adapter, name.number, name.of)
 
 
 class Hosts:
@@ -66,11 +80,11 @@ class Hosts:
         return host
 
     def joined(self, count: int) -> list[Host]:
-        """So many new ones, which share all slots of FLEET, after as many turns as it takes."""
+        """So many new ones, which share all shards of FLEET, after as many turns as it takes."""
         found = [self.start() for _ in range(count)]
         for _ in range(2 * count):
             for host in found:
-                host.turn({FLEET: range(256)})
+                host.turn()
         return found
 
     def advance(self, seconds: float, without: Collection[Host] = ()) -> None:

@@ -34,7 +34,8 @@ def tables_of(url: str | None, folder: Path) -> Tables:
 def content_of(url: str | None, folder: Path) -> Tables:
     """The same, without what says whose turn it is to write: that begins anew where a backup is restored."""
     tables = dict(tables_of(url, folder))
-    tables["slot"] = [{"connection": row["connection"], "slot": row["slot"]} for row in tables["slot"]]
+    key = ("connection", "shards", "shard")
+    tables["shard"] = [{name: row[name] for name in key} for row in tables["shard"]]
     tables["counter"] = [row for row in tables["counter"] if row["name"] != schema.INCARNATION]
     return tables
 
@@ -66,7 +67,7 @@ def test_a_backup_restored_holds_every_row(opener: Opener, tmp_path: Path) -> No
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     assert content_of(None, tmp_path / "elsewhere") == before
-    assert all(before[name] for name in ("slot", "autoscaler", "memory", "journal", "event", "steering"))
+    assert all(before[name] for name in ("shard", "autoscaler", "memory", "journal", "event", "steering"))
 
 
 def test_a_backup_is_one_file(opener: Opener, tmp_path: Path) -> None:

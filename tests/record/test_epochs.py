@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import select
 
 from autoscaler.errors import StaleLedger
-from autoscaler.model import Observed, Sighting, TargetRef
+from autoscaler.model import Observed, ShardName, Sighting, TargetRef
 from autoscaler.record import Ledger, State, schema
-from autoscaler.record.slots import SLOTS
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
 
@@ -31,11 +30,12 @@ def contents(state: State) -> dict[str, list[Any]]:
         return {name: list(connection.execute(select(table))) for name, table in schema.metadata.tables.items()}
 
 
-def epochs_of(state: State) -> dict[int, int]:
-    table = schema.slot
+def epochs_of(state: State) -> dict[ShardName, int]:
+    """Of the shards of FLEET."""
+    table = schema.shard
     with state._shared.readers.begin() as connection:
-        rows = connection.execute(select(table.c.slot, table.c.epoch).where(table.c.connection == FLEET))
-        return {row.slot: row.epoch for row in rows}
+        rows = connection.execute(select(table).where(table.c.connection == FLEET))
+        return {ShardName(FLEET, row.shard, row.shards): row.epoch for row in rows}
 
 
 @pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
@@ -48,7 +48,7 @@ def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger
     stale.recall([scaler()])
     keep(state.ledger(FLEET), decision(60, size=20))
     before = contents(state)
-    with pytest.raises(StaleLedger, match="the shard of adapter 'fleet' was superseded"):
+    with pytest.raises(StaleLedger, match="shard fleet was superseded"):
         commit(stale)
     assert contents(state) == before
 
@@ -95,17 +95,17 @@ def test_another_connections_shard_goes_on(opener: Opener) -> None:
     ours, theirs = state.ledger(FLEET), state.ledger("swarm")
     state.ledger("swarm")
     keep(ours, decision(0))
-    assert ours.is_current(WEB)
-    assert not theirs.is_current(WEB)
+    assert ours.is_current()
+    assert not theirs.is_current()
 
 
 def test_a_ledger_is_current_until_the_next_one_of_its_connection(opener: Opener) -> None:
     """What the actuator asks before each write."""
     state = opener.state()
     first = state.ledger(FLEET)
-    assert first.is_current(WEB)
+    assert first.is_current()
     second = state.ledger(FLEET)
-    assert (first.is_current(WEB), second.is_current(WEB)) == (False, True)
+    assert (first.is_current(), second.is_current()) == (False, True)
 
 
 def test_epochs_go_on_after_a_restart(opener: Opener) -> None:
@@ -113,25 +113,8 @@ def test_epochs_go_on_after_a_restart(opener: Opener) -> None:
     state = opener.state()
     for _ in range(3):
         state.ledger(FLEET)
-    before = epochs_of(state)
+    before = epochs_of(state)[ShardName(FLEET)]
     opener.close()
     state = opener.state()
     state.ledger(FLEET)
-    assert len(before) == SLOTS
-    assert all(epoch > before[slot] for slot, epoch in epochs_of(state).items())
-
-
-def test_slots_are_fenced_one_by_one(opener: Opener) -> None:
-    """The fleet hands over one slot at a time: what is in the others goes on."""
-    state = opener.state()
-    ledger = state.ledger(FLEET)
-    here, elsewhere = scaler("here", "web"), scaler("elsewhere", "api")  # slots 11 and 151
-    ledger.recall([here, elsewhere])
-    with state._database.writing() as connection:
-        connection.execute(schema.slot.update().where(schema.slot.c.slot == 151).values(epoch=schema.slot.c.epoch + 1))
-    keep(ledger, decision(0, "here", "web"))
-    with pytest.raises(StaleLedger):
-        keep(ledger, decision(0, "elsewhere", "api"))
-    with pytest.raises(StaleLedger):  # one that is stale fails the whole commit
-        keep(ledger, decision(15, "here", "web"), decision(15, "elsewhere", "api"))
-    assert opener.archive().latest() == {"here": decision(0, "here", "web")}
+    assert epochs_of(state)[ShardName(FLEET)] > before

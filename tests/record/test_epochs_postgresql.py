@@ -9,9 +9,10 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from autoscaler.errors import StaleLedger, StateError
+from autoscaler.model import ShardName
 from autoscaler.record import Ledger, State
 from autoscaler.record.database import Database, locate
-from autoscaler.record.slots import SLOTS, next_epochs
+from autoscaler.record.shards import next_epoch
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, keep, save, scaler
 
@@ -78,12 +79,12 @@ def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opene
     with (
         another_process(postgresql_opener) as other,
         another_process(postgresql_opener) as onlooker,
-        held_after(state._database._engine, "SELECT slot, epoch FROM slot") as (fenced, go_on),
+        held_after(state._database._engine, "SELECT 1 FROM shard") as (fenced, go_on),
     ):
 
         def supersede() -> None:
             with other.writing() as connection:
-                epochs.append(next_epochs(connection, FLEET, range(SLOTS), member)[0])
+                epochs.append(next_epoch(connection, ShardName(FLEET), member))
 
         with in_threads([lambda: save(ledger, decision(15))]) as ours:
             assert fenced.wait(30)
@@ -91,7 +92,7 @@ def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opene
                 until_blocked(onlooker)
                 assert epochs == []
                 go_on.set()
-    assert (ours, theirs, epochs) == ([], [], [3])
+    assert (ours, theirs, epochs) == ([], [], [2])
     assert postgresql_opener.archive().latest()["web"].now == at(15)
     with pytest.raises(StaleLedger):
         keep(ledger, decision(30))
@@ -102,7 +103,7 @@ def test_a_commit_that_begins_inside_a_succession_waits_for_it_and_fails(postgre
     state, ledger = begun(postgresql_opener)
     with another_process(postgresql_opener) as other, another_process(postgresql_opener) as onlooker:
         with other.writing() as connection:
-            next_epochs(connection, FLEET, range(SLOTS), member_of(state))
+            next_epoch(connection, ShardName(FLEET), member_of(state))
             waiting = in_threads([lambda: save(ledger, decision(15))])
             raised = waiting.__enter__()
             until_blocked(onlooker)
@@ -119,7 +120,7 @@ def test_a_transaction_that_another_process_keeps_open_is_not_waited_for_for_eve
     postgresql_opener.url += "?options=-c%20lock_timeout=50ms"
     state, ledger = begun(postgresql_opener)
     with another_process(postgresql_opener) as other, other.writing() as connection:
-        next_epochs(connection, FLEET, range(SLOTS), member_of(state))
+        next_epoch(connection, ShardName(FLEET), member_of(state))
         with pytest.raises(StateError, match="lock timeout"):
             save(ledger, decision(15))
 

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from autoscaler.model import History, Observed, Sighting
 from autoscaler.record import Ledger, State, schema
 from tests.record.conftest import Opener, kept_for
+from tests.record.hosts import configured
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler
 
 KEEP = kept_for(retention=timedelta(hours=2))
@@ -158,7 +159,7 @@ def test_one_that_another_daemon_s_configuration_has_is_never_forgotten(postgres
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, "theirs"), decision(0, "gone", "gone"))
     assert state.leases is not None
-    state.leases.follow([scaler("theirs"), scaler("ours", "ours")], "theirs")  # as another member's rows
+    state.leases.follow(configured(scaler("theirs"), scaler("ours", "ours")), "theirs")  # as another member's rows
     state.follow(KEEP, [scaler("ours", "ours")])
     for minutes in range(5):
         keep(ledger, decision(PAST + 100 * minutes, "ours", "ours"))

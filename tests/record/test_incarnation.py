@@ -11,17 +11,15 @@ import pytest
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import LeaseOptions, Retention, State, backup
 from tests.record.conftest import Opener
-from tests.record.hosts import Host, Hosts
+from tests.record.hosts import SHARDS, WEB, Host, Hosts
 from tests.record.postgresql import Server, empty_state, running_server
 from tests.record.samples import FLEET, decision, keep, rising, save, scaler
 from tests.record.test_epochs import epochs_of
 from tests.schedule.clock import FakeClock
 
-ALL = {FLEET: range(256)}
-
 
 def test_an_epoch_is_never_begun_again_after_a_backup_was_restored(opener: Opener, tmp_path: Path) -> None:
-    """Neither of what the backup knows, nor of a slot that came after it."""
+    """Neither of what the backup knows, nor of a shard that came after it."""
     state = opener.state()
     state.ledger(FLEET)
     backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
@@ -38,7 +36,7 @@ def test_an_epoch_is_never_begun_again_after_a_backup_was_restored(opener: Opene
 
 
 @pytest.mark.slow
-def test_a_slot_that_the_backup_does_not_know_begins_after_all_of_before(opener: Opener, tmp_path: Path) -> None:
+def test_a_shard_that_the_backup_does_not_know_begins_after_all_of_before(opener: Opener, tmp_path: Path) -> None:
     """It was served for the first time after the backup was made."""
     opener.connections = ()
     state = opener.state()
@@ -60,7 +58,7 @@ def test_a_daemon_that_outlived_a_restored_backup_commits_nothing(postgresql: st
     """It was believed dead: its lease was over when the backup was restored."""
     hosts = Hosts(postgresql, tmp_path)
     first = hosts.start()
-    first.turn(ALL)
+    first.turn()
     ledger = first.ledger()
     backup.back_up(hosts.url, tmp_path, tmp_path / "a.db")
     with pytest.raises(StateError, match="in use by 1 daemon"):
@@ -96,27 +94,27 @@ def test_a_lagging_standby_that_is_promoted_lets_no_old_daemon_in(primary: Serve
     """
     url = empty_state(primary.address)
     first = opened(url, tmp_path)
-    first.turn(ALL)
+    first.turn()
     first.ledger()
     standby = primary.standby()
     standby.wait_for(primary)
     standby.stop()  # it lags from here on
     first.state.close()
     second = opened(url, tmp_path)
-    second.turn(ALL)
+    second.turn()
     stale = second.ledger()
     keep(stale, decision(0))
-    known = dict(second.leases.held[FLEET])
+    known = epochs_of(second.state)[WEB]
     primary.stop()
     standby.promote(primary.port)
     try:
         third = opened(url, tmp_path)
-        third.turn(ALL)
+        third.turn()
         until = time.monotonic() + 60
-        while third.count() < 256 and time.monotonic() < until:
-            third.turn(ALL)  # the first has a lease there still: of its leaving the standby has not heard
+        while third.count() < SHARDS and time.monotonic() < until:
+            third.turn()  # the first has a lease there still: of its leaving the standby has not heard
         ledger = third.ledger()
-        assert dict(third.leases.held[FLEET]) == known
+        assert epochs_of(third.state)[WEB] == known
         keep(ledger, decision(15))
         stale.recall([scaler()])
         with pytest.raises(StaleLedger, match="superseded"):

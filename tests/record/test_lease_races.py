@@ -8,24 +8,23 @@ from psycopg import OperationalError
 from sqlalchemy import delete, select
 
 from autoscaler.errors import StaleLedger
-from autoscaler.model import Direction, Pause, Steering
-from autoscaler.record import Ledger, schema, slot_of
+from autoscaler.model import Direction, Pause, ShardName, Steering, shard_of
+from autoscaler.record import Ledger, schema
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import prolong
 from tests.record.conftest import in_threads
-from tests.record.hosts import LEASE, SECONDS, Host, Hosts
-from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
+from tests.record.hosts import ALL, LEASE, SECONDS, SHARDS, WEB, Host, Hosts
+from tests.record.samples import at, decision, keep, rising, save, scaler
 from tests.record.test_epochs_postgresql import until_blocked
 
 pytestmark = pytest.mark.slow
-ALL = {FLEET: range(256)}
 
 
 def two(hosts: Hosts) -> tuple[Host, Host]:
     first, second = hosts.start(), hosts.start()
     for _ in range(3):
-        first.turn(ALL)
-        second.turn(ALL)
+        first.turn()
+        second.turn()
     return first, second
 
 
@@ -38,9 +37,9 @@ def test_a_renewal_that_is_under_way_is_not_evicted(hosts: Hosts) -> None:
     with first.state._database.writing() as connection:
         assert prolong(connection, first.leases.member, LEASE.duration) is not None
         hosts.advance(2)  # the lease is over by the row as it is committed
-        second.leases.share(ALL, {})
-    second.leases.share(ALL, {})
-    assert (second.count(), second.leases.members) == (128, 2)
+        second.leases.share(ALL, ())
+    second.leases.share(ALL, ())
+    assert (second.count(), second.leases.members) == (4, 2)
 
 
 def test_a_renewal_waits_for_an_eviction_and_finds_its_lease_lost(hosts: Hosts) -> None:
@@ -52,7 +51,7 @@ def test_a_renewal_waits_for_an_eviction_and_finds_its_lease_lost(hosts: Hosts) 
         raised = renewing.__enter__()
         until_blocked(second.state._database)
     renewing.__exit__(None, None, None)
-    assert (raised, first.leases.member, first.leases.held) == ([], None, {})
+    assert (raised, first.leases.member, first.leases.held) == ([], None, frozenset())
 
 
 def announce(ledger: Ledger) -> None:
@@ -76,30 +75,29 @@ def test_an_announcement_waits_for_an_eviction_and_is_refused(hosts: Hosts) -> N
         assert connection.execute(select(schema.memory)).all() == []
 
 
-def test_a_slot_that_a_commit_uses_is_taken_after_it(hosts: Hosts) -> None:
-    """A daemon stands still within a commit: it holds up its own slot alone, and others' turns are not blocked."""
+def test_a_shard_that_a_commit_uses_is_taken_after_it(hosts: Hosts) -> None:
+    """A daemon stands still within a commit: it holds up its own shard alone, and others' turns are not blocked."""
     first, second = two(hosts)
-    ledger = first.ledger()
-    slot = min(first.leases.held[FLEET])
-    with ledger._commit([slot]):
+    name = min(first.leases.held)
+    ledger = first.ledger(name)
+    with ledger._commit():
         for _ in range(4):
             hosts.advance(SECONDS / 3, without=[first])
-            second.turn(ALL)
-        assert second.count() == 255
-        assert slot not in second.leases.held[FLEET]
-    second.turn(ALL)
-    assert second.count() == 256
+            second.turn()
+        assert second.count() == SHARDS - 1
+        assert name not in second.leases.held
+    second.turn()
+    assert second.count() == SHARDS
 
 
 def owner_first(first: Host, second: Host) -> tuple[Host, Host]:
-    slot = slot_of(scaler().target)
-    return (first, second) if slot in first.leases.held[FLEET] else (second, first)
+    return (first, second) if WEB in first.leases.held else (second, first)
 
 
-def names_of(host: Host, count: int) -> list[str]:
-    """Autoscalers, whose targets are called alike, in slots that it holds."""
+def names_of(name: ShardName, count: int) -> list[str]:
+    """Autoscalers, whose targets are called alike, in a shard."""
     names = (f"s{number}" for number in range(10_000))
-    mine = (name for name in names if slot_of(scaler(name, name).target) in host.leases.held[FLEET])
+    mine = (each for each in names if shard_of(scaler(each, each).target, name.of) == name)
     return [next(mine) for _ in range(count)]
 
 
@@ -108,14 +106,16 @@ def test_daemons_write_pages_of_one_journal_side_by_side(hosts: Hosts, short_blo
     found = two(hosts)
     cycles = 5 * short_blocks
     start = Barrier(2)
-    names = [names_of(host, 5) for host in found]
+    shards = [min(host.leases.held) for host in found]
+    names = [names_of(name, 5) for name in shards]
 
     def run(ledger: Ledger, mine: list[str]) -> None:
         start.wait(30)
         for cycle in range(cycles):
             keep(ledger, *(decision(15 * cycle, name, name) for name in mine))
 
-    works = [(host.ledger(), mine) for host, mine in zip(found, names, strict=True)]
+    ledgers = [host.ledger(name) for host, name in zip(found, shards, strict=True)]
+    works = list(zip(ledgers, names, strict=True))
     with in_threads([lambda work=work: run(*work) for work in works]) as raised:  # type: ignore[misc]
         pass
     assert raised == []
@@ -162,7 +162,7 @@ def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts
     held = second.leases.held
     with first.state._database.writing() as connection:
         wait_for(connection, Lock.SHARING)
-        with in_threads([lambda: second.turn(ALL)]) as raised:
+        with in_threads([second.turn]) as raised:
             pass  # until it has ended
     assert raised == []
     assert second.leases.held == held
@@ -179,9 +179,9 @@ def test_a_daemon_that_is_stopped_in_a_transaction_is_taken_over_all_the_same(ho
         driver.execute("UPDATE member SET place = place WHERE id = %s", (member,))
         hosts.advance(SECONDS + 1)
         end = time.monotonic() + 60
-        while second.count() < 256:
-            assert time.monotonic() < end, "its slots are not taken over"
-            second.turn(ALL)
+        while second.count() < SHARDS:
+            assert time.monotonic() < end, "its shards are not taken over"
+            second.turn()
             time.sleep(0.1)
         with pytest.raises(OperationalError):
             driver.execute("SELECT 1")

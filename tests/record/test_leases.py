@@ -7,37 +7,36 @@ import pytest
 from sqlalchemy import Connection, select
 
 from autoscaler.errors import StaleLedger, StateError
-from autoscaler.record import Retention, State, schema, slot_of
+from autoscaler.model import ShardName
+from autoscaler.record import Retention, State, schema, target_text
 from autoscaler.record.member_rows import Found, prolong
 from tests.record.conftest import in_threads
-from tests.record.hosts import SECONDS, Host, Hosts
+from tests.record.hosts import ALL, SECONDS, SHARDS, WEB, Host, Hosts, configured
 from tests.record.postgresql import empty_state
-from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
+from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
 pytestmark = pytest.mark.slow
-ALL = {FLEET: range(256)}
-SLOT = slot_of(scaler().target)
 
 
 def outlive(hosts: Hosts, first: Host, second: Host) -> None:
     """Let the lease of the first end, whose own clock stands still: a virtual machine that was stopped."""
     for _ in range(4):
-        second.turn(ALL)
+        second.turn()
         hosts.advance(SECONDS / 3, without=[first])
-    second.turn(ALL)
-    assert second.count() == 256
+    second.turn()
+    assert second.count() == SHARDS
 
 
 def test_one_daemon_serves_everything(hosts: Hosts) -> None:
     (only,) = hosts.joined(1)
-    assert (only.count(), only.leases.members, only.leases.seconds_left()) == (256, 1, SECONDS)
+    assert (only.count(), only.leases.members, only.leases.seconds_left()) == (SHARDS, 1, SECONDS)
 
 
-@pytest.mark.parametrize(("count", "expected"), [(2, [128, 128]), (3, [85, 85, 86])])
-def test_several_serve_as_many_slots_each(hosts: Hosts, count: int, expected: list[int]) -> None:
+@pytest.mark.parametrize(("count", "expected"), [(2, [4, 4]), (3, [2, 3, 3])])
+def test_several_serve_as_many_shards_each(hosts: Hosts, count: int, expected: list[int]) -> None:
     found = hosts.joined(count)
     assert sorted(host.count() for host in found) == expected
-    assert {slot for host in found for slot in host.leases.held[FLEET]} == set(range(256))
+    assert {name for host in found for name in host.leases.held} == set(ALL)
 
 
 def test_what_is_of_one_machine_is_the_first_daemons_there(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +46,7 @@ def test_what_is_of_one_machine_is_the_first_daemons_there(hosts: Hosts, monkeyp
         monkeypatch.setattr("socket.gethostname", lambda name=name: name)
         host.leases.renew()
         hosts.advance(1)
-    needs = {FLEET: range(256), "pools": range(8)}
+    needs = [*ALL, ShardName("pools")]
 
     def turn(*members: Host) -> None:
         for _ in range(4):
@@ -56,48 +55,46 @@ def test_what_is_of_one_machine_is_the_first_daemons_there(hosts: Hosts, monkeyp
                 host.leases.share(needs if host is not elsewhere else ALL, host.leases.excess, {"pools"})
 
     turn(second, first, elsewhere)
-    assert [len(host.leases.held.get("pools", ())) for host in (first, second, elsewhere)] == [8, 0, 0]
-    assert sorted(len(host.leases.held[FLEET]) for host in (first, second, elsewhere)) == [85, 85, 86]
+    assert [ShardName("pools") in host.leases.held for host in (first, second, elsewhere)] == [True, False, False]
+    assert [host.count() for host in (first, second, elsewhere)] == [3, 3, 3]
     first.leases.leave()
     turn(second, elsewhere)
-    assert len(second.leases.held["pools"]) == 8
+    assert ShardName("pools") in second.leases.held
 
 
 def test_one_that_joins_is_given_no_more_than_its_share(hosts: Hosts) -> None:
-    """What stays has the epoch that it had: nothing of it was read anew."""
     found = hosts.joined(2)
-    before = [host.leases.held[FLEET] for host in found]
+    before = [host.leases.held for host in found]
     third = hosts.start()
     for _ in range(4):
         for host in (*found, third):
-            host.turn(ALL)
-    assert third.count() == 85
-    kept = [len(held.items() & host.leases.held[FLEET].items()) for held, host in zip(before, found, strict=True)]
-    assert sum(kept) == 256 - 85
+            host.turn()
+    assert third.count() == 2
+    assert all(host.leases.held < held for held, host in zip(before, found, strict=True))
 
 
 def test_what_is_in_use_is_given_back_only_when_it_is_done(hosts: Hosts) -> None:
     """A cycle that is under way ends first, and nobody else begins one meanwhile."""
     (first,) = hosts.joined(1)
     second = hosts.start()
-    second.turn(ALL)
+    second.turn()
     for _ in range(3):
         first.leases.renew()
-        first.leases.share(ALL, {})
-        second.turn(ALL)
-    assert (first.count(), second.count()) == (256, 0)
-    assert len(first.leases.excess[FLEET]) == 128
+        first.leases.share(ALL, ())
+        second.turn()
+    assert (first.count(), second.count()) == (SHARDS, 0)
+    assert len(first.leases.excess) == 4
 
 
-def test_a_dead_daemon_s_slots_are_taken_after_its_lease_and_not_before(hosts: Hosts) -> None:
+def test_a_dead_daemon_s_shards_are_taken_after_its_lease_and_not_before(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
     hosts.advance(SECONDS - 0.01)
-    second.turn(ALL)
-    assert second.count() == 128
+    second.turn()
+    assert second.count() == 4
     hosts.advance(0.01)
     assert first.leases.seconds_left() == 0
-    second.turn(ALL)
-    assert (second.count(), second.leases.members) == (256, 1)
+    second.turn()
+    assert (second.count(), second.leases.members) == (SHARDS, 1)
 
 
 @pytest.mark.parametrize("wrong_by", [600, -600])
@@ -106,9 +103,9 @@ def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> N
     wrong, right = hosts.start(wrong_by), hosts.start()
     for _ in range(20):
         for host in (wrong, right):
-            host.turn(ALL)
+            host.turn()
         hosts.advance(2)
-    assert (wrong.count(), right.count()) == (128, 128)
+    assert (wrong.count(), right.count()) == (4, 4)
     assert wrong.state.clock.now() == right.state.clock.now() == at(40)
     assert wrong.leases.seconds_left() == right.leases.seconds_left() == SECONDS - 2
 
@@ -121,17 +118,17 @@ def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
     ledger.recall([scaler()])
     second = hosts.start()
     outlive(hosts, first, second)
-    assert ledger.is_current(scaler().target)  # as far as it knows: so what it announces is confirmed first
+    assert ledger.is_current()  # as far as it knows: so what it announces is confirmed first
     with pytest.raises(StaleLedger, match="the lease of this daemon is over"):
         ledger.intend([rising(15)])
-    assert not ledger.is_current(scaler().target)
+    assert not ledger.is_current()
     with pytest.raises(StaleLedger):
         save(ledger, decision(15))
     before, first_id = second.leases.held, second.leases.member
     first.leases.renew()
-    first.leases.share(ALL, {})
+    first.leases.share(ALL, ())
     assert first.leases.member not in (None, first_id)
-    assert (first.leases.held, second.leases.held) == ({}, before)
+    assert (first.leases.held, second.leases.held) == (frozenset(), before)
 
 
 def test_a_commit_of_what_was_decided_before_the_eviction_is_refused(hosts: Hosts) -> None:
@@ -180,9 +177,9 @@ def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None
     """Without asking the database: CLOCK_BOOTTIME went on."""
     (first,) = hosts.joined(1)
     ledger = first.ledger()
-    assert ledger.is_current(scaler().target)
+    assert ledger.is_current()
     first.clock.sleep(SECONDS)
-    assert not ledger.is_current(scaler().target)
+    assert not ledger.is_current()
 
 
 def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
@@ -191,78 +188,58 @@ def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
     member = first.leases.member
     hosts.advance(SECONDS)
     first.leases.renew()
-    assert (first.leases.member, first.leases.held) == (None, {})
+    assert (first.leases.member, first.leases.held) == (None, frozenset())
     first.leases.renew()
     assert first.leases.member not in (None, member)
 
 
-def test_who_leaves_lets_others_have_its_slots_at_once(hosts: Hosts) -> None:
+def test_who_leaves_lets_others_have_its_shards_at_once(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
     first.state.close()
-    second.turn(ALL)
-    assert second.count() == 256
+    second.turn()
+    assert second.count() == SHARDS
 
 
 def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts: Hosts) -> None:
     """A write of its own may be on its way until then."""
     first, second = hosts.joined(2)
     first.leases.give_up()
-    assert (first.leases.held, first.leases.seconds_left()) == ({}, 0)
+    assert (first.leases.held, first.leases.seconds_left()) == (frozenset(), 0)
     for host in (second, first):
-        host.turn(ALL)
-    assert (first.count(), second.count()) == (0, 128)
+        host.turn()
+    assert (first.count(), second.count()) == (0, 4)
     hosts.advance(SECONDS)
     for _ in range(4):
         for host in (second, first):
             host.leases.renew()
-            host.turn(ALL)
-    assert first.count() + second.count() == 256
+            host.turn()
+    assert first.count() + second.count() == SHARDS
 
 
-def test_a_ledger_is_of_slots_that_are_held(hosts: Hosts) -> None:
+def test_a_ledger_is_of_a_shard_that_is_held(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
-    with pytest.raises(StateError, match=r"this daemon does not hold slots .* of adapter 'fleet' now"):
-        first.state.ledger(FLEET, second.leases.held[FLEET].keys())
+    name = min(second.leases.held)
+    with pytest.raises(StateError, match=f"this daemon does not hold shard {name} now"):
+        first.ledger(name)
 
 
-def test_a_slot_that_is_gained_brings_what_another_host_remembered(hosts: Hosts) -> None:
+def test_a_shard_that_is_gained_brings_what_another_host_remembered(hosts: Hosts) -> None:
     """Windows, and the write that was announced and may still land, which is settled first."""
     first, second = hosts.joined(2)
-    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
+    one, other = (first, second) if WEB in first.leases.held else (second, first)
     theirs = one.ledger()
     keep(theirs, decision(0))
     theirs.recall([scaler()])
     theirs.intend([rising(15)])
     expected = theirs.recall([scaler()])["web"]
-    ours = other.ledger()
-    ours.follow([])
-    ours.recall([])
     one.state.close()
-    other.turn(ALL)
-    ours.follow([scaler()], other.leases.held[FLEET])
+    other.turn()
+    ours = other.ledger()
+    ours.follow([scaler()])
     assert ours.recall([scaler()])["web"] == expected
     assert expected.unfinished is not None
     save(ours, written(rising(15)))
     assert other.state.archive.latest()["web"].now == at(15)
-
-
-def test_what_was_held_before_is_read_anew_when_it_comes_back(hosts: Hosts) -> None:
-    """Another host has decided meanwhile."""
-    (first,) = hosts.joined(1)
-    ours = first.ledger()
-    ours.follow([scaler()])
-    ours.recall([scaler()])
-    save(ours, decision(0))
-    second = hosts.start()
-    outlive(hosts, first, second)
-    keep(second.ledger(), decision(15, size=9))
-    second.state.close()
-    for _ in range(2):
-        first.leases.renew()
-    first.leases.share(ALL, {})
-    ours.follow([scaler()], first.leases.held[FLEET])
-    assert ours.recall([scaler()])["web"].at == at(15)
-    save(ours, decision(30))
 
 
 def followed(host: Host) -> dict[str, str]:
@@ -279,29 +256,29 @@ def loaded(host: Host) -> list[int | None]:
 def test_a_configuration_that_is_loaded_is_known_to_all(hosts: Hosts) -> None:
     """With a hash of each autoscaler, so that any daemon can say what differs."""
     first, second = hosts.joined(2)
-    first.leases.follow([scaler("a"), scaler("b")], "one")
+    first.leases.follow(configured(scaler("a"), scaler("b")), "one")
     before = followed(second)
-    first.leases.follow([scaler("b", maximum=30), scaler("a"), scaler("c")], "two")
+    first.leases.follow(configured(scaler("b", maximum=30), scaler("a"), scaler("c")), "two")
     after = followed(second)
     assert (sorted(before), sorted(after)) == (["a", "b"], ["a", "b", "c"])
     assert (before["a"] == after["a"], before["b"] == after["b"]) == (True, False)
-    first.leases.follow([scaler("c")], "three")
+    first.leases.follow(configured(scaler("c")), "three")
     assert followed(second) == {"c": after["c"]}
     first.state.close()
     assert followed(second) == {}
 
 
-def test_a_daemon_serves_what_its_own_configuration_has_in_its_slots(hosts: Hosts) -> None:
-    """While a configuration is rolled out, a slot's holder may not know an autoscaler in it yet."""
+def test_a_daemon_serves_what_its_own_configuration_has_in_its_shards(hosts: Hosts) -> None:
+    """While a configuration is rolled out, a shard's holder may not know an autoscaler in it yet."""
     first, second = hosts.joined(2)
-    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
-    one.leases.follow([scaler("old")], "one")
-    other.leases.follow([scaler("new")], "two")
+    one, other = (first, second) if WEB in first.leases.held else (second, first)
+    one.leases.follow(configured(scaler("old")), "one")
+    other.leases.follow(configured(scaler("new")), "two")
     shared = one.state.archive.sharing()
     assert shared is not None
     place = next(each.place for each in shared.members if each.id == one.leases.member)
     for host in (one, other):
-        assert host.state.archive.served(["old", "new", "nobody's"]) == {"old": {(FLEET, SLOT): place}}
+        assert host.state.archive.served(["old", "new", "nobody's"]) == {"old": {target_text(scaler().target): place}}
         assert host.state.archive.served(["new"]) == {}
     hosts.advance(SECONDS)
     assert other.state.archive.served(["old"]) == {}, "its lease is over"
@@ -310,12 +287,12 @@ def test_a_daemon_serves_what_its_own_configuration_has_in_its_slots(hosts: Host
 def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(hosts: Hosts) -> None:
     """Else one that has missed a reload would make its old one the wanted one."""
     (first,) = hosts.joined(1)
-    first.leases.follow([scaler("a")], "one")
+    first.leases.follow(configured(scaler("a")), "one")
     expected = loaded(first)
     hosts.advance(SECONDS)
     first.leases.renew()
     for _ in range(2):
-        first.turn(ALL)
+        first.turn()
     assert loaded(first) == expected
     assert sorted(followed(first)) == ["a"]
 
@@ -323,7 +300,7 @@ def test_who_joins_anew_does_not_count_as_having_loaded_its_configuration_last(h
 def test_any_daemon_shows_what_another_one_decided(hosts: Hosts) -> None:
     """The page and the API of any daemon show all autoscalers."""
     first, second = hosts.joined(2)
-    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
+    one, other = (first, second) if WEB in first.leases.held else (second, first)
     ledger = one.ledger()
     for seconds in (0, 15):
         keep(ledger, decision(seconds))

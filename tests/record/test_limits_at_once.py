@@ -18,12 +18,13 @@ from autoscaler.model import (
     Decision,
     Outcome,
     ScaleChange,
+    ShardName,
     Status,
     TargetRef,
     Written,
+    shard_of,
 )
 from autoscaler.record import Ledger, Retention, State
-from autoscaler.record.slots import SLOTS, shard_of, slots_of
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener, in_threads
 from tests.record.hosts import Hosts
@@ -93,29 +94,23 @@ def known(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets) -> No
     save(ledger, *made, scalers={one.name: one for one in scalers})
 
 
-def all_at_once(states: Sequence[State], targets: Targets, held: Callable[[State], Sequence[int]]) -> None:
-    """Four shards of each state; `held`: which slots it has."""
+def all_at_once(states: Sequence[State], targets: Targets, held: Callable[[State], Sequence[ShardName]]) -> None:
+    """Of each state the shards that it has."""
     works = []
     for place, state in enumerate(states):
-        slots = set(held(state))
         state.follow(Retention(), [scaler(name, name) for name in NAMES])
-        for number in range(SHARDS):
-            mine = [scaler(name, name) for name in NAMES if shard_of(TargetRef(FLEET, name), SHARDS) == number]
-            mine = [one for one in mine if _slot(one) in slots]
+        for shard in held(state):
+            mine = [scaler(name, name) for name in NAMES if shard_of(TargetRef(FLEET, name), shard.of) == shard]
             if mine:
-                ledger = state.ledger(FLEET, slots & set(slots_of(number, SHARDS)))
+                ledger = state.ledger(FLEET, shard.number, shard.of)
                 ledger.follow(mine, limits=targets.limits)
                 known(ledger, mine, targets)
-                works.append((ledger, mine, SHARDS * place + number))
+                works.append((ledger, mine, SHARDS * place + shard.number))
     assert len(works) >= SHARDS
     shards = [lambda work=work: cycles(work[0], work[1], targets, work[2]) for work in works]
     with in_threads(shards) as raised:
         pass
     assert raised == []
-
-
-def _slot(one: Autoscaler) -> int:
-    return shard_of(one.target, SLOTS)
 
 
 @pytest.fixture(params=[limits(total=110), limits(8, 60)], ids=["maxTotal", "removalBudget"])
@@ -133,11 +128,11 @@ def targets(request: pytest.FixtureRequest) -> Iterator[Targets]:
 
 
 def test_the_shards_of_a_daemon_never_exceed_a_limit(opener: Opener, targets: Targets) -> None:
-    all_at_once([opener.state()], targets, lambda _: range(SLOTS))
+    all_at_once([opener.state()], targets, lambda _: [ShardName(FLEET, number + 1, SHARDS) for number in range(SHARDS)])
 
 
 @pytest.mark.slow
 def test_the_shards_of_several_daemons_never_exceed_a_limit(hosts: Hosts, targets: Targets) -> None:
     joined = hosts.joined(3)
-    held = {id(host.state): list(host.leases.held[FLEET]) for host in joined}
+    held = {id(host.state): sorted(host.leases.held) for host in joined}
     all_at_once([host.state for host in joined], targets, lambda state: held[id(state)])

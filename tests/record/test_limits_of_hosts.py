@@ -5,36 +5,39 @@ from collections.abc import Sequence
 import pytest
 
 from autoscaler.decide import conclude
-from autoscaler.model import ConnectionLimits, Decision, TargetRef, Written
-from autoscaler.record import Ledger, Retention, slot_of
+from autoscaler.model import ConnectionLimits, Decision, ShardName, TargetRef, Written, shard_of
+from autoscaler.record import Ledger, Retention
 from autoscaler.record.locks import Lock, wait_for
 from tests.decide.fleet import limits
 from tests.record.conftest import in_threads
-from tests.record.hosts import SECONDS, Host, Hosts
+from tests.record.hosts import SECONDS, Host, Hosts, configured
 from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
 from tests.record.test_epochs_postgresql import until_blocked
 
 pytestmark = pytest.mark.slow
-ALL = {FLEET: range(256)}
+TWO = [ShardName(FLEET, 1, 2), ShardName(FLEET, 2, 2)]
 NAMES = [f"s{number}" for number in range(12)]
 FOUR = limits(4)
 
 
 def two(hosts: Hosts) -> tuple[Host, Host]:
-    """Each holds half of the slots."""
-    one, other = hosts.joined(2)
-    return one, other
+    """Each holds one of two shards."""
+    found = hosts.start(), hosts.start()
+    for _ in range(3):
+        for host in found:
+            host.turn(TWO)
+    return found
 
 
 def names_of(host: Host) -> Sequence[str]:
-    """Of NAMES, those whose slots it holds."""
-    return [name for name in NAMES if slot_of(TargetRef(FLEET, name)) in host.leases.held.get(FLEET, {})]
+    """Of NAMES, those whose shards it holds."""
+    return [name for name in NAMES if shard_of(TargetRef(FLEET, name), 2) in host.leases.held]
 
 
 def shard(host: Host, limited: ConnectionLimits) -> Ledger:
-    """The one shard of a daemon, with the autoscalers whose slots it holds."""
+    """The first of the shards that a daemon holds, with its autoscalers."""
     host.state.follow(Retention(), [scaler(name, name) for name in NAMES])
-    ledger = host.ledger()
+    ledger = host.ledger(min(host.leases.held))
     ledger.follow([scaler(name, name) for name in names_of(host)], limits=limited)
     return ledger
 
@@ -59,7 +62,7 @@ def test_what_a_daemon_that_left_has_removed_stays_counted(hosts: Hosts) -> None
     save(ledger, conclude(falling(0, name), Written(2)))
     first.leases.leave()
     for _ in range(3):
-        second.turn(ALL)
+        second.turn(TWO)
     ledger = shard(second, FOUR)
     assert removals(ledger, 15) == [(name, 3)]
     assert "of which 1 was left" in intend(ledger, falling(15, name))[0]
@@ -137,10 +140,10 @@ def test_an_autoscaler_of_another_daemons_configuration_alone_counts(hosts: Host
     """A new configuration has reached one host, and its autoscalers run there."""
     first, second = two(hosts)
     mine, theirs = shard(first, limits(total=400)), shard(second, limits(total=400))
-    slots = second.leases.held[FLEET]
-    new = next(name for name in map(str, range(1000)) if slot_of(TargetRef(FLEET, name)) in slots)
+    held = second.leases.held
+    new = next(name for name in map(str, range(1000)) if shard_of(TargetRef(FLEET, name), 2) in held)
     before = mine.standing(at(15)).others
     keep(theirs, decision(0, new, new))
     assert mine.standing(at(15)).others == before
-    second.leases.follow([scaler(new, new)], "newer")
+    second.leases.follow(configured(scaler(new, new)), "newer")
     assert mine.standing(at(15)).others == before + 5

@@ -202,7 +202,10 @@ def test_a_state_of_another_version_is_refused_and_left_alone(number: int, age: 
 @pytest.mark.parametrize(
     ("theirs", "said"),
     [
-        (["CREATE TABLE event (what TEXT)", "CREATE TABLE slot (at TEXT)"], "holds the tables event, slot of another"),
+        (
+            ["CREATE TABLE event (what TEXT)", "CREATE TABLE shard (a TEXT)"],
+            "holds the tables event, shard of another",
+        ),
         (["CREATE TABLE schema_version (version TEXT)", "INSERT INTO schema_version VALUES ('1.0')"], "schema_version"),
         (["CREATE TABLE schema_version (version INTEGER)", "INSERT INTO schema_version VALUES (1)"], "schema_version"),
         (["CREATE TABLE schema_version (version INTEGER)"], "schema_version"),

@@ -35,7 +35,7 @@ def writer(opener: Opener) -> Iterator[State]:
     inside, over = threading.Event(), threading.Event()
 
     def hang() -> None:
-        with ledger._commit(range(256)):
+        with ledger._commit():
             inside.set()
             over.wait(60)
 
@@ -61,7 +61,7 @@ def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
     keep(quick, decision(0))
     quick.follow([scaler()])  # which lets go of what it holds
     slow.recall([])
-    with slow._commit(range(256)):
+    with slow._commit():
         assert quick.recall([scaler()])["web"].at == at(0)
         assert quick.sightings([scaler().target]) == {}
         assert quick.adapter_memory() == {}

@@ -15,9 +15,9 @@ from autoscaler.model import (
     ScaleChange,
     TargetRef,
     Written,
+    shard_of,
 )
 from autoscaler.record import Ledger, State
-from autoscaler.record.slots import shard_of, slots_of
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, count_rows, decision, falling, save, scaler
@@ -32,7 +32,7 @@ GONE = TargetUnavailable("no answer")
 
 def shard(state: State, limited: ConnectionLimits = MINUTE, number: int = 0, shards: int = 1) -> Ledger:
     """The ledger of one of so many shards in a new epoch."""
-    ledger = state.ledger(FLEET, slots_of(number, shards))
+    ledger = state.ledger(FLEET, 1 + number, shards)
     ledger.follow([scaler(name, name) for name in NAMES], limits=limited)
     return ledger
 
@@ -157,7 +157,7 @@ def test_the_shards_of_a_connection_see_each_others_removals(opener: Opener) -> 
         assert [name for name, _, _ in counted(ledger, 15)] == NAMES
     with pytest.raises(StaleLedger):
         intend(first, falling(15, "s0"))
-    mine = next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 3) == 1)
+    mine = next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 3).number == 2)
     cycle(ledgers[1], falling(15, mine), Written(2))
     assert (mine, 15.0, 3) in counted(ledgers[0], 15)
 
@@ -166,7 +166,7 @@ def test_who_comes_too_late_is_told_so(opener: Opener) -> None:
     """Between its look at what is left and its commit another shard has used it."""
     state = opener.state()
     ledgers = [shard(state, limits(4), number, 2) for number in range(2)]
-    names = [next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 2) == number) for number in range(2)]
+    names = [next(name for name in NAMES if shard_of(TargetRef(FLEET, name), 2).number == n) for n in (1, 2)]
     intend(ledgers[0], falling(0, names[0]))
     ledgers[1].recall([scaler(names[1], names[1])])
     refused = ledgers[1].intend([falling(0, names[1])])

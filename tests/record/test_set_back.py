@@ -15,7 +15,7 @@ from tests.record.samples import at, decision, keep, rising, save, scaler, writt
 TABLES = (
     schema.autoscaler, schema.memory, schema.sighting, schema.spec, schema.journal, schema.change, schema.event
 )  # fmt: skip
-"""Whose newest rows are lost: the lease is renewed, and the slots are held still."""
+"""Whose newest rows are lost: the lease is renewed, and the shards are held still."""
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 

@@ -1,18 +1,17 @@
-"""Several shards of one connection on one state: each has its slots, and they share the pages of the journal."""
+"""Several shards of one connection on one state: each has its targets, and they share the pages of the journal."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import select
 
 from autoscaler.decide import remember
 from autoscaler.errors import StaleLedger
-from autoscaler.model import History, TargetRef
-from autoscaler.record import Ledger, State, schema
-from autoscaler.record.slots import SLOTS, shard_of, slot_of, slots_of
+from autoscaler.model import History, ShardName, TargetRef, shard_of
+from autoscaler.record import Ledger, State
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
+from tests.record.test_epochs import epochs_of
 
 NAMES = [f"s{number}" for number in range(12)]
 Remembered = dict[str, History]
@@ -20,7 +19,7 @@ Remembered = dict[str, History]
 
 def of_shard(shard: int, shards: int) -> list[str]:
     """The autoscalers whose targets, called as they are, this shard serves."""
-    return [name for name in NAMES if shard_of(TargetRef(FLEET, name), shards) == shard]
+    return [name for name in NAMES if shard_of(TargetRef(FLEET, name), shards).number == 1 + shard]
 
 
 def cycle(ledger: Ledger, names: Sequence[str], number: int, expected: Remembered) -> None:
@@ -36,20 +35,7 @@ def cycle(ledger: Ledger, names: Sequence[str], number: int, expected: Remembere
 
 
 def ledgers(state: State, shards: int) -> list[Ledger]:
-    return [state.ledger(FLEET, slots_of(shard, shards)) for shard in range(shards)]
-
-
-@pytest.mark.parametrize("shards", [1, 2, 3, 4, 64, 256])
-def test_the_shards_have_all_slots_between_them(shards: int) -> None:
-    """A target that no shard serves is never scaled; one that two serve is scaled twice."""
-    assert sorted(slot for shard in range(shards) for slot in slots_of(shard, shards)) == list(range(SLOTS))
-
-
-def test_a_target_is_served_by_the_shard_that_has_its_slot() -> None:
-    """Else each of its commits would be refused."""
-    for name in NAMES:
-        target = TargetRef(FLEET, name)
-        assert slot_of(target) in slots_of(shard_of(target, 5), 5)
+    return [state.ledger(FLEET, 1 + shard, shards) for shard in range(shards)]
 
 
 def test_shards_that_share_pages_remember_what_each_recorded(opener: Opener, short_blocks: int) -> None:
@@ -113,24 +99,11 @@ def test_a_shards_successor_leaves_the_others_their_epochs(opener: Opener) -> No
     """One that hangs is superseded, and the other three of its connection notice nothing."""
     state = opener.state()
     shards = ledgers(state, 4)
-    state.ledger(FLEET, slots_of(1, 4))
-    for shard, ledger in enumerate(shards):
-        for name in of_shard(shard, 4):
-            assert ledger.is_current(TargetRef(FLEET, name)) is (shard != 1)
-    with state._shared.readers.begin() as connection:
-        found = connection.execute(select(schema.slot.c.slot, schema.slot.c.epoch)).all()
-    newest = max(row.epoch for row in found)
-    assert {row.slot for row in found if row.epoch == newest} == set(slots_of(1, 4))
-
-
-def test_a_shard_may_not_write_for_a_target_of_another(opener: Opener) -> None:
-    """Its slot is not the shard's to commit to, current or not."""
-    shards = ledgers(opener.state(), 4)
-    (name, *_) = of_shard(1, 4)
-    shards[0].recall([scaler(name, name)])
-    assert not shards[0].is_current(TargetRef(FLEET, name))
-    with pytest.raises(StaleLedger):
-        keep(shards[0], decision(0, name, name))
+    before = epochs_of(state)
+    state.ledger(FLEET, 2, 4)
+    assert [ledger.is_current() for ledger in shards] == [True, False, True, True]
+    changed = {name for name, epoch in epochs_of(state).items() if name.of == 4 and epoch != before[name]}
+    assert changed == {ShardName(FLEET, 2, 4)}
 
 
 def test_an_adapter_is_given_what_it_keeps_of_its_own_shards_targets(opener: Opener) -> None:

@@ -4,16 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.record import slot_of
 from autoscaler.record.timeline import SharedTimeline
 from tests.record.conftest import in_threads
-from tests.record.hosts import SECONDS, Host, Hosts
-from tests.record.samples import FLEET, at, decision, save, scaler
+from tests.record.hosts import SECONDS, WEB, Host, Hosts
+from tests.record.samples import at, decision, save, scaler
 
 pytestmark = pytest.mark.slow
 HOUR = 3600.0
-ALL = {FLEET: range(256)}
-SLOT = slot_of(scaler().target)
 
 
 def renew(*hosts: Host) -> None:
@@ -66,7 +63,7 @@ def test_whom_another_was_quicker_than_takes_what_that_one_counted(hosts: Hosts)
 def test_what_is_remembered_keeps_its_age(hosts: Hosts, step: float) -> None:
     """Also for a daemon that takes it over, and has seen the step itself."""
     first, second = hosts.joined(2)
-    one, other = (first, second) if SLOT in first.leases.held[FLEET] else (second, first)
+    one, other = (first, second) if WEB in first.leases.held else (second, first)
     ledger = one.ledger()
     ledger.follow_clock(one.state.clock.moment())
     ledger.recall([scaler()])
@@ -76,7 +73,7 @@ def test_what_is_remembered_keeps_its_age(hosts: Hosts, step: float) -> None:
     renew(one, other)
     one.state.close()
     for _ in range(2):
-        other.turn(ALL)
+        other.turn()
     ledger = other.ledger()
     ledger.follow_clock(other.state.clock.moment())
     (kept,) = ledger.recall([scaler()])["web"].recommendations

@@ -1,94 +1,146 @@
-"""Which slots a member takes and gives back: as many for each, and none moved that need not move."""
+"""Who is to hold which shard: as many for each, and none moved that need not move."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.record.sharing import Place, Slots, dump_needs, load_needs, plan
+from autoscaler.model import ShardName
+from autoscaler.record.sharing import Needs, dump_needs, load_needs, share_out
 
 members = st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=6, unique=True)
-connections = st.dictionaries(
-    st.sampled_from(["nomad", "aws", "swarm"]), st.sets(st.integers(0, 255), max_size=30), max_size=3
+shards = st.dictionaries(st.sampled_from(["nomad", "aws", "swarm", "pools"]), st.integers(1, 9), max_size=4).map(
+    lambda counts: [ShardName(name, number + 1, of) for name, of in sorted(counts.items()) for number in range(of)]
 )
+Holders = dict[ShardName, str]
 
 
-def settle(needs: Mapping[str, Slots], holders: dict[Place, str]) -> int:
-    """Turns of all until nothing changes. Returns how many slots changed hands.
+def settle(needs: Needs, holders: Holders, order: Random) -> int:
+    """Turns of the members, in any order, until nothing changes. Returns how many shards changed hands.
 
-    What is to be given back is given back at the next turn: a cycle uses it until then.
+    What is to be given back is given back at a later turn: a cycle uses it until then.
     """
     moves = 0
-    excess = dict[str, Collection[Place]]()
-    for _ in range(3 * len(needs) + 3):
-        for member in needs:
-            for place in excess.get(member, ()):
-                del holders[place]
-            step = plan(member, needs, holders)
-            assert all(place not in holders for place in step.take)
-            assert all(holders[place] == member for place in step.excess)
-            excess[member] = step.excess
-            holders |= dict.fromkeys(step.take, member)
-            moves += len(step.take)
-    assert all(not any(plan(member, needs, holders)) for member in needs)
-    return moves
+    while True:
+        before = dict(holders)
+        for member in order.sample([*needs], len(needs)):
+            planned = share_out(needs, holders)
+            for name in [name for name in holders if holders[name] == member != planned.get(name)]:
+                if order.random() < 0.7:
+                    del holders[name]
+            taken = [name for name in planned if name not in holders and planned[name] == member]
+            holders |= dict.fromkeys(taken, member)
+            moves += len(taken)
+        planned = share_out(needs, holders)
+        if before == holders == planned:
+            return moves
 
 
-def counts(needs: Mapping[str, Slots], holders: Mapping[Place, str]) -> list[int]:
-    return sorted(list(holders.values()).count(member) for member in needs)
+def is_even(counts: Mapping[str, int], names: Sequence[str]) -> bool:
+    found = [counts[name] for name in names]
+    return max(found) - min(found) <= 1
 
 
-@given(members, connections)
-def test_every_slot_is_held_and_no_member_holds_two_more_than_another(names: list[str], wanted: Slots) -> None:
-    holders: dict[Place, str] = {}
-    settle(dict.fromkeys(names, wanted), holders)
-    assert holders.keys() == {(connection, slot) for connection in wanted for slot in wanted[connection]}
-    found = counts(dict.fromkeys(names, wanted), holders)
-    assert found[-1] - found[0] <= 1
+def assert_even(names: Sequence[str], holders: Mapping[ShardName, str]) -> None:
+    """Of each connection, and in all."""
+    assert is_even(Counter(holders.values()), names)
+    for connection in {name.adapter for name in holders}:
+        assert is_even(Counter(holder for name, holder in holders.items() if name.adapter == connection), names)
 
 
-@given(members, connections)
-def test_one_that_joins_moves_no_more_slots_than_it_gets(names: list[str], wanted: Slots) -> None:
-    """Each move is a cycle that reads anew what it remembers."""
-    holders: dict[Place, str] = {}
-    settle(dict.fromkeys(names, wanted), holders)
-    after = dict.fromkeys([*names, "joins"], wanted)
-    moves = settle(after, holders)
-    assert moves == list(holders.values()).count("joins") == len(holders) // len(after)
+@given(members, shards, st.randoms(use_true_random=False))
+def test_every_shard_is_held_and_no_member_holds_two_more_than_another(
+    names: list[str], wanted: list[ShardName], order: Random
+) -> None:
+    """Of each connection, for its back end's sake, and in all, for the daemons'."""
+    holders: Holders = {}
+    settle(dict.fromkeys(names, wanted), holders, order)
+    assert holders.keys() == set(wanted)
+    assert_even(names, holders)
 
 
-@given(members, connections)
-def test_one_that_goes_moves_its_slots_alone(names: list[str], wanted: Slots) -> None:
-    holders: dict[Place, str] = {}
-    settle(dict.fromkeys([*names, "goes"], wanted), holders)
-    gone = [place for place, holder in holders.items() if holder == "goes"]
-    for place in gone:
-        del holders[place]
-    assert settle(dict.fromkeys(names, wanted), holders) == len(gone)
+@given(members, shards, st.randoms(use_true_random=False))
+def test_who_joins_takes_no_more_than_evenness_needs(names: list[str], wanted: list[ShardName], order: Random) -> None:
+    """Each move ends a cycle, an adapter and its caches."""
+    holders: Holders = {}
+    settle(dict.fromkeys(names, wanted), holders, order)
+    before = dict(holders)
+    after = [*names, "joins"]
+    settle(dict.fromkeys(after, wanted), holders, order)
+    assert_even(after, holders)
+    assert list(holders.values()).count("joins") <= -(-len(wanted) // len(after))
+    assert all(holders[name] == before[name] for name in before if len(names) == 1 and holders[name] != "joins")
 
 
-@given(st.dictionaries(st.text("abc", min_size=1, max_size=2), connections, min_size=1, max_size=5))
-def test_whoever_wants_a_slot_somebody_holds_it(needs: Mapping[str, Slots]) -> None:
+@given(members, shards, st.randoms(use_true_random=False))
+def test_what_is_even_stays_as_it_is(names: list[str], wanted: list[ShardName], order: Random) -> None:
+    holders: Holders = {}
+    settle(dict.fromkeys(names, wanted), holders, order)
+    assert share_out(dict.fromkeys(names, wanted), holders) == holders
+
+
+@given(st.integers(2, 5), st.integers(0, 12), st.integers(0, 12))
+def test_of_one_or_two_connections_as_few_shards_move_as_can(count: int, nomad: int, aws: int) -> None:
+    """What a member that joins is given, beside the fewest that any division would move to it."""
+    wanted = [ShardName(name, 1 + each, of) for name, of in (("nomad", nomad), ("aws", aws)) for each in range(of)]
+    names = [f"m{number}" for number in range(count)]
+    holders: Holders = {}
+    settle(dict.fromkeys(names, wanted), holders, Random(0))
+    planned = share_out(dict.fromkeys([*names, "joins"], wanted), holders)
+    moved = sum(planned[name] != holders[name] for name in wanted)
+    each = max(nomad // (count + 1) + aws // (count + 1), len(wanted) // (count + 1))
+    assert moved == each
+
+
+@given(members, shards, st.randoms(use_true_random=False))
+def test_those_of_one_that_goes_are_shared_evenly(names: list[str], wanted: list[ShardName], order: Random) -> None:
+    holders: Holders = {}
+    settle(dict.fromkeys([*names, "goes"], wanted), holders, order)
+    for name in [name for name, holder in holders.items() if holder == "goes"]:
+        del holders[name]
+    settle(dict.fromkeys(names, wanted), holders, order)
+    assert_even(names, holders)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1, max_size=2), shards, min_size=1, max_size=5))
+def test_whoever_wants_a_shard_somebody_holds_it(needs: Mapping[str, Sequence[ShardName]]) -> None:
     """Configurations differ while they are rolled out, and a pool of processes is of one host: none stays unheld."""
-    holders: dict[Place, str] = {}
-    settle(needs, holders)
-    for connection, slot in {(name, slot) for its in needs.values() for name in its for slot in its[name]}:
-        assert slot in needs[holders[connection, slot]].get(connection, ())
+    holders: Holders = {}
+    settle(needs, holders, Random(0))
+    assert holders.keys() == {name for wanted in needs.values() for name in wanted}
+    assert all(name in needs[holder] for name, holder in holders.items())
 
 
-def test_a_slot_that_it_no_longer_needs_is_given_back() -> None:
+def test_a_daemon_that_alone_serves_a_pool_has_fewer_of_the_rest() -> None:
+    """What one host alone can serve counts as load, too."""
+    fleet, pools = [ShardName("fleet", number, 3) for number in (1, 2, 3)], [ShardName("pools")]
+    holders: Holders = {}
+    settle({"a": [*fleet, *pools], "b": fleet}, holders, Random(0))
+    assert Counter(holders.values()) == {"a": 2, "b": 2}
+
+
+def test_a_shard_that_it_no_longer_needs_is_another_members() -> None:
     """A reload took the autoscaler out of its configuration; another host's still has it."""
-    needs: Mapping[str, Slots] = {"a": {"nomad": [1]}, "b": {"nomad": [1, 2]}}
-    assert plan("a", needs, {("nomad", 1): "a", ("nomad", 2): "a"}).excess == [("nomad", 2)]
+    one, two = ShardName("nomad", 1, 2), ShardName("nomad", 2, 2)
+    assert share_out({"a": [one], "b": [one, two]}, {one: "a", two: "a"}) == {one: "a", two: "b"}
 
 
-@given(connections)
-def test_needs_come_back_from_the_state(wanted: Slots) -> None:
-    assert {name: set(slots) for name, slots in load_needs(dump_needs(wanted)).items()} == wanted
+def test_as_many_shards_as_there_may_be_are_divided() -> None:
+    wanted = [ShardName("fleet", number + 1, 256) for number in range(256)]
+    holders = dict.fromkeys(wanted, "a")
+    planned = share_out({"a": wanted, "b": wanted, "c": wanted}, holders)
+    assert sorted(Counter(planned.values()).values()) == [85, 85, 86]
 
 
-@pytest.mark.parametrize("damaged", ["", "not JSON", "[]", '{"aws": 3}', '{"aws": "slots"}'])
+@given(shards)
+def test_needs_come_back_from_the_state(wanted: list[ShardName]) -> None:
+    assert sorted(load_needs(dump_needs(wanted))) == sorted(wanted)
+
+
+@pytest.mark.parametrize("damaged", ["", "not JSON", "{}", '{"aws": 3}', '[["aws", 1]]', '["aws"]'])
 def test_needs_that_cannot_be_read_are_none(damaged: str) -> None:
-    """One member's damaged row kept all members from taking slots."""
-    assert load_needs(damaged) == {}
+    """One member's damaged row kept all members from taking shards."""
+    assert load_needs(damaged) == []

@@ -2,9 +2,8 @@
 
 from autoscaler.decide import conclude
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Decision, Outcome, Status, TargetRef, Written
+from autoscaler.model import Decision, Outcome, Status, TargetRef, Written, shard_of
 from autoscaler.record import Ledger, Retention, State
-from autoscaler.record.slots import shard_of, slots_of
 from tests.decide.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
@@ -20,8 +19,8 @@ def shard(state: State, number: int = 0, shards: int = 1) -> Ledger:
     """One of so many, of autoscalers from 1 to 100."""
     scalers = [scaler(name, name) for name in NAMES]
     state.follow(Retention(), scalers)
-    ledger = state.ledger(FLEET, slots_of(number, shards))
-    ledger.follow([one for one in scalers if shard_of(one.target, shards) == number], limits=TOTAL)
+    ledger = state.ledger(FLEET, 1 + number, shards)
+    ledger.follow([one for one in scalers if shard_of(one.target, shards).number == 1 + number], limits=TOTAL)
     return ledger
 
 
@@ -83,14 +82,14 @@ def test_each_shard_knows_what_the_others_have(opener: Opener) -> None:
     for name in NAMES[1:]:
         keep(shard(state), decision(0, name, name))
     write(shard(state), rising(0, 20, "gone", "gone"), Written(20))
-    own = [sum(shard_of(TargetRef(FLEET, name), 3) == number for name in NAMES[1:]) for number in range(3)]
-    first = shard_of(TargetRef(FLEET, NAMES[0]), 3)
+    own = [sum(shard_of(TargetRef(FLEET, name), 3).number == n for name in NAMES[1:]) for n in (1, 2, 3)]
+    first = shard_of(TargetRef(FLEET, NAMES[0]), 3).number - 1
     for number, ledger in enumerate([shard(state, number, 3) for number in range(3)]):
         unknown = MAXIMUM if number == first else 0
         standing = ledger.standing(at(60))
         assert sum(standing.sizes.values()) == 5 * own[number] + unknown
         assert standing.others == 5 * (sum(own) - own[number]) + MAXIMUM - unknown
-    second = next(name for name in NAMES[1:] if shard_of(TargetRef(FLEET, name), 3) == 1)
+    second = next(name for name in NAMES[1:] if shard_of(TargetRef(FLEET, name), 3).number == 2)
     before = shard(state, 0, 3).standing(at(60)).others
     write(shard(state, 1, 3), rising(60, 8, second, second), Written(8))
     assert shard(state, 0, 3).standing(at(60)).others == before + 3

@@ -8,7 +8,7 @@ from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
 from autoscaler.documents.hosts import HostDocument, HostList
 from autoscaler.text import clean
 
-_HEADER: Final = ("DAEMON", "VERSION", "AUTOSCALERS", "SLOTS", "LEASE", "LOADED", "CONFIGURATION")
+_HEADER: Final = ("DAEMON", "VERSION", "AUTOSCALERS", "SHARDS", "LEASE", "LOADED", "CONFIGURATION")
 _NAMED: Final = 5
 """Autoscalers that a line names."""
 
@@ -27,7 +27,7 @@ def notes(found: HostList) -> Sequence[str]:
 
 
 def _row(host: HostDocument, now: datetime) -> tuple[str, ...]:
-    slots = ", ".join(f"{name} {count}" for name, count in host.slots.items()) or NONE
+    shards = ", ".join(f"{name} {count}" for name, count in host.shards.items()) or NONE
     left = age(host.lease_ends - now) if host.lease_ends > now else "over"
     loaded = UNKNOWN if host.loaded is None else age(now - host.loaded)
     configuration = f"differs: {_names(host.differs)}" if host.differs else "the latest"
@@ -35,7 +35,7 @@ def _row(host: HostDocument, now: datetime) -> tuple[str, ...]:
         clean(host.name),
         clean(host.version),
         str(host.autoscalers),
-        clean(slots),
+        clean(shards),
         left,
         loaded,
         UNKNOWN if host.loaded is None else configuration,

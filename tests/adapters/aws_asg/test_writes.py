@@ -171,21 +171,6 @@ def test_an_end_that_cannot_be_remembered_is_as_if_it_was_never_begun() -> None:
     assert of.unanswered("a") is None
 
 
-def test_what_another_daemon_wrote_is_believed_once_its_group_comes_here() -> None:
-    """AWS's reads lag its writes, whoever sent them: the old size must not be taken for somebody's change."""
-    memory = ForgetfulMemory()
-    here, there = writes(memory), writes(memory)
-    here.load()
-    here.accepted("a", "1", 1, 2)
-    assert here.size("a", 2) == 2  # seen: from then on AWS is believed
-    there.accepted("b", "2", 5, 6)
-    assert here.size("b", 5) == 5
-    here.reload()
-    here.load()
-    assert here.size("b", 5) == 6
-    assert here.size("a", 1) == 1
-
-
 def test_a_write_that_ends_while_the_memory_is_read_is_not_replaced_by_an_older_one() -> None:
     """A thread that a cycle left behind has AWS's answer at that moment."""
 

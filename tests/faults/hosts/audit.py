@@ -1,4 +1,4 @@
-"""What is committed, noted by the database itself in the same transaction: who held a slot when, who intended what.
+"""What is committed, noted by the database itself in the same transaction: who held a shard when, who intended what.
 
 The rehearsals judge by this and not by what a daemon says of itself. Of the tables of the state, those that are named
 here are all that the rehearsals know of. Times are the machine's own, also where the daemons' are stepped.
@@ -14,7 +14,8 @@ _NOW: Final = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::big
 _INSTALL: Final = f"""
 CREATE SCHEMA audit;
 CREATE TABLE audit.member (id text, place text, at bigint);
-CREATE TABLE audit.hold (connection text, slot int, holder text, at bigint);
+CREATE TABLE audit.place (name text, target text PRIMARY KEY, connection text, shards int, shard int);
+CREATE TABLE audit.hold (connection text, shards int, shard int, holder text, at bigint);
 CREATE TABLE audit.intent (name text, target text, size bigint, start bigint, decided bigint, holder text, at bigint);
 CREATE TABLE audit.cycle (name text, decided bigint, at bigint);
 
@@ -25,20 +26,29 @@ BEGIN
 END $$;
 CREATE TRIGGER audit AFTER INSERT ON member FOR EACH ROW EXECUTE FUNCTION audit.note_member();
 
-CREATE FUNCTION audit.note_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION audit.note_place() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO audit.hold VALUES (NEW.connection, NEW.slot, NEW.holder, {_NOW});
+    INSERT INTO audit.place VALUES (NEW.name, NEW.target, NEW.connection, NEW.shards, NEW.shard) ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit AFTER INSERT ON slot FOR EACH ROW EXECUTE FUNCTION audit.note_hold();
-CREATE TRIGGER audit_change AFTER UPDATE ON slot FOR EACH ROW
+CREATE TRIGGER audit AFTER INSERT ON follows FOR EACH ROW EXECUTE FUNCTION audit.note_place();
+
+CREATE FUNCTION audit.note_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit.hold VALUES (NEW.connection, NEW.shards, NEW.shard, NEW.holder, {_NOW});
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit AFTER INSERT ON shard FOR EACH ROW EXECUTE FUNCTION audit.note_hold();
+CREATE TRIGGER audit_change AFTER UPDATE ON shard FOR EACH ROW
     WHEN (OLD.holder IS DISTINCT FROM NEW.holder) EXECUTE FUNCTION audit.note_hold();
 
 CREATE FUNCTION audit.note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO audit.intent
-        SELECT autoscaler.name, autoscaler.target, NEW.size, NEW.decided_from, NEW.at, slot.holder, {_NOW}
-        FROM autoscaler JOIN slot USING (connection, slot) WHERE autoscaler.id = NEW.autoscaler_id;
+        SELECT autoscaler.name, autoscaler.target, NEW.size, NEW.decided_from, NEW.at, shard.holder, {_NOW}
+        FROM autoscaler JOIN audit.place USING (target) JOIN shard
+            ON (shard.connection, shard.shards, shard.shard) = (place.connection, place.shards, place.shard)
+        WHERE autoscaler.id = NEW.autoscaler_id;
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON intent FOR EACH ROW EXECUTE FUNCTION audit.note_intent();
@@ -53,13 +63,13 @@ CREATE TRIGGER audit_change AFTER UPDATE ON memory FOR EACH ROW
     WHEN (OLD.at <> NEW.at) EXECUTE FUNCTION audit.note_cycle();
 """
 _HELD: Final = """
-SELECT DISTINCT target, audit.hold.holder, audit.hold.at FROM audit.hold JOIN autoscaler USING (connection, slot)
-WHERE audit.hold.holder IS NOT NULL ORDER BY at
+SELECT DISTINCT target, holder, at FROM audit.hold JOIN audit.place USING (connection, shards, shard)
+WHERE holder IS NOT NULL ORDER BY at
 """
-_HOLDERS: Final = (
-    "SELECT name, holder FROM autoscaler JOIN slot USING (connection, slot) JOIN member ON holder = member.id"
-)
-_SHARES: Final = "SELECT holder, count(*) FROM slot JOIN member ON holder = member.id GROUP BY holder"
+_HOLDERS: Final = """
+SELECT name, holder FROM audit.place JOIN shard USING (connection, shards, shard) JOIN member ON holder = member.id
+"""
+_SHARES: Final = "SELECT holder, count(*) FROM shard JOIN member ON holder = member.id GROUP BY holder"
 
 
 class Hold(NamedTuple):

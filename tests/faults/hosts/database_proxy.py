@@ -19,7 +19,7 @@ INTENT: Final = "intent"
 OUTCOME: Final = "outcome"
 """A commit of what came of a cycle."""
 SHARING: Final = "sharing"
-"""Not a commit: a transaction that is about to have the lock of those who take and give back slots."""
+"""Not a commit: a transaction that is about to have the lock of those who take and give back shards."""
 
 
 _WITHOUT_TYPE: Final = {(80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big")}

@@ -35,6 +35,8 @@ from tests.servers.stepped_clock import SteppedClock
 JOBS: Final = ("red", "green", "blue", "black", "white")
 GROUPS: Final = ("oak", "elm", "fir", "ash")
 HOSTS: Final = 3
+SHARDS: Final = 4 * HOSTS
+"""Of each connection."""
 LEASE_SECONDS: Final = 3.0
 OUTLASTING: Final = 5
 """So many leases long are windows and periods: a takeover takes two at most."""
@@ -241,8 +243,8 @@ def _configuration(
     prometheus: str, state: str, backends: Mapping[str, str], names: Sequence[str], lease_seconds: float
 ) -> dict[str, Any]:
     adapters = {
-        "nomad": {"type": "nomad", "address": backends.get("nomad")},
-        "aws": {"type": "aws-asg", "region": REGION, "endpointUrl": backends["aws"]},
+        "nomad": {"type": "nomad", "address": backends.get("nomad"), "shards": SHARDS},
+        "aws": {"type": "aws-asg", "region": REGION, "endpointUrl": backends["aws"], "shards": SHARDS},
     }
     return {
         "controller": {"syncPeriod": "1s"},
