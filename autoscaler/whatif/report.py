@@ -52,7 +52,7 @@ def report(replays: Sequence[ExplainedReplay], made: datetime, version: str) -> 
         replays=views,
         charts=[each.chart() for each in views],
         load_meanings=LOAD_MEANINGS,
-        most_partings=_MOST_PARTINGS,
+        most_divergences=_MOST_PARTINGS,
         now=made,
         version=version,
         script=script,

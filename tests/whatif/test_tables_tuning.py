@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from autoscaler.cli.tables.layout import Screen
-from autoscaler.whatif.documents.changes import KeyChangeDocument
+from autoscaler.whatif.changes import Change
 from autoscaler.whatif.documents.instance_times import InstanceTimeDocument
 from autoscaler.whatif.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
 from autoscaler.whatif.replay.instance_times import TimeSource
@@ -12,14 +12,14 @@ from autoscaler.whatif.tables.scatter import Mark, scatter
 from autoscaler.whatif.tables.tuning import short, tuning_lines
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
-WINDOW = KeyChangeDocument(path="behavior.scaleDown.stabilizationWindowSeconds", before="300", after="60")
+WINDOW = Change(path="behavior.scaleDown.stabilizationWindowSeconds", before="300", after="60")
 
 
 def score(hours: float, unserved: float) -> ScoreDocument:
     return ScoreDocument(instance_hours=hours, unserved=unserved, changes=7)
 
 
-def candidate(hours: float, unserved: float, *settings: KeyChangeDocument, choice: bool = False) -> CandidateDocument:
+def candidate(hours: float, unserved: float, *settings: Change, choice: bool = False) -> CandidateDocument:
     return CandidateDocument(instance_hours=hours, unserved=unserved, changes=7, settings=settings, choice=choice)
 
 

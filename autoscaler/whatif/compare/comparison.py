@@ -8,8 +8,8 @@ from typing import Final
 
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.whatif.compare.agreement import Agreement
+from autoscaler.whatif.compare.divergences import Divergence, Divergences
 from autoscaler.whatif.compare.inferred_past import InferredPast
-from autoscaler.whatif.compare.partings import Parting, Partings
 from autoscaler.whatif.past.past import Finding, Moment, Past
 from autoscaler.whatif.replay.course import Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
@@ -72,7 +72,7 @@ class Comparison:
     """Of how many."""
     demand: Demand = field(default_factory=Demand)
     """What all courses are held to: by the first candidate, or without one by what was configured first."""
-    partings: Sequence[Parting] = ()
+    divergences: Sequence[Divergence] = ()
     """Where the first two candidates part, in order of time."""
     explainable: Sequence[Sequence[Replayed]] = ()
     """For each course the cycles of its changes, as far as they were kept: what explains them."""
@@ -119,7 +119,7 @@ def compare(
     own = Replay(None, Load.RECORDED)
     seen = Replay(_in_every_cycle(candidates[0].scaler), Load.RECORDED) if candidates else None
     replays = [Replay(each.scaler, each.load, each.start_up, each.limits) for each in candidates]
-    kept, partings = [KeptChanges(course) for course in courses], Partings()
+    kept, divergences = [KeptChanges(course) for course in courses], Divergences()
     needs, terminations = DemandRecorder(candidates[0].scaler if candidates else None), Terminations()
     reactions = [Reactions(each.scaler) for each in candidates[:1] if each.load is Load.CONSERVED]
     for moment in past.moments():
@@ -138,7 +138,7 @@ def compare(
             courses[0].add_seen(as_seen)  # what was decided is not known, or followed by a shadow alone
         steps = [one.step(moment) for one in replays]
         if len(steps) > 1:
-            partings.add(steps[0], steps[1])
+            divergences.add(steps[0], steps[1])
         for course, changes, replayed in zip(courses[1:], kept[1:], steps, strict=True):
             if replayed is not None:
                 course.add(replayed)
@@ -155,7 +155,7 @@ def compare(
         if (used := start_up_used(course.start_up, each.start_up)) is not None
     }
     found.termination = termination_of(termination, terminations.learnt)
-    found.partings = partings.found()
+    found.divergences = divergences.found()
     found.explainable = [each.cycles for each in kept]
     if isinstance(past, InferredPast):
         found.agreement = past.agreement()

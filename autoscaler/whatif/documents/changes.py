@@ -7,23 +7,12 @@ from autoscaler.whatif.changes import AutoscalerChanges, Change, Kind
 from autoscaler.whatif.documents.replay import ReplayDocument
 
 
-class KeyChangeDocument(Document):
-    """One key with another value."""
-
-    path: str
-    """Of the key, below the autoscaler; below `controller`: what it takes from there."""
-    before: str | None
-    """As the configuration writes it, defaults filled in; null: there was none."""
-    after: str | None
-    """null: there is none any more."""
-
-
 class AutoscalerChangesDocument(Document):
     """What becomes of one autoscaler."""
 
     name: str
     kind: Kind
-    changes: tuple[KeyChangeDocument, ...]
+    changes: tuple[Change, ...]
     """Of one that changed."""
     decides_otherwise: bool
     """Whether the same past could come to other sizes."""
@@ -63,16 +52,11 @@ def diff_document(
     )
 
 
-def change_documents(changes: Sequence[Change]) -> tuple[KeyChangeDocument, ...]:
-    """The documents of keys with another value."""
-    return tuple([KeyChangeDocument(path=each.path, before=each.before, after=each.after) for each in changes])
-
-
 def _document(found: AutoscalerChanges, replay: ReplayDocument | None) -> AutoscalerChangesDocument:
     return AutoscalerChangesDocument(
         name=found.name,
         kind=found.kind,
-        changes=change_documents(found.changes),
+        changes=found.changes,
         decides_otherwise=found.decides_otherwise,
         replay=replay,
     )

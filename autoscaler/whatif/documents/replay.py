@@ -11,11 +11,11 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.thinning import thinned_places
 from autoscaler.record import Record
 from autoscaler.whatif.compare.agreement import Agreement
-from autoscaler.whatif.compare.comparison import Comparison
+from autoscaler.whatif.compare.comparison import Comparison, Part
+from autoscaler.whatif.compare.divergences import Divergence
 from autoscaler.whatif.compare.measures import Measures, measures, places_in_force, supply
-from autoscaler.whatif.compare.partings import Parting
 from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_time_document
-from autoscaler.whatif.past.past import Finding, FindingKind
+from autoscaler.whatif.past.past import Finding
 from autoscaler.whatif.replay.course import UNKNOWN, Course
 from autoscaler.whatif.replay.demand import Demand
 from autoscaler.whatif.replay.replay import Load
@@ -39,15 +39,6 @@ class ChangeDocument(Document):
     reason: str
     message: str
     """Why."""
-
-
-class FindingDocument(Document):
-    """A part of the past that is less than what a daemon saw, or other than the cycles around it."""
-
-    begin: datetime
-    end: datetime
-    kind: FindingKind
-    message: str
 
 
 class CourseDocument(Document):
@@ -86,16 +77,6 @@ class CandidateDocument(Document):
     """The first, where there were more than are listed; the measures have their number."""
 
 
-class PartDocument(Document):
-    """Cycles in a row that one source told."""
-
-    origin: str
-    """`state`, or `prometheus` and a name."""
-    begin: datetime
-    end: datetime
-    cycles: int
-
-
 class ReplayDocument(Document):
     """One autoscaler's replay."""
 
@@ -106,7 +87,7 @@ class ReplayDocument(Document):
     """By which the candidates were led through the past; null: there are none beside the sizes as they were."""
     cycles: int
     """How many there were in this time."""
-    parts: tuple[PartDocument, ...]
+    parts: tuple[Part, ...]
     """What was used for what, in order of time."""
     same: int
     """Recorded decisions that came out the same, bit for bit, when they were decided again."""
@@ -117,13 +98,13 @@ class ReplayDocument(Document):
     candidates: tuple[CandidateDocument, ...]
     termination: InstanceTimeDocument
     """For how long what leaves is paid for, in all candidates."""
-    findings: tuple[FindingDocument, ...]
+    findings: tuple[Finding, ...]
     """In order of time; the first, where there were more."""
     more_findings: int
     """How many there are beside those."""
-    partings: tuple[Parting, ...]
+    divergences: tuple[Divergence, ...]
     """Where the first two configurations come to other sizes, in order of time; the first, where there were more."""
-    more_partings: int
+    more_divergences: int
     """How many there are beside those."""
     agreement: Agreement | None = None
     """How far what Prometheus tells agrees with the state; null: it was not asked, or nothing is known of both."""
@@ -145,21 +126,16 @@ def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocumen
         until=found.until,
         load=found.candidates[0].load if found.candidates else None,
         cycles=found.cycles,
-        parts=tuple(
-            [
-                PartDocument(origin=part.origin, begin=part.begin, end=part.end, cycles=part.cycles)
-                for part in found.parts
-            ]
-        ),
+        parts=tuple(found.parts),
         same=found.same,
         compared=found.compared,
         reference=found.candidates[0].label if found.candidates else None,
         candidates=tuple([_candidate(course, found) for course in found.courses]),
         termination=instance_time_document(found.termination),
-        findings=tuple([_finding(each) for each in found.findings[:MOST_FINDINGS]]),
+        findings=tuple(found.findings[:MOST_FINDINGS]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
-        partings=tuple(found.partings[:MOST_PARTINGS]),
-        more_partings=max(0, len(found.partings) - MOST_PARTINGS),
+        divergences=tuple(found.divergences[:MOST_PARTINGS]),
+        more_divergences=max(0, len(found.divergences) - MOST_PARTINGS),
         agreement=found.agreement,
         series=_series(demand, found.courses, most),
     )
@@ -188,10 +164,6 @@ def _candidate(course: Course, found: Comparison) -> CandidateDocument:
             ]
         ),
     )
-
-
-def _finding(found: Finding) -> FindingDocument:
-    return FindingDocument(begin=found.begin, end=found.end, kind=found.kind, message=found.message)
 
 
 def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocument:

@@ -6,8 +6,7 @@ from math import prod
 from typing import Final
 
 from autoscaler.documents.base import Document
-from autoscaler.whatif.changes import autoscaler_changes
-from autoscaler.whatif.documents.changes import KeyChangeDocument, change_documents
+from autoscaler.whatif.changes import Change, autoscaler_changes
 from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.whatif.replay.instance_times import InstanceTime
 from autoscaler.whatif.tune.search import Candidate, Point, Score
@@ -31,7 +30,7 @@ class ScoreDocument(Document):
 class CandidateDocument(ScoreDocument):
     """One of the best choices: none costs less without leaving more of the demand unserved."""
 
-    settings: tuple[KeyChangeDocument, ...]
+    settings: tuple[Change, ...]
     """What it has otherwise than the configuration; empty: it is the configuration itself."""
     choice: bool
     """Whether it is the one that was chosen."""
@@ -63,7 +62,7 @@ class TuningDocument(Document):
     """How many there are of the values that were tried."""
     front: tuple[CandidateDocument, ...]
     """The best choices, by their instance-hours."""
-    choice: tuple[KeyChangeDocument, ...]
+    choice: tuple[Change, ...]
     """What the choice has otherwise; empty: nothing found is better than the configuration."""
     keeps_limit: bool
     """Whether the choice keeps the limit in the part that was searched; false: no candidate does."""
@@ -161,5 +160,5 @@ def _candidate(setup: Setup, found: Tuned, candidate: Candidate) -> CandidateDoc
     )
 
 
-def _settings(setup: Setup, found: Tuned, point: Point) -> tuple[KeyChangeDocument, ...]:
-    return change_documents(autoscaler_changes(setup.scaler, found.choices.at(point)))
+def _settings(setup: Setup, found: Tuned, point: Point) -> tuple[Change, ...]:
+    return autoscaler_changes(setup.scaler, found.choices.at(point))

@@ -23,8 +23,8 @@ _NO_REACTION: Final = 0.1
 _FARTHEST: Final = timedelta(minutes=5)
 """From one cycle to the next: what is farther apart says nothing of how the metric grew."""
 _LATENCIES: Final = (
-    (re.compile(r"\b(histogram_)?quantile(_over_time)?\s*\("), "it is a quantile"),
-    (re.compile(r"_sum\b.*/.*_count\b", re.DOTALL), "it is an average: a sum divided by a count"),
+    (re.compile(r"\bhistogram_quantile\s*\(|\{[^}]*\bquantile\s*="), "it is a quantile of a histogram or a summary"),
+    (re.compile(r"\b(\w+)_sum\b.*/.*\b\1_count\b", re.DOTALL), "it is an average: a sum divided by its count"),
     (re.compile(r"latency|response_time", re.IGNORECASE), "its name says so"),
 )
 """Patterns of an expression or a name that says how long something takes, and why."""

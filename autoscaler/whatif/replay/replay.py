@@ -203,6 +203,7 @@ class _Candidate:
                 step = recorded.at - before.at
             if step:
                 history = history.moved(step)
+                self._removals = tuple([replace(each, at=each.at + step) for each in self._removals])
                 if self._decided is not None:
                     self._decided = replace(self._decided, now=self._decided.now + step)
             if self._load is Load.RECORDED:

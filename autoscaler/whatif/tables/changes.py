@@ -8,7 +8,7 @@ from autoscaler.cli.tables.layout import BOLD, GREEN, NONE, RED, YELLOW, Screen,
 from autoscaler.text import clean
 from autoscaler.whatif.changes import Kind
 from autoscaler.whatif.documents.changes import AutoscalerChangesDocument, DiffDocument
-from autoscaler.whatif.tables.partings import parting_lines
+from autoscaler.whatif.tables.divergences import divergence_lines
 from autoscaler.whatif.tables.replay import measure_lines
 
 _COLOURS: Final = {Kind.ADDED: GREEN, Kind.REMOVED: RED, Kind.CHANGED: YELLOW}
@@ -24,7 +24,7 @@ def block(found: AutoscalerChangesDocument, screen: Screen) -> Iterator[str]:
         yield ""
         yield f"  The last {age(found.replay.until - found.replay.since)}, as far as they are known:"
         yield from measure_lines(found.replay, screen)
-        yield from parting_lines(found.replay, screen)
+        yield from divergence_lines(found.replay, screen)
 
 
 def last_lines(found: DiffDocument) -> Iterator[str]:

@@ -8,9 +8,9 @@ from autoscaler.cli.tables.layout import BOLD, Screen, Table
 from autoscaler.text import clean
 from autoscaler.whatif.documents.measured import measure_rows, times_of_instances
 from autoscaler.whatif.documents.replay import ReplayDocument
-from autoscaler.whatif.past.past import span
+from autoscaler.whatif.past.past import FindingKind, span
 from autoscaler.whatif.tables.agreement import agreement_lines
-from autoscaler.whatif.tables.partings import parting_lines
+from autoscaler.whatif.tables.divergences import divergence_lines
 
 _MOST_FINDINGS: Final = 20
 
@@ -27,12 +27,15 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> list[str]:
     ]
     if replay.compared:
         lines.append(f"  {replay.same:,} of {replay.compared:,} recorded decisions are the same when decided again")
-    lines += ["", *measure_lines(replay, screen), *parting_lines(replay, screen)]
+    lines += ["", *measure_lines(replay, screen), *divergence_lines(replay, screen)]
     return [*lines, *_findings(replay, screen), *_agreement(replay, screen)]
 
 
 def measure_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
-    """The table of measures, by whose metrics and targets they are told, and with which times of instances."""
+    """What metrics tell of the load, the table of measures, and by whose metrics, targets and times they are."""
+    for each in replay.findings:
+        if each.kind is FindingKind.LOAD:
+            yield from screen.wrap(f"{clean(each.message)}.", 2)
     table = Table(("MEASURE", *[clean(each.label) for each in replay.candidates]), screen, indent=2)
     yield from table.lines([(row.title, *row.cells) for row in measure_rows(replay)])
     yield ""
@@ -44,13 +47,14 @@ def measure_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
 
 
 def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
-    if replay.findings:
+    listed = [each for each in replay.findings if each.kind is not FindingKind.LOAD]
+    if listed:
         yield from ("", "  To know of:")
-    for each in replay.findings[:_MOST_FINDINGS]:
+    for each in listed[:_MOST_FINDINGS]:
         begin = _time(each.begin)
         when = begin if each.end == each.begin else f"{begin}, for {span(each.end - each.begin)}"
         yield from screen.wrap(f"{when}: {each.kind}: {clean(each.message)}", 4, 2)
-    more = len(replay.findings) + replay.more_findings - _MOST_FINDINGS
+    more = len(listed) + replay.more_findings - _MOST_FINDINGS
     if more > 0:
         yield f"    and {more:,} more"
 

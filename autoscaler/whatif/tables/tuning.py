@@ -6,7 +6,7 @@ from typing import Final
 
 from autoscaler.cli.tables.layout import BOLD, Screen, Table, age
 from autoscaler.text import clean
-from autoscaler.whatif.documents.changes import KeyChangeDocument
+from autoscaler.whatif.changes import Change
 from autoscaler.whatif.documents.instance_times import instance_times_text
 from autoscaler.whatif.documents.measured import hours_text
 from autoscaler.whatif.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
@@ -112,7 +112,7 @@ def _around(found: TuningDocument) -> Sequence[CandidateDocument]:
     return [each for each in found.front if each in nearest]
 
 
-def _settings(changes: Sequence[KeyChangeDocument]) -> str:
+def _settings(changes: Sequence[Change]) -> str:
     return ", ".join(clean(f"{short(each.path)} {each.after}") for each in changes) or "as they are"
 
 

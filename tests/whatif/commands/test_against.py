@@ -36,15 +36,15 @@ def test_where_they_part_is_listed_with_both_sizes_and_reasons(world: Waves, qui
     """One keeps its size in the window, the other does not."""
     said = world.run("replay", "web", "--config.file", quick, "--against", str(world.file), "-o", "json")
     (web,) = json.loads(said.out)["replays"]
-    assert web["partings"]
-    assert web["morePartings"] == 0
-    first = web["partings"][0]
+    assert web["divergences"]
+    assert web["moreDivergences"] == 0
+    first = web["divergences"][0]
     slow, fast = first["causes"]
     assert slow["reason"] == "ScaleDownStabilized"
     assert first["first"][0] > first["first"][1]
     assert fast["after"] == first["first"][1]
     text = world.run("replay", "web", "--config.file", quick, "--against", str(world.file)).out
-    assert "Where they part" in text
+    assert "Where they differ" in text
     assert "autoscaler.yaml: ScaleDownStabilized, " in text
 
 
@@ -56,7 +56,7 @@ def test_the_same_configuration_never_parts(world: Waves) -> None:
     copy.write_text(world.file.read_text())
     said = world.run("replay", "web", "--config.file", str(world.file), "--against", str(copy))
     assert said.code == 0
-    assert f"{copy} and {world.file} never part: every size is the same." in said.out
+    assert f"{copy} and {world.file} never differ: every size is the same." in said.out
 
 
 def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Pa
     arguments = ("--config.file", str(odd), "--against", str(world.file), "--html", str(file))
     assert world.run("replay", "web", *arguments).code == 0
     text = file.read_text()
-    section = text[text.index('aria-labelledby="partings-0"') : text.index("To know of")]
+    section = text[text.index('aria-labelledby="divergences-0"') : text.index("To know of")]
     assert "autoscaler.yaml: ScaleDownStabilized, " in section
     assert "&lt;b&gt;new.yaml: " in section
     assert "<b>new" not in text
@@ -79,7 +79,7 @@ def test_one_that_the_other_has_not_is_replayed_alone(world: Waves, tmp_path: Pa
     said = world.run("replay", "web", "--config.file", str(world.file), "--against", other)
     assert said.code == 0
     assert f"web is not in {other}\n" in said.err
-    assert "Where they part" not in said.out
+    assert "Where they differ" not in said.out
 
 
 def test_a_wrong_file_to_compare_with_is_shown_with_its_errors(world: Waves) -> None:
@@ -97,7 +97,7 @@ def test_diff_shows_what_the_last_day_would_have_been(world: Waves, quick: str) 
     assert said.lines[0] == "web: changed"
     assert any(re.fullmatch(r"  The last (60|6\d)m, as far as they are known:", line) for line in said.lines)
     assert any(line.strip().startswith("instance-hours") for line in said.lines)
-    assert "Where they part" in said.out
+    assert "Where they differ" in said.out
     (web,) = json.loads(world.run("diff", quick, "--against", str(world.file), "-o", "json").out)["autoscalers"]
     was, before, after = web["replay"]["candidates"]
     assert [each["label"] for each in (was, before, after)] == ["as it was", "autoscaler.yaml", "new.yaml"]

@@ -181,6 +181,7 @@ def test_a_backlog_without_a_service_rate_is_refused() -> None:
     [
         ("p99", "histogram_quantile(0.99, sum by (le) (rate(request_seconds_bucket[5m])))", "it is a quantile"),
         ("wait", "sum(rate(wait_seconds_sum[5m])) / sum(rate(wait_seconds_count[5m]))", "it is an average"),
+        ("p90", 'rpc_seconds{job="web",quantile="0.9"}', "it is a quantile"),
         ("request_latency", "app:slowness", "its name says so"),
     ],
 )
@@ -191,10 +192,13 @@ def test_a_latency_is_refused(name: str, expr: str, why: str) -> None:
         check_tunable(scaler(metric))
 
 
-def test_seconds_of_work_are_no_latency() -> None:
-    """As of processors."""
-    busy = replace(CPU_60, query=replace(CPU_60.query, expr="rate(process_cpu_seconds_total[2m])"))
-    check_tunable(scaler(busy, QUEUE_15))
+@pytest.mark.parametrize(
+    "expr",
+    ["rate(process_cpu_seconds_total[2m])", "quantile_over_time(0.9, load[5m])", "sum(orders_sum) / on() worker_count"],
+)
+def test_a_load_is_no_latency(expr: str) -> None:
+    """Seconds of work, the usual level of a load, its part for each worker."""
+    check_tunable(scaler(replace(CPU_60, query=replace(CPU_60.query, expr=expr)), QUEUE_15))
 
 
 def test_a_moment_without_what_is_not_used_is_replayed_the_same() -> None:

@@ -1,4 +1,4 @@
-"""Where two configurations part: the times at which the same past leads them to other sizes, and what made it so."""
+"""Where two configurations differ: the times at which the same past leads them to other sizes, and what made it so."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -38,7 +38,7 @@ class Cause(Document):
         return f"{self.reason}, {change} ({self.detail})"
 
 
-class Parting(Document):
+class Divergence(Document):
     """A time in which the sizes of two candidates were different without a break."""
 
     begin: datetime
@@ -54,18 +54,18 @@ class Parting(Document):
     there. null for both: their sizes were different before the first cycle that both decided."""
 
     def because(self, labels: Sequence[str]) -> str:
-        """Why they part, in a sentence: the step of each that made the difference. `labels`: the two's names."""
+        """Why they differ, in a sentence: the step of each that made the difference. `labels`: the two's names."""
         if self.causes is None:
             return "their sizes were different before"
         return "; ".join(f"{label}: {each or 'no step'}" for label, each in zip(labels, self.causes, strict=True))
 
 
-class Partings:
+class Divergences:
     """Follows two replays through one past, a moment at a time."""
 
     def __init__(self) -> None:
-        self._done: Final = list[Parting]()
-        self._open: Parting | None = None
+        self._done: Final = list[Divergence]()
+        self._open: Divergence | None = None
         self._last: tuple[Decision | None, Decision | None] = None, None
 
     def add(self, one: Replayed | None, other: Replayed | None) -> None:
@@ -83,14 +83,14 @@ class Partings:
         if sizes.one == sizes.other:
             self._close()
         elif self._open is None:
-            self._open = Parting(begin=at, end=at, first=sizes, furthest=sizes, causes=_causes(mine, theirs))
+            self._open = Divergence(begin=at, end=at, first=sizes, furthest=sizes, causes=_causes(mine, theirs))
         else:
             begun = self._open.furthest
             apart = abs(sizes.one - sizes.other) > abs(begun.one - begun.other)
             changes = {"end": at} | ({"furthest": sizes} if apart else {})
             self._open = self._open.model_copy(update=changes)
 
-    def found(self) -> Sequence[Parting]:
+    def found(self) -> Sequence[Divergence]:
         """All of them, in order of time; one that still lasts ends at the last moment."""
         return [*self._done, *([] if self._open is None else [self._open])]
 

@@ -1,9 +1,9 @@
-"""Where two configurations part over one past, and what made it so."""
+"""Where two configurations differ over one past, and what made it so."""
 
 from datetime import timedelta
 
 from autoscaler.model import Autoscaler, Behavior, PolicyType, Reason, ScalingPolicy, ScalingRules, SelectPolicy
-from autoscaler.whatif.compare.partings import Parting, Partings, Sizes
+from autoscaler.whatif.compare.divergences import Divergence, Divergences, Sizes
 from autoscaler.whatif.past.past import Moment
 from autoscaler.whatif.replay.replay import Load, Replay
 from tests.decide.build import CPU_60, NOW, scaler
@@ -36,20 +36,20 @@ def at(cycle: int) -> timedelta:
     return cycle * WEB.sync_period
 
 
-def parted(moments: list[Moment], one: Autoscaler, other: Autoscaler) -> list[Parting]:
-    first, second, partings = Replay(one, Load.RECORDED), Replay(other, Load.RECORDED), Partings()
+def diverged(moments: list[Moment], one: Autoscaler, other: Autoscaler) -> list[Divergence]:
+    first, second, divergences = Replay(one, Load.RECORDED), Replay(other, Load.RECORDED), Divergences()
     for moment in moments:
-        partings.add(first.step(moment), second.step(moment))
-    return list(partings.found())
+        divergences.add(first.step(moment), second.step(moment))
+    return list(divergences.found())
 
 
 def test_the_same_configuration_never_parts_from_itself() -> None:
-    assert parted(past(60, 120, 20, 60), WEB, WEB) == []
+    assert diverged(past(60, 120, 20, 60), WEB, WEB) == []
 
 
-def test_a_parting_has_its_times_and_the_sizes_of_both() -> None:
+def test_a_divergence_has_its_times_and_the_sizes_of_both() -> None:
     """The first and the last cycle that were decided otherwise."""
-    (found,) = parted(past(60, 120, 180, 120, 60), WEB, ONE_AT_A_TIME)
+    (found,) = diverged(past(60, 120, 180, 120, 60), WEB, ONE_AT_A_TIME)
     assert (found.begin, found.end) == (NOW + at(1), NOW + at(3))
     assert found.first == Sizes(4, 3)
     assert found.furthest == Sizes(6, 3)
@@ -57,7 +57,7 @@ def test_a_parting_has_its_times_and_the_sizes_of_both() -> None:
 
 def test_the_cause_is_the_first_step_that_differs() -> None:
     """Both asked for the same: the policy made the difference, not the metric."""
-    (found,) = parted(past(60, 120, 60), WEB, ONE_AT_A_TIME)
+    (found,) = diverged(past(60, 120, 60), WEB, ONE_AT_A_TIME)
     assert found.causes is not None
     mine, theirs = found.causes
     assert mine is not None
@@ -69,7 +69,7 @@ def test_the_cause_is_the_first_step_that_differs() -> None:
 def test_another_target_is_found_at_the_metric() -> None:
     """The first step of all."""
     other = replace(WEB, metrics=(replace(CPU_60, target=replace(CPU_60.target, value=40)),))
-    found = parted(past(60, 60), WEB, other)[0]
+    found = diverged(past(60, 60), WEB, other)[0]
     assert found.causes is not None
     _, theirs = found.causes
     assert theirs is not None
@@ -77,7 +77,7 @@ def test_another_target_is_found_at_the_metric() -> None:
 
 
 def test_a_window_that_one_has_not_got_is_the_cause() -> None:
-    (found,) = parted(past(60, 60, 30, 60, size=4), WEB, WITHOUT_WINDOW)
+    (found,) = diverged(past(60, 60, 30, 60, size=4), WEB, WITHOUT_WINDOW)
     assert found.causes is not None
     mine, _ = found.causes
     assert mine is not None
@@ -87,13 +87,13 @@ def test_a_window_that_one_has_not_got_is_the_cause() -> None:
 
 def test_each_time_apart_is_one_of_its_own() -> None:
     """One that lasts until the end is among them."""
-    found = parted(past(60, 120, 60, 60, 120), WEB, ONE_AT_A_TIME)
+    found = diverged(past(60, 120, 60, 60, 120), WEB, ONE_AT_A_TIME)
     assert [(each.begin, each.end) for each in found] == [(NOW + at(1), NOW + at(1)), (NOW + at(4), NOW + at(4))]
 
 
 def test_one_that_decides_more_rarely_keeps_its_size_meanwhile() -> None:
     """Its cycles are every other one of those recorded."""
     rare = replace(WEB, sync_period=timedelta(seconds=30))
-    (found,) = parted(past(60, 60, 60, 120, 120, 120), WEB, rare)
+    (found,) = diverged(past(60, 60, 60, 120, 120, 120), WEB, rare)
     assert (found.begin, found.end, found.first) == (NOW + at(3), NOW + at(3), Sizes(4, 2))
     assert found.causes != (None, None)
