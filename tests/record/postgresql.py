@@ -77,11 +77,28 @@ class Server:
         while self._ask(self, f"SELECT pg_last_wal_replay_lsn() >= '{there}'") != "t":
             pass
 
+    def stop_following(self) -> None:
+        """A standby that runs hears of nothing any more, and says nothing of it."""
+        for change in ("ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"):
+            self._ask(self, change)
+        while self._ask(self, "SELECT count(*) FROM pg_stat_wal_receiver") != "0":
+            pass
+
+    def promote_here(self) -> None:
+        """A standby that runs becomes a server that may be written to."""
+        self._control(["-w", "promote"])
+
+    def remove(self) -> None:
+        """Stop it, where it runs, and leave nothing of it."""
+        if (self._data / "postmaster.pid").exists():
+            self.stop()
+        shutil.rmtree(self.folder)
+
     def promote(self, port: int) -> None:
         """A standby that is stopped becomes a server that may be written to, on this port."""
         self.port = port
         self.start()
-        self._control(["-w", "promote"])
+        self.promote_here()
 
     def _ask(self, server: "Server", query: str) -> str:
         command = [_program("psql"), "-At", "-c", query, f"{server.address}/postgres"]
@@ -110,13 +127,9 @@ def running_server() -> Iterator[Server]:
     try:
         server.create()
         server.start()
-        try:
-            yield server
-        finally:
-            if (server.folder / "data" / "postmaster.pid").exists():
-                server.stop()
+        yield server
     finally:
-        shutil.rmtree(server.folder)
+        server.remove()
 
 
 @contextmanager

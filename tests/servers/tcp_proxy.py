@@ -51,6 +51,10 @@ class TcpProxy:
         self._close()
         self._passing.set()
 
+    def lead_to(self, server_port: int) -> None:
+        """New connections go to this port of 127.0.0.1."""
+        self._server_port = server_port
+
     def accept(self) -> None:
         with suppress(OSError):  # the end: the listening socket is shut down
             while True:

@@ -10,13 +10,24 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
+from autoscaler.record.entries import _REMEMBERED
+from autoscaler.record.member_rows import new_process, sessions_of
+from autoscaler.record.times import to_micros
+
 _NOW: Final = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint"
+_COMMITTER: Final = f"""(
+    SELECT id FROM member
+    WHERE '{sessions_of("")}' || left(id, {len(new_process())}) = current_setting('application_name')
+    ORDER BY joined DESC LIMIT 1
+)"""
+"""The member whose session it is."""
 _INSTALL: Final = f"""
 CREATE SCHEMA audit;
 CREATE TABLE audit.member (id text, place text, at bigint);
-CREATE TABLE audit.place (name text, target text PRIMARY KEY, connection text, shards int, shard int);
+CREATE TABLE audit.place
+    (name text, target text, connection text, shards int, shard int, UNIQUE (name, target, shards));
 CREATE TABLE audit.hold (connection text, shards int, shard int, holder text, at bigint);
-CREATE TABLE audit.intent (name text, target text, size bigint, start bigint, decided bigint, holder text, at bigint);
+CREATE TABLE audit.intent (name text, target text, body bytea, holder text, at bigint);
 CREATE TABLE audit.cycle (name text, decided bigint, at bigint);
 
 CREATE FUNCTION audit.note_member() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -31,7 +42,7 @@ BEGIN
     INSERT INTO audit.place VALUES (NEW.name, NEW.target, NEW.connection, NEW.shards, NEW.shard) ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit AFTER INSERT ON follows FOR EACH ROW EXECUTE FUNCTION audit.note_place();
+CREATE TRIGGER audit AFTER INSERT OR UPDATE ON follows FOR EACH ROW EXECUTE FUNCTION audit.note_place();
 
 CREATE FUNCTION audit.note_hold() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -42,34 +53,30 @@ CREATE TRIGGER audit AFTER INSERT ON shard FOR EACH ROW EXECUTE FUNCTION audit.n
 CREATE TRIGGER audit_change AFTER UPDATE ON shard FOR EACH ROW
     WHEN (OLD.holder IS DISTINCT FROM NEW.holder) EXECUTE FUNCTION audit.note_hold();
 
-CREATE FUNCTION audit.note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION audit.note_memory() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO audit.intent
-        SELECT autoscaler.name, autoscaler.target, NEW.size, NEW.decided_from, NEW.at, shard.holder, {_NOW}
-        FROM autoscaler JOIN audit.place USING (target) JOIN shard
-            ON (shard.connection, shard.shards, shard.shard) = (place.connection, place.shards, place.shard)
-        WHERE autoscaler.id = NEW.autoscaler_id;
+    IF TG_OP = 'INSERT' AND NEW.number > 0 OR TG_OP = 'UPDATE' AND NEW.number <> OLD.number THEN
+        INSERT INTO audit.cycle SELECT name, NEW.at, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
+    ELSE
+        INSERT INTO audit.intent SELECT name, target, NEW.body, {_COMMITTER}, {_NOW}
+            FROM autoscaler WHERE id = NEW.autoscaler_id;
+    END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit AFTER INSERT OR UPDATE ON intent FOR EACH ROW EXECUTE FUNCTION audit.note_intent();
-
-CREATE FUNCTION audit.note_cycle() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO audit.cycle SELECT name, NEW.at, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER audit AFTER INSERT ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_cycle();
-CREATE TRIGGER audit_change AFTER UPDATE ON memory FOR EACH ROW
-    WHEN (OLD.at <> NEW.at) EXECUTE FUNCTION audit.note_cycle();
+CREATE TRIGGER audit AFTER INSERT OR UPDATE ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_memory();
 """
 _HELD: Final = """
 SELECT DISTINCT target, holder, at FROM audit.hold JOIN audit.place USING (connection, shards, shard)
-WHERE holder IS NOT NULL ORDER BY at
+WHERE holder IS NOT NULL
 """
 _HOLDERS: Final = """
-SELECT name, holder FROM audit.place JOIN shard USING (connection, shards, shard) JOIN member ON holder = member.id
+SELECT name, holder FROM follows JOIN shard USING (connection, shards, shard) JOIN member ON holder = member.id
+WHERE follows.member = holder
 """
 _SHARES: Final = "SELECT holder, count(*) FROM shard JOIN member ON holder = member.id GROUP BY holder"
+_MEMBERS: Final = "SELECT id, place, at FROM audit.member"
+_INTENDED: Final = "SELECT * FROM audit.intent"
+_CYCLES: Final = "SELECT * FROM audit.cycle"
 
 
 class Hold(NamedTuple):
@@ -112,6 +119,7 @@ class Audit:
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._lost: dict[str, list[tuple[Any, ...]]] = {}
         self._processes: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
@@ -119,25 +127,34 @@ class Audit:
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute(_INSTALL)
 
+    def follow(self, url: str) -> None:
+        """The database is another server from now on, which may not have all that was noted.
+
+        The former one still answers, and has no clients any more.
+        """
+        for query in (_MEMBERS, _HELD, _INTENDED, _CYCLES):
+            self._lost.setdefault(query, []).extend(self._rows(query))
+        self.close()
+        self._url = url
+
     def process(self, member: str) -> tuple[int, int]:
         """The pid of the daemon that is or was this member, and when it joined, in microseconds since 1970."""
         if member not in self._processes:
-            rows = self._rows("SELECT id, place, at FROM audit.member")
+            rows = self._noted(_MEMBERS)
             self._processes = {name: (int(place.rpartition(" ")[2]), at) for name, place, at in rows}
         return self._processes[member]
 
     def holds(self) -> Sequence[Hold]:
         """Each time that a target came to another member, in the order of the commits, or nearly so."""
-        return [Hold(_target(target), *rest) for target, *rest in self._rows(_HELD)]
+        return [Hold(_target(target), *rest) for target, *rest in self._noted(_HELD)]
 
     def intended(self) -> Sequence[Intended]:
         """All there were, also of cycles that were never recorded, in the same order."""
-        rows = self._rows("SELECT * FROM audit.intent ORDER BY at")
-        return [Intended(name, _target(target), *rest) for name, target, *rest in rows]
+        return [_intended(*row) for row in self._noted(_INTENDED)]
 
     def cycles(self) -> Sequence[Cycle]:
         """All that were recorded, in the same order."""
-        return [Cycle(*row) for row in self._rows("SELECT * FROM audit.cycle ORDER BY at")]
+        return [Cycle(*row) for row in self._noted(_CYCLES)]
 
     def newest(self) -> Mapping[str, int]:
         """Autoscaler -> when its newest cycle was recorded."""
@@ -157,6 +174,10 @@ class Audit:
             self._connection.close()
             self._connection = None
 
+    def _noted(self, query: str) -> Sequence[tuple[Any, ...]]:
+        """Also by a server that has failed; in the order of the last column."""
+        return sorted({*self._lost.get(query, ()), *self._rows(query)}, key=lambda row: row[-1])
+
     def _rows(self, query: str) -> Sequence[tuple[Any, ...]]:
         try:
             return self._asked(query)
@@ -174,3 +195,9 @@ def _target(text: str) -> str:
     """What is scaled, whatever the connection to it is called: `nomad/JOB`, `aws/GROUP`."""
     connection, name, *_ = json.loads(text)
     return f"{connection.partition('-')[0]}/{name.partition('/')[0]}"
+
+
+def _intended(name: str, target: str, body: bytes, holder: str | None, at: int) -> Intended:
+    made = _REMEMBERED.load(body).unfinished
+    assert made is not None
+    return Intended(name, _target(target), made.size, made.decided_from, to_micros(made.at), holder, at)

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
 
-_INTENDS: Final = re.compile(rb"INSERT\s+INTO\s+intent\b", re.IGNORECASE)
-_RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+memory\b", re.IGNORECASE)
+_INTENDS: Final = re.compile(rb"(INSERT\s+INTO|UPDATE)\s+memory\b", re.IGNORECASE)
+_RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+journal\b", re.IGNORECASE)
 _SHARES: Final = b"sharing"
 INTENT: Final = "intent"
 """A commit with writes that are about to be sent."""

@@ -8,7 +8,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from tests.daemon.running import command, environment
 from tests.faults.hosts import launched
@@ -18,6 +20,7 @@ from tests.servers.stepped_clock import SteppedClock
 
 PATIENCE_SECONDS: Final = 120.0
 """How long anything is waited for that must come: the machine may be busy with others."""
+_RELOADED: Final = '"event": "reloaded"'
 _UP_SECONDS: Final = 1_000_000.0
 """How long ago a host was booted at most."""
 
@@ -50,6 +53,8 @@ class Host:
     """All there were: when each was started, in microseconds since 1970, and its pid. Pids come again."""
     process: subprocess.Popen[bytes] | None = None
     _paused_at: int | None = None
+    _first: str = ""
+    """The first configuration."""
 
     @property
     def log(self) -> Path:
@@ -78,6 +83,18 @@ class Host:
                 env=environment(self.folder / "state", **self.clock.env, **self.env, **planted),
             )
         self.daemons.append((at, self.process.pid))
+
+    def reload(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Have its daemon follow the first configuration with this change."""
+        assert self.process is not None
+        if not self._first:
+            self._first = self.config.read_text()
+        wanted = yaml.safe_load(self._first)
+        change(wanted)
+        self.config.write_text(yaml.safe_dump(wanted))
+        reloaded = self.log.read_text().count(_RELOADED)
+        self.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.log.read_text().count(_RELOADED) > reloaded, f"a reload of host {self.number}")
 
     def running(self) -> bool:
         """Whether its daemon lives; it may be paused."""

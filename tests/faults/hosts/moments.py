@@ -47,8 +47,7 @@ class _Strike:
 
     def looked(self) -> None:
         """Before the daemon hears of it."""
-        if self._intended:
-            self._at(Moment.LOOK)
+        self._at(Moment.LOOK)
 
     def requested(self, write: Write) -> None:
         """Before it is forwarded."""

@@ -53,11 +53,14 @@ def read_nomad(method: str, path: str, body: bytes) -> Order | Sight | None:
 
 
 def read_aws(method: str, path: str, body: bytes) -> Order | Sight | None:
-    """Auto Scaling API Reference, DescribeAutoScalingGroups and SetDesiredCapacity."""
+    """Auto Scaling API Reference, DescribeAutoScalingGroups and SetDesiredCapacity.
+
+    The adapter names MaxRecords where it observes, and not where it looks at the one group that it is about to write.
+    """
     asked = parse_qs(body.decode())
     if asked.get("Action") == ["DescribeAutoScalingGroups"]:
         names = [values[0] for key, values in asked.items() if key.startswith("AutoScalingGroupNames.")]
-        return Sight(f"aws/{names[0]}") if len(names) == 1 else None
+        return Sight(f"aws/{names[0]}") if len(names) == 1 and "MaxRecords" not in asked else None
     if asked.get("Action") != ["SetDesiredCapacity"]:
         return None
     return Order(f"aws/{asked['AutoScalingGroupName'][0]}", int(asked["DesiredCapacity"][0]), None)

@@ -11,8 +11,11 @@ from tests.faults.hosts.world import GROUPS, World
 
 _SECOND: Final = 1_000_000
 _CLOCK_SECONDS: Final = 600.0
+_STEPS_SECONDS: Final = (60.0, -60.0, 3600.0, -3600.0)
 _LATE_LEASES: Final = (0.0, 0.5, 1.5, 2.5)
 """How long a request may be on its way."""
+_LAGS: Final = 3
+"""So many different lags of a standby, the longest a lease."""
 _SUSPENDED_AT: Final = (Moment.INTENT, Moment.LOOK, Moment.REQUEST)
 
 
@@ -98,12 +101,29 @@ def clock(world: World, run: int) -> Takeover | None:
     return took
 
 
+def database_clock(world: World, run: int) -> Takeover | None:
+    """The database's clock is set by a minute or an hour, forward or back, and then a daemon is killed."""
+    before = world.held()
+    at = now_micros()
+    world.set_database_clock(_STEPS_SECONDS[run % len(_STEPS_SECONDS)])
+    wait_until(all_decided(world, at), "decisions of all after the database's clock was set")
+    time.sleep(world.lease_seconds)
+    assert world.held() == before, "the database's clock has moved autoscalers to another host"
+    victim = _victim(world)
+    names, at = _strike(world, victim, Moment.RANDOM, victim.kill)
+    took = _taken_over(world, victim, names, at)
+    world.set_database_clock(0)
+    victim.start()
+    world.wait_until_even()
+    return took
+
+
 def restart(world: World, run: int) -> Takeover | None:
     """The database is restarted, in turn in order and as after a crash; all go on, whoever holds what then."""
     world.server.restart("immediate" if run % 2 else "fast")
     at = now_micros()
     world.wait_until_even()
-    wait_until(lambda: _decided(world, world.names, at), "decisions of all after the database came back")
+    wait_until(all_decided(world, at), "decisions of all after the database came back")
     return None
 
 
@@ -118,10 +138,20 @@ def twins(world: World, run: int) -> Takeover | None:
     for host in chosen:
         host.start()
     world.wait_until_even()
-    wait_until(lambda: _decided(world, world.names, at), "decisions of all after the start")
+    wait_until(all_decided(world, at), "decisions of all after the start")
     return None
 
 
+def promote(world: World, run: int) -> Takeover | None:
+    """The database fails; a standby that lags is promoted before any lease is over, so no daemon takes over."""
+    before = world.held()
+    at = world.fail_over((run % _LAGS + 1) / _LAGS * world.lease_seconds)
+    wait_until(all_decided(world, at), "decisions of all after the promotion")
+    assert world.held() == before, "a promotion has moved autoscalers to another host"
+    return None
+
+
+PROMOTED: Final = "standby promoted"
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "kill -9": kill,
     "kill -9 before AWS hears": kill_unsent,
@@ -129,7 +159,9 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "machine suspended": suspend,
     "database cut off": cut,
     "clock 10 min off": clock,
+    "database's clock set": database_clock,
     "database restarted": restart,
+    PROMOTED: promote,
     "started at once": twins,
 }
 
@@ -185,6 +217,11 @@ def _taken(world: World, victim: Host, names: Collection[str], at: int) -> Mappi
         if hold.at > at and hold.target in targets and world.host_of(hold.holder) != victim.number:
             since.setdefault(hold.target, hold.at)
     return since
+
+
+def all_decided(world: World, after: int) -> Callable[[], bool]:
+    """Says whether every autoscaler was decided about after then."""
+    return lambda: _decided(world, world.names, after)
 
 
 def _decided(world: World, names: Collection[str], after: int) -> bool:

@@ -23,18 +23,18 @@ def test_each_commit_is_told_by_what_it_holds(proxy: DatabaseProxy) -> None:
     kinds: list[str] = []
     proxy.commits.on_commit = kinds.append
     with closing(psycopg.connect(f"postgresql://postgres@127.0.0.1:{proxy.way.port}/postgres")) as connection:
-        for table in ("intent", "memory", "shard"):
+        for table in ("memory", "journal", "shard"):
             connection.execute(f"CREATE TABLE {table} (number int)")
         connection.commit()
         for number in range(8):
             rows = [(number,), (number + 1,)]
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO intent VALUES (%s)", rows)
+                cursor.executemany("INSERT INTO memory VALUES (%s)", rows)
             with connection.transaction():
                 connection.execute("INSERT INTO shard VALUES (%s)", (number,))
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO memory VALUES (%s)", rows)
-                cursor.execute("INSERT INTO intent VALUES (%s)", (number,))
+                cursor.executemany("INSERT INTO journal VALUES (%s)", rows)
+                cursor.execute("INSERT INTO memory VALUES (%s)", (number,))
             with connection.transaction(force_rollback=True):
-                connection.execute("INSERT INTO intent VALUES (%s)", (number,))
+                connection.execute("INSERT INTO memory VALUES (%s)", (number,))
     assert kinds == [INTENT, OUTCOME] * 8

@@ -8,6 +8,7 @@ one that is forgotten shows.
 """
 
 import random
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import yaml
 
 from autoscaler.record import Archive, Retention, State
 from tests.daemon.running import external
+from tests.faults.hosts import database_clock
 from tests.faults.hosts.audit import Audit
 from tests.faults.hosts.database_proxy import running_database_proxy
 from tests.faults.hosts.host import Host, wait_until
@@ -49,8 +51,8 @@ class World:
 
     folder: Path
     hosts: Sequence[Host]
-    server: Server
-    url: str
+    servers: list[Server]
+    """The database, and before it those that failed."""
     audit: Audit
     nomad: NomadServer | None
     """None: there are no jobs."""
@@ -61,6 +63,11 @@ class World:
     lease_seconds: float
     looks: list[Look]
     """At the targets themselves."""
+
+    @property
+    def server(self) -> Server:
+        """The database."""
+        return self.servers[-1]
 
     @property
     def names(self) -> Sequence[str]:
@@ -158,9 +165,34 @@ class World:
         """All hosts run, and share."""
         wait_until(self.is_even, "even shares of all hosts")
 
+    def set_database_clock(self, seconds: float) -> None:
+        """Have the database's clock so far ahead of the machine's own from now on."""
+        database_clock.set_clock(_url(self.server), seconds)
+
+    def fail_over(self, lag_seconds: float) -> int:
+        """The database fails, and a standby is promoted that has not heard of so many seconds. When it may be used.
+
+        It replicated by PostgreSQL's own streaming until then. In microseconds since 1970.
+        """
+        primary = self.server
+        standby = primary.standby()
+        self.servers.append(standby)
+        standby.wait_for(primary)
+        standby.stop_following()
+        time.sleep(lag_seconds)
+        primary.stop()
+        standby.promote_here()
+        for host in self.hosts:
+            host.database.way.lead_to(standby.port)
+        at = now_micros()
+        primary.start()  # for the judge alone: the standby has lost what was noted since it lags
+        self.audit.follow(_url(standby))
+        primary.stop()
+        return at
+
     def archive(self) -> Archive:
         """What is recorded; the caller closes it."""
-        return Archive.open_archive(self.url, self.folder / "archive")
+        return Archive.open_archive(_url(self.server), self.folder / "archive")
 
 
 @contextmanager
@@ -178,7 +210,10 @@ def running_world(
     chance = random.Random(seed)
     with ExitStack() as stack:
         server = stack.enter_context(running_server())
-        url = f"{server.address}/postgres"
+        servers = [server]
+        stack.callback(_remove, servers)
+        url = _url(server)
+        database_clock.install(url)
         State.open(url, folder / "schema", Retention()).close()
         audit = Audit(url)
         audit.install()
@@ -214,7 +249,16 @@ def running_world(
             found.append(host)
         load.start()
         stack.callback(load.end)
-        yield World(folder, found, server, url, audit, nomad, aws, jobs, groups, chance, lease_seconds, [])
+        yield World(folder, found, servers, audit, nomad, aws, jobs, groups, chance, lease_seconds, [])
+
+
+def _url(server: Server) -> str:
+    return f"{server.address}/postgres"
+
+
+def _remove(servers: Sequence[Server]) -> None:
+    for promoted in servers[1:]:
+        promoted.remove()
 
 
 def _end(host: Host) -> None:

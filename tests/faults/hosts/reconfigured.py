@@ -1,0 +1,63 @@
+"""Changes of the configuration that are rolled out one host after another, and taken back in the same way.
+
+While they are, two daemons may find the same target in their configurations under different names.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from tests.faults.hosts.host import wait_until
+from tests.faults.hosts.recorder import now_micros
+from tests.faults.hosts.scenarios import Scenario, Takeover, all_decided
+from tests.faults.hosts.world import World
+
+_SHARDS: Final = 3
+_RENAMED: Final = "aws-2"
+Change: TypeAlias = Callable[[dict[str, Any]], None]
+"""Of a configuration, in its place."""
+
+
+def _rename(configuration: dict[str, Any]) -> None:
+    """The connection to AWS has another name."""
+    adapters = configuration["adapters"]
+    adapters[_RENAMED] = adapters.pop("aws")
+    for scaler in configuration["autoscalers"]:
+        if scaler["scaleTargetRef"]["adapter"] == "aws":
+            scaler["scaleTargetRef"]["adapter"] = _RENAMED
+
+
+def _cut_into_shards(configuration: dict[str, Any]) -> None:
+    """Each connection has several shards."""
+    for section in configuration["adapters"].values():
+        section["shards"] = _SHARDS
+
+
+def _swap(configuration: dict[str, Any]) -> None:
+    """Autoscalers swap their targets by twos, on each back end."""
+    refs = {scaler["name"]: scaler for scaler in configuration["autoscalers"]}
+    for one, other in (("oak", "elm"), ("fir", "ash"), ("red", "green"), ("blue", "black")):
+        swapped = refs[one]["scaleTargetRef"], refs[other]["scaleTargetRef"]
+        refs[other]["scaleTargetRef"], refs[one]["scaleTargetRef"] = swapped
+
+
+def _rolled_out(change: Change) -> Scenario:
+    def scenario(world: World, run: int) -> Takeover | None:
+        for each in (change, lambda _: None):
+            for host in world.chance.sample(list(world.hosts), len(world.hosts)):
+                host.reload(each)
+                time.sleep(world.chance.uniform(0, world.lease_seconds))
+            world.wait_until_even()
+            wait_until(all_decided(world, now_micros()), "decisions of all after the roll-out")
+        return None
+
+    scenario.__doc__ = change.__doc__
+    return scenario
+
+
+RECONFIGURED: Final[Mapping[str, Scenario]] = {
+    "connection renamed": _rolled_out(_rename),
+    "shards changed": _rolled_out(_cut_into_shards),
+    "targets swapped": _rolled_out(_swap),
+}
+"""Of these nothing is judged but the writes: an autoscaler that is given another target begins anew."""
