@@ -185,13 +185,11 @@ class Daemon:
         A signal to stop changes nothing: the cycle is finished, and then it stops anyway. Raises StateError where other
         daemons share the state: they serve some of them.
         """
-        if self._membership is not None and self._membership.members > 1:
-            others = self._membership.members - 1
+        try:
+            self._serve_alone()
+        except AutoscalerError:
             self._close()
-            raise StateError(
-                f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler hosts` "
-                "lists; stop them, or give this one a state of its own (state.url)"
-            )
+            raise
         self._begin()
         if self._membership is not None:
             self._membership.start()
@@ -200,6 +198,19 @@ class Daemon:
         self._reporter.shards_hung(self._runtime.shards.hung())
         fine = ended and not self._reporter.failed_names
         return fine, self._close() and ended
+
+    def _serve_alone(self) -> None:
+        """Begin what daemons that are gone have held. Raises StateError where others run, AdapterError and Stopping."""
+        if self._membership is None:
+            return
+        if not self._stop.unless(self._membership.wait_until_alone):
+            others = self._membership.members - 1
+            raise StateError(
+                f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler hosts` "
+                "lists; stop them, or give this one a state of its own (state.url)"
+            )
+        if failure := self._runtime.supervise():
+            raise failure
 
     def _begin(self) -> None:
         self._logger.info(

@@ -206,7 +206,7 @@ class HaSettings(Part):
     """
 
     lease_duration: PositiveDuration = timedelta(seconds=15)
-    """How long after its last renewal a daemon keeps its shards. Then other daemons take them over."""
+    """How long other daemons see no renewal of a daemon before they take its shards over."""
     renew_deadline: PositiveDuration = timedelta(seconds=10)
     """How long a daemon that cannot renew its lease continues to scale."""
     retry_period: PositiveDuration = timedelta(seconds=2)

@@ -176,7 +176,9 @@ class _MembershipCollector(_Undescribed):
         membership = self._membership
         held = GaugeMetricFamily("autoscaler_lease_held", "1 while this daemon's lease stands; at 0 it scales nothing.")
         held.add_metric((), membership.is_member)
-        left = GaugeMetricFamily("autoscaler_lease_seconds_left", "How long the lease lasts unless it is renewed.")
+        left = GaugeMetricFamily(
+            "autoscaler_lease_seconds_left", "How long the daemon may go on unless it renews its lease."
+        )
         left.add_metric((), max(0.0, membership.seconds_left()))
         lost = CounterMetricFamily("autoscaler_lease_lost", "How often the lease was lost.")
         lost.add_metric((), membership.lost)

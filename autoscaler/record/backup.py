@@ -179,9 +179,8 @@ def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:
 
 def _refuse_members(connection: Connection, now: int, place: str) -> None:
     table = schema.member
-    places = (
-        connection.execute(select(table.c.place).where(table.c.until > now).order_by(table.c.place)).scalars().all()
-    )
+    lately = table.c.renewed + table.c.duration > now
+    places = connection.execute(select(table.c.place).where(lately).order_by(table.c.place)).scalars().all()
     if places:
         raise StateError(
             f"{place} is in use by {len(places)} daemon(s) ({'; '.join(places)}); stop them first. One that was killed "

@@ -119,6 +119,7 @@ def connect(
                 pool_pre_ping=True,
                 connect_args=limits,
                 isolation_level=level,
+                pool_use_lifo=True,  # one session stays in use: what it has read counts (`member_rows`)
             )
             event.listen(engine, "connect", partial(_limit_session, url, idle))
             return engine

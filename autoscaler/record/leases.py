@@ -1,8 +1,10 @@
 """PostgreSQL: which of the daemons that share a state serves which shards.
 
-Each is a member for as long as it renews its lease; all times of leases are the database's. A member holds shards, and
-whatever it commits makes sure that it still does (`shards.fence`). What is here only says who may begin: a member whose
-lease ends stops by itself, and another takes its shards after that end.
+Each is a member for as long as it renews its lease: it replaces a random token in its row. A member that has not
+renewed for `renew_deadline` stops by itself and never renews again. Another that has read the same token for the whole
+of the lease's duration ends that lease, and takes its shards. Both count on their own machine's CLOCK_BOOTTIME alone;
+what is between the two times is for clocks that drift. A member holds shards, and whatever it commits makes sure that
+it still does (`shards.fence`).
 """
 
 import os
@@ -29,11 +31,13 @@ from autoscaler.record.member_rows import (
     FOUND,
     NOW,
     Found,
+    dead_members,
     evict,
     is_alive,
     needs_of_members,
     needs_of_the_first,
     new_member,
+    new_token,
     prolong,
     remove,
     save_needs,
@@ -63,7 +67,7 @@ class Renewal(NamedTuple):
 
     member: str
     sent: timedelta
-    """When it was asked for, on `DatabaseClock.elapsed`: the lease lasts so long from then on at least."""
+    """When it was asked for, on `DatabaseClock.elapsed`: others leave it alone for a lease's duration from then on."""
 
 
 class _Configuration(NamedTuple):
@@ -103,7 +107,7 @@ class Leases:
         self._held = frozenset[ShardName]()
         self._excess = frozenset[ShardName]()
         self._ends = timedelta(0)
-        """When the lease ends, on `DatabaseClock.elapsed`."""
+        """When it may begin nothing more, on `DatabaseClock.elapsed`."""
         self._members = 0
         self._turns = count(1)
         self._turn = 0
@@ -133,10 +137,9 @@ class Leases:
         return self._excess
 
     def seconds_left(self) -> float:
-        """Until its lease ends; at most 0: it is over.
+        """Until it may begin nothing more unless it renews; at most 0: the lease is lost.
 
-        Counted from before the renewal was sent, on the clock that goes on while the machine sleeps: so it is over
-        here before it is over in the database.
+        Counted from before the renewal was sent, on the clock that goes on while the machine sleeps.
         """
         if self._member is None:
             return 0.0
@@ -149,24 +152,21 @@ class Leases:
     def renew(self) -> None:
         """Renew the lease, or join as a new member. Raises StateError.
 
-        A lease that is over, or that another member ended, is lost: it holds nothing then, and the next call joins. So
-        it is after failures for as long as `renew_deadline`.
+        A lease that has not been renewed for `renew_deadline`, or that another member has ended, is lost: it is never
+        renewed. It holds nothing then, and joins as a new member.
         """
-        member, sent, duration = self._member, self._clock.elapsed(), self.options.duration
-        try:
-            with self._database.writing() as connection:
-                found = self._join(connection) if member is None else prolong(connection, member, duration)
-                look = None if found is None else self._look(connection, found, sent)
-        except StateError:
-            if self._ends - self._clock.elapsed() <= duration - self.options.renew_deadline:
-                self.give_up(member)
-            raise
+        if self.seconds_left() <= 0:
+            self.give_up()
+        member, sent = self._member, self._clock.elapsed()
+        with self._database.writing() as connection:
+            found = self._join(connection) if member is None else prolong(connection, member)
+            look = None if found is None else self._look(connection, found, sent)
         if found is None or look is None:
             self.give_up(member)
             return
         with self._lock:
             if self._member is None and member is None:
-                self._member, self._ends = found.member, sent + duration
+                self._member, self._ends = found.member, sent + self.options.renew_deadline
         self.confirmed(Renewal(found.member, sent))
         self._timeline.follow_look(look)
 
@@ -178,8 +178,8 @@ class Leases:
         Nothing happens while another member does so: it is for the next time.
 
         `needs`: those in which this process' configuration has autoscalers and that this host can serve; `done`: those
-        to give back, which no cycle uses any more. Members whose lease is over are removed. `of_this_host`: connections
-        that are one daemon's on each host; where several are there, the first has them.
+        to give back, which no cycle uses any more. Members that have not renewed their leases are removed.
+        `of_this_host`: connections that are one daemon's on each host; where several are there, the first has them.
         """
         member = self._member
         if member is None:
@@ -192,7 +192,8 @@ class Leases:
                 self.give_up(member)
                 return
             turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
-            evict(connection, self.options.retry_period)
+            dead = dead_members(connection, self._clock.elapsed)
+            evict(connection, {name: token for name, token in dead.items() if name != member})
             taken = needs_of_the_first(connection, member) & {*of_this_host}
             save_needs(connection, member, [name for name in needs if name.adapter not in taken])
             give_back(connection, member, done)
@@ -235,10 +236,10 @@ class Leases:
     def confirm(self, connection: Connection, member: str | None) -> Renewal:
         """Renew the lease within a transaction, before it locks anything else. Raises StaleLedger when it is over."""
         sent = self._clock.elapsed()
-        if member is None or prolong(connection, member, self.options.duration) is None:
+        if member is None or self._is_over(member) or prolong(connection, member) is None:
             self.give_up(member)
             raise StaleLedger(
-                f"{place(self._database.url)}: the lease of this daemon is over; it writes nothing until it has joined "
+                f"{place(self._database.url)}: this daemon has lost its lease; it writes nothing until it has joined "
                 "again"
             )
         return Renewal(member, sent)
@@ -247,7 +248,10 @@ class Leases:
         """Its transaction is committed."""
         with self._lock:
             if self._member == renewal.member:
-                self._ends = max(self._ends, renewal.sent + self.options.duration)
+                self._ends = max(self._ends, renewal.sent + self.options.renew_deadline)
+
+    def _is_over(self, member: str) -> bool:
+        return self._member != member or self.seconds_left() <= 0
 
     def give_up(self, member: str | None = None) -> None:
         """It holds nothing from now on, and is no member: the next `renew` joins anew.
@@ -278,12 +282,13 @@ class Leases:
         wait_for(connection, Lock.SHARING)  # nobody joins while a backup is restored
         member, host = new_member(self._process, next(self._joins)), socket.gethostname()
         configuration = self._configuration
-        columns = "id, place, host, version, joined, until, loaded, digest"
-        values = f":id, :place, :host, :version, {NOW}, {NOW} + :duration, :loaded, :digest"
+        columns = "id, token, duration, renewed, joined, place, host, version, loaded, digest"
+        values = f":id, :token, :duration, {NOW}, {NOW}, :place, :host, :version, :loaded, :digest"
         row = connection.execute(
             text(f"INSERT INTO member ({columns}) VALUES ({values}) RETURNING {FOUND}"),  # noqa: S608 - constants
             {
                 "id": member,
+                "token": new_token(),
                 "place": f"{host}, pid {os.getpid()}",
                 "host": host,
                 "version": _VERSION,
@@ -326,8 +331,9 @@ def database_time(connection: Connection) -> int:
 
 
 def has_members(connection: Connection, now: int) -> bool:
-    """Whether a lease stands at this time of the database's."""
-    return connection.execute(select(schema.member.c.id).where(schema.member.c.until > now)).first() is not None
+    """Whether a member has renewed its lease lately, by the database's clock: for what no lease depends on."""
+    member = schema.member.c
+    return connection.execute(select(member.id).where(member.renewed + member.duration > now)).first() is not None
 
 
 def _follows_row(name: ShardName, scaler: Autoscaler) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """The rows of the table `member`: one for each daemon that shares a state on PostgreSQL."""
 
-from collections.abc import Collection, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from datetime import timedelta
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -10,11 +10,12 @@ from sqlalchemy import Connection, delete, select, text, tuple_, update
 from autoscaler.model import ShardName
 from autoscaler.record import schema
 from autoscaler.record.sharing import dump_needs, load_needs
-from autoscaler.record.times import micros_of
 
 _PROCESS: Final = 24
 """Characters of a member's id, of 32, that are its process'."""
 _SESSIONS: Final = "autoscaler "
+_TOKENS: Final = "tokens"
+"""Of a session's notes: what it read of the members."""
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 """SQL: the database's time in microseconds, also within a transaction."""
 
@@ -26,30 +27,59 @@ class Found(NamedTuple):
     now: int
     lead: int
     alone: bool
-    """Whether no other member's lease stands."""
+    """Whether no other member has renewed its lease lately, by the database's clock."""
 
 
-_OTHERS: Final = f"SELECT 1 FROM member AS other WHERE other.id <> :id AND other.until > {NOW}"  # noqa: S608 - constants
+_STANDS: Final = f"renewed + duration > {NOW}"
+_OTHERS: Final = f"SELECT 1 FROM member AS other WHERE other.id <> :id AND other.{_STANDS}"  # noqa: S608 - constants
 _KNOWN_LEAD: Final = "SELECT coalesce(max(lead), 0) FROM timeline"
 FOUND: Final = f"{NOW} AS now, ({_KNOWN_LEAD}) AS lead, NOT EXISTS ({_OTHERS}) AS alone"
 
 
-def prolong(connection: Connection, member: str, duration: timedelta) -> Found | None:
-    """Renew a lease; None: it is over. Locks the row: an eviction that is under way is waited for, or waits."""
+def prolong(connection: Connection, member: str) -> Found | None:
+    """Renew a lease; None: another member has ended it. Locks the row: an end under way is waited for, or waits."""
     row = connection.execute(
-        text(
-            f"UPDATE member SET until = {NOW} + :duration WHERE id = :id AND until > {NOW} "  # noqa: S608 - constants
-            f"RETURNING {FOUND}"
-        ),
-        {"id": member, "duration": micros_of(duration)},
+        text(f"UPDATE member SET token = :token, renewed = {NOW} WHERE id = :id RETURNING {FOUND}"),  # noqa: S608 - constants
+        {"id": member, "token": new_token()},
     ).one_or_none()
     return None if row is None else Found(member, *row)
 
 
 def is_alive(connection: Connection, member: str) -> bool:
-    """Locks its row, so that it stays so."""
-    query = text(f"SELECT id FROM member WHERE id = :id AND until > {NOW} FOR UPDATE")  # noqa: S608 - constants
+    """Whether no other member has ended its lease. Locks its row, so that it stays so."""
+    query = text("SELECT id FROM member WHERE id = :id FOR UPDATE")
     return connection.execute(query, {"id": member}).one_or_none() is not None
+
+
+def new_token() -> str:
+    """One that no other renewal has."""
+    return uuid4().hex
+
+
+class _Seen(NamedTuple):
+    """A member's row, as a session read it."""
+
+    token: str
+    at: timedelta
+    """When that was known first, on the clock of this machine that goes on while it sleeps."""
+
+
+def dead_members(connection: Connection, clock: Callable[[], timedelta]) -> Mapping[str, str]:
+    """The members that have not renewed their leases for as long as those last: id -> token.
+
+    This session has read the same token for so long: from the answer that showed it first until before this is asked.
+    A new session begins anew: it may be one with another server, to which old rows have come back. So neither a wall
+    clock nor the database's clock has a say. `clock`: what has gone by on this machine.
+    """
+    known: Mapping[str, _Seen] = connection.info.get(_TOKENS, {})
+    sent = clock()
+    table = schema.member
+    rows = connection.execute(select(table.c.id, table.c.token, table.c.duration)).all()
+    answered = clock()
+    seen = {row.id: _Seen(row.token, answered) for row in rows}
+    seen |= {name: known[name] for name, one in seen.items() if name in known and known[name].token == one.token}
+    connection.info[_TOKENS] = seen
+    return {row.id: row.token for row in rows if sent - seen[row.id].at >= timedelta(microseconds=row.duration)}
 
 
 def new_process() -> str:
@@ -67,23 +97,27 @@ def sessions_of(process: str) -> str:
     return f"{_SESSIONS}{process}"
 
 
-def evict(connection: Connection, patience: timedelta) -> None:
-    """Remove the members whose lease is over, and end their sessions whose transactions are open for `patience`.
+def evict(connection: Connection, dead: Mapping[str, str]) -> None:
+    """Remove these members, by id and token, and end the transactions of their processes.
 
-    One that is being renewed is left alone: whether it is over then is seen at the next time. A process that was
-    stopped in the middle of a transaction, or whose host is gone, would keep its rows locked for as long as it is.
-    PostgreSQL's own time-outs do not end a session that has sent a part of a command.
+    One that is being renewed at this moment is left alone: it has another token then. A process that was stopped in the
+    middle of a transaction, or whose host is gone, would keep its rows locked for as long as it is. PostgreSQL's own
+    time-outs do not end a session that has sent a part of a command.
     """
+    if not dead:
+        return
+    table = schema.member
     connection.execute(
         text(
-            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608 - constants
-            "WHERE pg_catalog.clock_timestamp() - xact_start > :patience AND application_name IN "
-            f"(SELECT '{_SESSIONS}' || left(id, {_PROCESS}) FROM member GROUP BY 1 HAVING max(until) <= {NOW})"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608 - constants
+            "WHERE xact_start IS NOT NULL AND application_name IN "
+            f"(SELECT '{_SESSIONS}' || left(id, {_PROCESS}) FROM member GROUP BY 1 HAVING bool_and(id = ANY(:dead)))"
         ),
-        {"patience": patience},
+        {"dead": [*dead]},
     )
-    query = text(f"SELECT id FROM member WHERE until <= {NOW} ORDER BY id FOR UPDATE SKIP LOCKED")  # noqa: S608 - constants
-    remove(connection, [row.id for row in connection.execute(query)])
+    same = tuple_(table.c.id, table.c.token).in_([*dead.items()])
+    query = select(table.c.id).where(same).order_by(table.c.id).with_for_update(skip_locked=True)
+    remove(connection, connection.execute(query).scalars().all())
 
 
 def remove(connection: Connection, members: Collection[str]) -> None:

@@ -24,7 +24,7 @@ class Member:
     version: str
     joined: datetime
     until: datetime
-    """When its lease ends."""
+    """When its lease ends, unless it is renewed."""
     loaded: datetime | None
     """When its configuration was loaded; None: it has not said yet."""
 
@@ -45,7 +45,7 @@ class Sharing:
 
     now: datetime
     members: Sequence[Member]
-    """Those whose lease is not over."""
+    """Those that have renewed their leases lately."""
     holders: Mapping[ShardName, str]
     """Shards that a member holds -> its id."""
     follows: Mapping[str, Mapping[str, Followed]]
@@ -76,7 +76,7 @@ def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, 
         select(follows.c.name, follows.c.target, member.c.place)
         .join(shard, and_(own, shard.c.holder == follows.c.member))
         .join(member, member.c.id == follows.c.member)
-        .where(member.c.until > database_time(connection))
+        .where(member.c.renewed + member.c.duration > database_time(connection))
     )
     if (some := schema.few(names)) is not None:
         query = query.where(follows.c.name.in_(some))
@@ -88,6 +88,7 @@ def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, 
 
 def _members(connection: Connection, now: int) -> Sequence[Member]:
     table = schema.member
+    stands = table.c.renewed + table.c.duration > now
     return [
         Member(
             id=row.id,
@@ -95,8 +96,8 @@ def _members(connection: Connection, now: int) -> Sequence[Member]:
             host=row.host,
             version=row.version,
             joined=from_micros(row.joined),
-            until=from_micros(row.until),
+            until=from_micros(row.renewed + row.duration),
             loaded=None if row.loaded is None else from_micros(row.loaded),
         )
-        for row in connection.execute(select(table).where(table.c.until > now).order_by(table.c.place, table.c.id))
+        for row in connection.execute(select(table).where(stands).order_by(table.c.place, table.c.id))
     ]

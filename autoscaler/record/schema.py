@@ -35,7 +35,7 @@ from sqlalchemy import (
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 5
+VERSION: Final = 6
 """A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -226,7 +226,9 @@ member = Table(
     Column("place", Text, nullable=False),  # host and pid, for messages
     Column("host", Text, nullable=False),
     Column("version", Text, nullable=False),  # of the package
-    Column("until", BigInteger, nullable=False),  # the end of its lease; this and what follows by the database's clock
+    Column("token", Text, nullable=False),  # random; another one with each renewal
+    Column("duration", BigInteger, nullable=False),  # microseconds for which others leave the same token alone
+    Column("renewed", BigInteger, nullable=False),  # the times here are the database's, for people alone
     Column("joined", BigInteger, nullable=False),
     Column("loaded", BigInteger),  # when its configuration was loaded
     Column("digest", Text),  # of that configuration

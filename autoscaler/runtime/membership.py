@@ -5,6 +5,7 @@ Names, defaults and the jitter are those of Kubernetes' leader election (client-
 
 import random
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
@@ -89,6 +90,17 @@ class Membership:
         self._turn()
         self._joined = self._holds = True
 
+    def wait_until_alone(self) -> bool:
+        """Let the leases of daemons that are gone end. Returns whether no other daemon is there then.
+
+        Before `start`. Takes a little more than a lease's duration where others are there. Raises StateError.
+        """
+        until = self._clock.monotonic() + self.duration + 2 * self.period
+        while self._members > 1 and self._clock.monotonic() < until:
+            time.sleep(self.period)
+            self._turn()
+        return self._members == 1
+
     def start(self) -> None:
         """Go on with it in a thread."""
         thread = threading.Thread(target=self._run, name="lease", daemon=True)
@@ -98,12 +110,12 @@ class Membership:
 
     @property
     def is_member(self) -> bool:
-        """Whether the lease stands and was renewed lately. From any thread."""
-        return self._leases.member is not None and self._left() > 0
+        """Whether the lease stands: it was renewed within the renew deadline. From any thread."""
+        return self._leases.seconds_left() > 0
 
     def seconds_left(self) -> float:
-        """Until the lease ends, with 0 once it is given up. From any thread."""
-        return self._leases.seconds_left() if self.is_member else 0.0
+        """Until nothing may be begun any more unless the lease is renewed. From any thread."""
+        return max(0.0, self._leases.seconds_left())
 
     @property
     def members(self) -> int:
@@ -228,7 +240,3 @@ class Membership:
             self._done -= done
         if (leases.member, leases.held, leases.excess) != before:
             self._changed()
-
-    def _left(self) -> float:
-        """Seconds until no renewal has succeeded for the renew deadline."""
-        return self._leases.seconds_left() - (self.duration - self._renew_deadline)

@@ -136,17 +136,18 @@ class Runtime:
             of_this_host = {name.adapter for name, want in wanted.items() if want.adapter.section.host is not None}
             self._membership.configure(wanted.keys(), by_shard(settings), settings.digest, of_this_host)
 
-    def supervise(self) -> None:
+    def supervise(self) -> AutoscalerError | None:
         """To be called every second or so, and when other shards are held: follows those.
 
-        Gives a shard that hangs too long a successor.
+        Gives a shard that hangs too long a successor. Returns why a shard could not begin: the next call tries again.
         """
         self._forget_ended()
         usable = self._usable(self._wanted)
         self._leave([have for name, have in self._connected.items() if name not in usable or self._is_of_before(have)])
         stuck = {name: have for name, have in self._connected.items() if have.stuck()}
-        self._begin_all([*(usable - self._connected.keys()), *stuck], stuck, {})
+        failure = self._begin_all([*(usable - self._connected.keys()), *stuck], stuck, {})
         self._give_back()
+        return failure
 
     def close(self) -> bool:
         """End all; waits for running cycles, up to their deadlines. False: one hangs, and its thread is left behind."""

@@ -17,6 +17,7 @@ from tests.schedule.clock import FakeClock
 
 LEASE = LeaseOptions()
 SECONDS = LEASE.duration.total_seconds()
+DEADLINE = LEASE.renew_deadline.total_seconds()
 SHARDS = 8
 ALL = [ShardName(FLEET, number, SHARDS) for number in range(1, SHARDS + 1)]
 """Every shard of FLEET."""
@@ -68,14 +69,20 @@ class Hosts:
             "CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM hands'",
         )
 
-    def start(self, wrong_by: float = 0, up: float = 0, retention: Retention = Retention()) -> Host:  # noqa: B008 - it is frozen
+    def start(
+        self,
+        wrong_by: float = 0,
+        up: float = 0,
+        retention: Retention = Retention(),  # noqa: B008 - it is frozen
+        options: LeaseOptions = LEASE,
+    ) -> Host:
         """A daemon on a host of its own, whose clock is wrong by so many seconds. It has not joined yet.
 
         `up`: for how much longer its machine is up than that of those that were started first.
         """
         clock = FakeClock(START + timedelta(seconds=wrong_by))
         clock.advance(up)
-        host = Host(State.open(self.url, self._folder, retention, clock, LEASE), clock)
+        host = Host(State.open(self.url, self._folder, retention, clock, options), clock)
         self._all.append(host)
         return host
 
@@ -93,6 +100,13 @@ class Hosts:
         for host in self._all:
             if host not in without:
                 host.clock.advance(seconds)
+
+    def live(self, seconds: int, *running: Host, without: Collection[Host] = ()) -> None:
+        """Time goes by, and these take a turn each second."""
+        for _ in range(seconds):
+            self.advance(1, without)
+            for host in running:
+                host.turn()
 
     def step(self, seconds: float) -> None:
         """The database's clock is set."""

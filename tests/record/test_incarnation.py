@@ -119,7 +119,7 @@ def test_a_lagging_standby_that_is_promoted_lets_no_old_daemon_in(primary: Serve
         stale.recall([scaler()])
         with pytest.raises(StaleLedger, match="superseded"):
             save(stale, decision(30))
-        with pytest.raises(StaleLedger, match="lease of this daemon is over"):
+        with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
             stale.intend([rising(45)])
         third.state.close()
         second.state.close()

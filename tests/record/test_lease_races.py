@@ -1,19 +1,20 @@
 """What two daemons do at the same moment, on a real PostgreSQL: the orders are forced by locks."""
 
 import time
+from collections.abc import Mapping
 from threading import Barrier
 
 import pytest
 from psycopg import OperationalError
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, delete, select
 
 from autoscaler.errors import StaleLedger
 from autoscaler.model import Direction, Pause, ShardName, Steering, shard_of
 from autoscaler.record import Ledger, schema
 from autoscaler.record.locks import Lock, wait_for
-from autoscaler.record.member_rows import prolong
+from autoscaler.record.member_rows import evict
 from tests.record.conftest import in_threads
-from tests.record.hosts import ALL, LEASE, SECONDS, SHARDS, WEB, Host, Hosts
+from tests.record.hosts import SECONDS, SHARDS, WEB, Host, Hosts
 from tests.record.samples import at, decision, keep, rising, save, scaler
 from tests.record.test_epochs_postgresql import until_blocked
 
@@ -28,17 +29,18 @@ def two(hosts: Hosts) -> tuple[Host, Host]:
     return first, second
 
 
-def test_a_renewal_that_is_under_way_is_not_evicted(hosts: Hosts) -> None:
-    """It began in time, and its commit is on the way when the lease ends."""
+def test_a_lease_that_is_renewed_at_the_last_moment_is_not_ended(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the read that shows it dead and its end."""
     first, second = two(hosts)
-    assert first.leases.member is not None
-    hosts.advance(SECONDS - 1)
-    second.leases.renew()
-    with first.state._database.writing() as connection:
-        assert prolong(connection, first.leases.member, LEASE.duration) is not None
-        hosts.advance(2)  # the lease is over by the row as it is committed
-        second.leases.share(ALL, ())
-    second.leases.share(ALL, ())
+
+    def late(connection: Connection, dead: Mapping[str, str]) -> None:
+        if dead:
+            first.leases.renew()
+        evict(connection, dead)
+
+    monkeypatch.setattr("autoscaler.record.leases.evict", late)
+    first.clock.advance(-SECONDS)  # it believes that it is in time
+    hosts.live(int(SECONDS), second)
     assert (second.count(), second.leases.members) == (4, 2)
 
 
@@ -73,21 +75,6 @@ def test_an_announcement_waits_for_an_eviction_and_is_refused(hosts: Hosts) -> N
     assert [type(error) for error in raised] == [StaleLedger]
     with other.state._database.writing() as connection:
         assert connection.execute(select(schema.memory)).all() == []
-
-
-def test_a_shard_that_a_commit_uses_is_taken_after_it(hosts: Hosts) -> None:
-    """A daemon stands still within a commit: it holds up its own shard alone, and others' turns are not blocked."""
-    first, second = two(hosts)
-    name = min(first.leases.held)
-    ledger = first.ledger(name)
-    with ledger._commit():
-        for _ in range(4):
-            hosts.advance(SECONDS / 3, without=[first])
-            second.turn()
-        assert second.count() == SHARDS - 1
-        assert name not in second.leases.held
-    second.turn()
-    assert second.count() == SHARDS
 
 
 def owner_first(first: Host, second: Host) -> tuple[Host, Host]:
@@ -177,7 +164,7 @@ def test_a_daemon_that_is_stopped_in_a_transaction_is_taken_over_all_the_same(ho
         assert driver is not None
         driver.execute("SET idle_in_transaction_session_timeout = 0")  # as where it does not count
         driver.execute("UPDATE member SET place = place WHERE id = %s", (member,))
-        hosts.advance(SECONDS + 1)
+        hosts.live(int(SECONDS), second)
         end = time.monotonic() + 60
         while second.count() < SHARDS:
             assert time.monotonic() < end, "its shards are not taken over"

@@ -1,5 +1,7 @@
 """Daemons that share a state on a real PostgreSQL: who serves what, and from when."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,9 +11,9 @@ from sqlalchemy import Connection, select
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
 from autoscaler.record import Retention, State, schema, target_text
-from autoscaler.record.member_rows import Found, prolong
+from autoscaler.record.member_rows import Found, dead_members, prolong
 from tests.record.conftest import in_threads
-from tests.record.hosts import ALL, SECONDS, SHARDS, WEB, Host, Hosts, configured
+from tests.record.hosts import ALL, DEADLINE, LEASE, SECONDS, SHARDS, WEB, Host, Hosts, configured
 from tests.record.postgresql import empty_state
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
@@ -20,16 +22,14 @@ pytestmark = pytest.mark.slow
 
 def outlive(hosts: Hosts, first: Host, second: Host) -> None:
     """Let the lease of the first end, whose own clock stands still: a virtual machine that was stopped."""
-    for _ in range(4):
-        second.turn()
-        hosts.advance(SECONDS / 3, without=[first])
     second.turn()
+    hosts.live(int(SECONDS), second, without=[first])
     assert second.count() == SHARDS
 
 
 def test_one_daemon_serves_everything(hosts: Hosts) -> None:
     (only,) = hosts.joined(1)
-    assert (only.count(), only.leases.members, only.leases.seconds_left()) == (SHARDS, 1, SECONDS)
+    assert (only.count(), only.leases.members, only.leases.seconds_left()) == (SHARDS, 1, DEADLINE)
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, [4, 4]), (3, [2, 3, 3])])
@@ -88,13 +88,86 @@ def test_what_is_in_use_is_given_back_only_when_it_is_done(hosts: Hosts) -> None
 
 def test_a_dead_daemon_s_shards_are_taken_after_its_lease_and_not_before(hosts: Hosts) -> None:
     first, second = hosts.joined(2)
-    hosts.advance(SECONDS - 0.01)
-    second.turn()
+    hosts.live(int(SECONDS) - 1, second)
+    assert first.leases.seconds_left() < 0
     assert second.count() == 4
-    hosts.advance(0.01)
-    assert first.leases.seconds_left() == 0
-    second.turn()
+    hosts.live(1, second)
     assert (second.count(), second.leases.members) == (SHARDS, 1)
+
+
+def test_what_was_read_before_counts_in_its_own_session_alone(hosts: Hosts) -> None:
+    """Behind a new one may be another server, to which an old row has come back."""
+    _, second = hosts.joined(2)
+    hosts.live(int(SECONDS) - 1, second)
+    second.state._database._engine.dispose()
+    hosts.live(int(SECONDS), second)
+    assert second.count() == 4
+    hosts.live(1, second)
+    assert second.count() == SHARDS
+
+
+def test_how_long_a_read_took_does_not_count(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token may have been replaced while the answer was on its way: from the answer that showed it first until
+    before the next question.
+    """
+    _, second = hosts.joined(2)
+    second.state._database._engine.dispose()
+    slow = dead_members
+
+    def dead(connection: Connection, clock: Callable[[], timedelta]) -> Mapping[str, str]:
+        times = iter([clock(), clock() + timedelta(seconds=3)])
+        return slow(connection, lambda: next(times))
+
+    monkeypatch.setattr("autoscaler.record.leases.dead_members", dead)
+    second.turn()
+    hosts.live(int(SECONDS) + 2, second)
+    assert second.count() == 4
+    hosts.live(1, second)
+    assert second.count() == SHARDS
+
+
+@pytest.mark.parametrize("step", [3600, -3600, 60, -60])
+def test_a_step_of_the_database_s_clock_ends_no_lease(hosts: Hosts, step: float) -> None:
+    """Both renew, and each goes on with what it holds: a takeover would let two write."""
+    first, second = hosts.joined(2)
+    held = first.leases.held, second.leases.held
+    ledger = first.ledger(min(first.leases.held))
+    hosts.live(3, first, second)
+    hosts.step(step)
+    for host in (second, first):
+        host.turn()
+    assert ledger.is_current()
+    hosts.live(int(SECONDS), first, second)
+    assert (first.leases.held, second.leases.held) == held
+    assert ledger.is_current()
+
+
+@pytest.mark.parametrize("step", [3600, -3600, 60, -60])
+def test_a_step_of_the_database_s_clock_leaves_no_dead_daemon_s_shards_unserved(hosts: Hosts, step: float) -> None:
+    """One back by an hour left them so for an hour, and one forward let another write before it was dead."""
+    first, second = hosts.joined(2)
+    hosts.live(3, second)
+    hosts.step(step)
+    hosts.live(int(SECONDS) - 4, second)
+    assert second.count() == 4
+    hosts.live(1, second)
+    assert second.count() == SHARDS
+    assert first.leases.seconds_left() < 0
+
+
+@pytest.mark.parametrize("theirs", [8, 30])
+def test_each_lease_is_left_alone_for_as_long_as_its_own_daemon_says(hosts: Hosts, theirs: int) -> None:
+    """`ha` is changed on one host after the other: who goes by the longer times must not be taken for dead."""
+    seconds = timedelta(seconds=theirs)
+    first = hosts.start(options=replace(LEASE, duration=seconds, renew_deadline=seconds / 2))
+    second = hosts.start()
+    for _ in range(3):
+        first.turn()
+        second.turn()
+    hosts.live(theirs - 1, second)
+    assert second.count() == 4
+    hosts.live(1, second)
+    assert second.count() == SHARDS
 
 
 @pytest.mark.parametrize("wrong_by", [600, -600])
@@ -107,7 +180,7 @@ def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> N
         hosts.advance(2)
     assert (wrong.count(), right.count()) == (4, 4)
     assert wrong.state.clock.now() == right.state.clock.now() == at(40)
-    assert wrong.leases.seconds_left() == right.leases.seconds_left() == SECONDS - 2
+    assert wrong.leases.seconds_left() == right.leases.seconds_left() == DEADLINE - 2
 
 
 def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
@@ -119,7 +192,7 @@ def test_who_was_evicted_commits_nothing_and_joins_anew(hosts: Hosts) -> None:
     second = hosts.start()
     outlive(hosts, first, second)
     assert ledger.is_current()  # as far as it knows: so what it announces is confirmed first
-    with pytest.raises(StaleLedger, match="the lease of this daemon is over"):
+    with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
         ledger.intend([rising(15)])
     assert not ledger.is_current()
     with pytest.raises(StaleLedger):
@@ -147,30 +220,30 @@ def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:
     (first,) = hosts.joined(1)
     ledger = first.ledger()
     ledger.recall([scaler()])
-    hosts.advance(10)
-    assert first.leases.seconds_left() == SECONDS - 10
+    hosts.advance(8)
+    assert first.leases.seconds_left() == DEADLINE - 8
     ledger.intend([rising(10)])
-    assert first.leases.seconds_left() == SECONDS
+    assert first.leases.seconds_left() == DEADLINE
 
 
 def test_a_lease_counts_from_before_it_was_asked_for(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer may take long. So the lease is over here before it is over in the database, where others take over."""
+    """The answer may take long. So the lease is over here before it is over for others, who saw the renewal later."""
     (only,) = hosts.joined(1)
 
-    def slow(connection: Connection, member: str, duration: timedelta) -> Found | None:
-        found = prolong(connection, member, duration)
+    def slow(connection: Connection, member: str) -> Found | None:
+        found = prolong(connection, member)
         hosts.advance(4)
         return found
 
     monkeypatch.setattr("autoscaler.record.leases.prolong", slow)
     hosts.advance(2)
     only.leases.renew()
-    assert only.leases.seconds_left() == SECONDS - 4
+    assert only.leases.seconds_left() == DEADLINE - 4
     hosts.advance(1)
     ledger = only.ledger()
     ledger.recall([scaler()])
     ledger.intend([rising(10)])
-    assert only.leases.seconds_left() == SECONDS - 4
+    assert only.leases.seconds_left() == DEADLINE - 4
 
 
 def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None:
@@ -178,19 +251,20 @@ def test_a_machine_that_slept_knows_that_its_lease_is_over(hosts: Hosts) -> None
     (first,) = hosts.joined(1)
     ledger = first.ledger()
     assert ledger.is_current()
-    first.clock.sleep(SECONDS)
+    first.clock.sleep(DEADLINE)
     assert not ledger.is_current()
 
 
 def test_a_lease_that_ran_out_is_not_renewed(hosts: Hosts) -> None:
-    """Though nobody has taken anything: who joins anew reads anew."""
+    """Though nobody has taken anything: it joins as a new member, which reads anew what it is given."""
     (first,) = hosts.joined(1)
     member = first.leases.member
-    hosts.advance(SECONDS)
-    first.leases.renew()
-    assert (first.leases.member, first.leases.held) == (None, frozenset())
+    hosts.advance(DEADLINE)
     first.leases.renew()
     assert first.leases.member not in (None, member)
+    assert first.leases.held == frozenset()
+    hosts.live(int(SECONDS) + 1, first)
+    assert first.count() == SHARDS
 
 
 def test_who_leaves_lets_others_have_its_shards_at_once(hosts: Hosts) -> None:
@@ -203,17 +277,13 @@ def test_who_leaves_lets_others_have_its_shards_at_once(hosts: Hosts) -> None:
 def test_who_gives_up_holds_nothing_at_once_and_others_wait_for_its_lease(hosts: Hosts) -> None:
     """A write of its own may be on its way until then."""
     first, second = hosts.joined(2)
+    before = first.leases.held
     first.leases.give_up()
     assert (first.leases.held, first.leases.seconds_left()) == (frozenset(), 0)
-    for host in (second, first):
-        host.turn()
-    assert (first.count(), second.count()) == (0, 4)
-    hosts.advance(SECONDS)
-    for _ in range(4):
-        for host in (second, first):
-            host.leases.renew()
-            host.turn()
-    assert first.count() + second.count() == SHARDS
+    hosts.live(int(SECONDS) - 1, second, first)
+    assert not before & (first.leases.held | second.leases.held)
+    hosts.live(4, second, first)
+    assert (first.count(), second.count()) == (4, 4)
 
 
 def test_a_ledger_is_of_a_shard_that_is_held(hosts: Hosts) -> None:
