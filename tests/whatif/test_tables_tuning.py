@@ -5,9 +5,8 @@ from typing import Any
 
 from autoscaler.cli.tables.layout import Screen
 from autoscaler.whatif.changes import Change
-from autoscaler.whatif.documents.instance_times import InstanceTimeDocument
 from autoscaler.whatif.documents.tuning import CandidateDocument, PartDocument, ScoreDocument, TuningDocument
-from autoscaler.whatif.replay.instance_times import TimeSource
+from autoscaler.whatif.replay.instance_times import InstanceTime, TimeSource
 from autoscaler.whatif.tables.scatter import Mark, scatter
 from autoscaler.whatif.tables.tuning import short, tuning_lines
 
@@ -47,8 +46,8 @@ def document(**changes: Any) -> TuningDocument:
         blocks=(part(2, score(11, 0.01)), part(3, score(11, 0.045))),
         worst=1,
         notes=(),
-        start_up=InstanceTimeDocument(seconds=timedelta(seconds=45), source=TimeSource.INSTANCES),
-        termination=InstanceTimeDocument(seconds=timedelta(0), source=TimeSource.NOTHING),
+        start_up=InstanceTime(seconds=timedelta(seconds=45), source=TimeSource.INSTANCES),
+        termination=InstanceTime(seconds=timedelta(0), source=TimeSource.NOTHING),
         saturated_seconds=90,
         short_history=False,
         yaml="",

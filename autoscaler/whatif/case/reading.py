@@ -1,10 +1,11 @@
-"""A case as a past. The file may come from anybody: whatever it holds costs a message, and memory for one line."""
+"""A case as a past. The file is not trusted: whatever it holds costs a message, and memory for one line."""
 
 import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 from autoscaler.model import MAX_SIZE, Autoscaler, TargetState
 from autoscaler.text import plain
 from autoscaler.whatif.case.errors import CaseError, reason
-from autoscaler.whatif.case.wire import Cycle, Header, header_from, line_from
+from autoscaler.whatif.case.wire import Header, header_from, line_from
 from autoscaler.whatif.case.writing import FORMAT, MOST_LINE_BYTES
 from autoscaler.whatif.past.past import Finding, Moment
 from autoscaler.whatif.past.watch import Watch
@@ -130,7 +131,7 @@ class CasePast:
             raise self._wrong("expected an object")
         return values
 
-    def _found(self, values: Any) -> Autoscaler | Cycle:
+    def _found(self, values: Any) -> Autoscaler | Moment:
         try:
             return line_from(values)
         except LookupError as error:
@@ -138,11 +139,11 @@ class CasePast:
         except _WRONG_VALUES as error:
             raise self._wrong(str(error)) from None
 
-    def _moment(self, cycle: Cycle) -> Moment:
-        scaler, observed = self._scaler, cycle.observation
+    def _moment(self, read: Moment) -> Moment:
+        scaler, observed = self._scaler, read.observation
         if scaler is None:
             raise self._wrong("a cycle stands before the configuration that it is of")
-        self._check_time(cycle.at)
+        self._check_time(read.at)
         if len(observed.readings) != len(scaler.metrics):
             raise self._wrong(f"it has {len(observed.readings)} readings for {len(scaler.metrics)} metrics")
         if isinstance(observed.target, TargetState):
@@ -150,7 +151,7 @@ class CasePast:
             for size in (state.replicas, state.status_replicas, *[each.weight for each in state.instances]):
                 if not 0 <= size <= MAX_SIZE:
                     raise self._wrong(f"a size of {plain(str(size)[:20])} is not between 0 and {MAX_SIZE}")
-        return Moment(cycle.at, observed, cycle.decision, cycle.history, scaler)
+        return replace(read, scaler=scaler)
 
     def _check_time(self, at: datetime) -> None:
         """Raise CaseError for one that nothing can be reckoned with."""

@@ -27,6 +27,7 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
+from autoscaler.whatif.past.past import Moment
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,15 +41,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime
     until: datetime
     anonymized: bool = False
-
-
-class Cycle(msgspec.Struct, frozen=True):
-    """One cycle."""
-
-    at: datetime
-    observation: Observation
-    decision: Decision
-    history: History | None
 
 
 _TARGETS: Final[Mapping[str, type]] = {"target": TargetState}
@@ -90,12 +82,12 @@ def configuration_values(scaler: Autoscaler) -> Any:
     return {"configuration": msgspec.to_builtins(scaler)}
 
 
-def cycle_values(cycle: Cycle) -> Any:
-    """As JSON has it."""
-    observed, made = cycle.observation, cycle.decision
+def cycle_values(moment: Moment, made: Decision) -> Any:
+    """As JSON has it. `made`: the moment's decision."""
+    observed = moment.observation
     return {
         "cycle": {
-            "at": msgspec.to_builtins(cycle.at),
+            "at": msgspec.to_builtins(moment.at),
             "observation": {
                 "target": _values_of(observed.target),
                 "readings": [_values_of(each) for each in observed.readings],
@@ -103,13 +95,16 @@ def cycle_values(cycle: Cycle) -> Any:
                 "fallbacks": [_values_of(each) for each in observed.fallbacks],
             },
             "decision": msgspec.to_builtins(replace(made, outcome=None)) | {"outcome": _values_of(made.outcome)},
-            "history": msgspec.to_builtins(cycle.history),
+            "history": msgspec.to_builtins(moment.history),
         }
     }
 
 
-def line_from(values: Any) -> Autoscaler | Cycle:
-    """What a line after the first holds. Raises msgspec.ValidationError, TypeError, LookupError, ValueError."""
+def line_from(values: Any) -> Autoscaler | Moment:
+    """What a line after the first holds; a moment without its configuration.
+
+    Raises msgspec.ValidationError, TypeError, LookupError, ValueError.
+    """
     if ("configuration" in values) == ("cycle" in values):
         raise ValueError("expected either `configuration` or `cycle`")
     if "configuration" in values:
@@ -117,7 +112,7 @@ def line_from(values: Any) -> Autoscaler | Cycle:
     cycle = values["cycle"]
     seen, decision = cycle["observation"], msgspec.convert(cycle["decision"], _ConcludedDecision)
     outcome = _from_values(decision.outcome, _OUTCOMES, TargetError)
-    return Cycle(
+    return Moment(
         msgspec.convert(cycle["at"], datetime),
         Observation(
             _from_values(seen["target"], _TARGETS, TargetError),

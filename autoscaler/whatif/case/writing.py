@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from autoscaler.model import Autoscaler
 from autoscaler.whatif.case.errors import CaseError, reason
-from autoscaler.whatif.case.wire import Cycle, Header, configuration_values, cycle_values, header_values
+from autoscaler.whatif.case.wire import Header, configuration_values, cycle_values, header_values
 from autoscaler.whatif.past.past import Moment
 
 FORMAT: Final = 1
@@ -78,8 +78,7 @@ def _write_moments(compressed: gzip.GzipFile, name: str, moments: Iterable[Momen
         if moment.scaler is not scaler and moment.scaler != scaler:
             compressed.write(_line(configuration_values(moment.scaler)))
         scaler = moment.scaler
-        cycle = Cycle(moment.at, moment.observation, moment.decision, moment.history)
-        line = _line(cycle_values(cycle))
+        line = _line(cycle_values(moment, moment.decision))
         if len(line) > MOST_LINE_BYTES:
             at = moment.at.isoformat()
             raise CaseError(f"the cycle of {at} takes more than {MOST_LINE_BYTES:,} bytes; leave its time out")

@@ -197,7 +197,7 @@ def _searched(
             check_asked(scaler, recorded)
         termination = termination_of(wanted.termination, terminations.learnt)
         setup = Setup(
-            scaler, wanted.kept, split(recorder.demand(), scaler.name), wanted.start_up, termination.length, limits
+            scaler, wanted.kept, split(recorder.demand(), scaler.name), wanted.start_up, termination.seconds, limits
         )
         workers.begin(setup)
         with progress(f"{past.name}: trying") as tell:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
-from autoscaler.documents.base import Document, Seconds
 from autoscaler.quantity import format_duration
 from autoscaler.whatif.replay.instance_times import InstanceTime, TimeSource
 
@@ -16,23 +15,7 @@ _WHENCE: Final[Mapping[TimeSource, str]] = {
 }
 
 
-class InstanceTimeDocument(Document):
-    """A time that instances take."""
-
-    seconds: Seconds
-    source: TimeSource
-    """What tells it: `given` by an option; `instances` that were seen; `configuration`, controller.startUpSeconds;
-    `nothing`: none was seen, so it is 0."""
-
-
-def instance_time_document(time: InstanceTime) -> InstanceTimeDocument:
-    """Its document."""
-    return InstanceTimeDocument(seconds=time.length, source=time.source)
-
-
-def instance_times_text(
-    start_ups: Iterable[tuple[str, InstanceTimeDocument | None]], termination: InstanceTimeDocument
-) -> str:
+def instance_times_text(start_ups: Iterable[tuple[str, InstanceTime | None]], termination: InstanceTime) -> str:
     """Both times and what tells them, as a sentence. `start_ups`: of each candidate, with its label; None: it has none.
 
     Labels are named only where candidates differ.
@@ -41,14 +24,14 @@ def instance_times_text(
     return f"Instances: {', '.join(parts)}."
 
 
-def _start_ups(start_ups: list[tuple[str, InstanceTimeDocument | None]]) -> Iterator[str]:
+def _start_ups(start_ups: list[tuple[str, InstanceTime | None]]) -> Iterator[str]:
     known = [(label, each) for label, each in start_ups if each is not None]
     alike = all(each == known[0][1] for _, each in known)
     for label, each in known[:1] if alike else known:
         yield f"start-up time {_text(each)}" if alike else f"start-up time of {label} {_text(each)}"
 
 
-def _text(time: InstanceTimeDocument) -> str:
+def _text(time: InstanceTime) -> str:
     return f"{format_duration(_readable(time.seconds))} ({_WHENCE[time.source]})"
 
 

@@ -14,10 +14,10 @@ from autoscaler.whatif.compare.agreement import Agreement
 from autoscaler.whatif.compare.comparison import Comparison, Part
 from autoscaler.whatif.compare.divergences import Divergence
 from autoscaler.whatif.compare.measures import Measures, measures, places_in_force, supply
-from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.whatif.past.past import Finding
 from autoscaler.whatif.replay.course import UNKNOWN, Course
 from autoscaler.whatif.replay.demand import Demand
+from autoscaler.whatif.replay.instance_times import InstanceTime
 from autoscaler.whatif.replay.replay import Load
 
 MOST_POINTS: Final = 2_000
@@ -71,7 +71,7 @@ class CandidateDocument(Document):
 
     label: str
     measures: Measures
-    start_up: InstanceTimeDocument | None = None
+    start_up: InstanceTime | None = None
     """How long an instance took to be ready, at the end of the time; null: no such time was used."""
     changes: tuple[ChangeDocument, ...]
     """The first, where there were more than are listed; the measures have their number."""
@@ -96,7 +96,7 @@ class ReplayDocument(Document):
     reference: str | None
     """The candidate whose metrics and targets say what was needed; null: what was configured first then."""
     candidates: tuple[CandidateDocument, ...]
-    termination: InstanceTimeDocument
+    termination: InstanceTime
     """For how long what leaves is paid for, in all candidates."""
     findings: tuple[Finding, ...]
     """In order of time; the first, where there were more."""
@@ -131,7 +131,7 @@ def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocumen
         compared=found.compared,
         reference=found.candidates[0].label if found.candidates else None,
         candidates=tuple([_candidate(course, found) for course in found.courses]),
-        termination=instance_time_document(found.termination),
+        termination=found.termination,
         findings=tuple(found.findings[:MOST_FINDINGS]),
         more_findings=max(0, len(found.findings) - MOST_FINDINGS),
         divergences=tuple(found.divergences[:MOST_PARTINGS]),
@@ -153,8 +153,8 @@ def _candidate(course: Course, found: Comparison) -> CandidateDocument:
     start_up = found.start_ups.get(course.label)
     return CandidateDocument(
         label=course.label,
-        measures=measures(course, found.demand, found.termination.length),
-        start_up=None if start_up is None else instance_time_document(start_up),
+        measures=measures(course, found.demand, found.termination.seconds),
+        start_up=start_up,
         changes=tuple(
             [
                 ChangeDocument(

@@ -7,7 +7,6 @@ from typing import Final
 
 from autoscaler.documents.base import Document
 from autoscaler.whatif.changes import Change, autoscaler_changes
-from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_time_document
 from autoscaler.whatif.replay.instance_times import InstanceTime
 from autoscaler.whatif.tune.search import Candidate, Point, Score
 from autoscaler.whatif.tune.tuning import Evaluated, Setup, Tuned
@@ -80,9 +79,9 @@ class TuningDocument(Document):
     """The place in `blocks`, from 0, of the one in which the choice leaves most of the demand unserved."""
     notes: tuple[str, ...]
     """What the metrics tell of the load: one that looks like a queue, one that does not react to the size."""
-    start_up: InstanceTimeDocument | None
+    start_up: InstanceTime | None
     """How long an instance took to be ready, at the end of the history; null: it is not known."""
-    termination: InstanceTimeDocument
+    termination: InstanceTime
     """For how long what leaves is paid for."""
     saturated_seconds: float
     """Left out: at the maximum size and above target, more may have been needed than was seen."""
@@ -127,8 +126,8 @@ def tuning_document(
         blocks=tuple([_part(block.since, block.until, one, other) for block, one, other in blocks]),
         worst=found.best.worst,
         notes=tuple(notes),
-        start_up=None if start_up is None else instance_time_document(start_up),
-        termination=instance_time_document(termination),
+        start_up=start_up,
+        termination=termination,
         saturated_seconds=setup.parts.saturated_seconds,
         short_history=end - begin < _DAY,
         yaml=yaml if choice and not found.refuted else None,

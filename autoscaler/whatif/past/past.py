@@ -37,7 +37,7 @@ class FindingKind(StrEnum):
     LOAD = "load"
     """What a metric tells of the load, and whether that is conserved."""
     UNKNOWN = "unknown"
-    """What a candidate asks for was not seen then, or nobody knows what it would have been."""
+    """What a candidate asks for was not seen then, or what it would have been is not known."""
     DIFFERENCE = "difference"
     """A cycle that is decided otherwise than it was recorded."""
 

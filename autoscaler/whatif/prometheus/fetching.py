@@ -152,7 +152,7 @@ class Fetcher:
             self._cache.save(question, block, answer)
 
     def _loaded(self, question: Question, block: Grid) -> RangeResult | MetricError:
-        """Asked for again where somebody removed or damaged its file meanwhile."""
+        """Asked for again if its file was removed or damaged meanwhile."""
         if (known := self._unkept.get((question, block))) is not None:
             return known
         found = self._cache.load(question, block)
@@ -208,7 +208,7 @@ class Fetcher:
         return known
 
     def _series(self, question: Question) -> int:
-        """0: nobody knows."""
+        """0: it is not known."""
         count = 0
         for selector in selectors(question.expr):
             try:

@@ -110,7 +110,7 @@ class PrometheusPast:
                 seen = observation(self._asked, state, known, at, partial(_ranked, self._asked, known, at))
                 watch.see(Moment(at, seen, scaler=self._asked))
                 yield Moment(at, seen, scaler=self._recorded)
-        finally:  # also where nobody wants to see the rest
+        finally:  # also if the rest is not read
             watch.end(watch.last or span.at(self._lead))
             self._outages = watch.findings
 

@@ -37,7 +37,7 @@ class RangeCache:
     """A folder of answers, one file each, for this user alone. Any number of processes may use it."""
 
     def __init__(self, folder: Path, sources: Mapping[str, PrometheusSource], clock: Clock) -> None:
-        """Makes the folder, and removes what nobody has used for a month. Raises PastError."""
+        """Makes the folder, and removes files that were unused for a month. Raises PastError."""
         self._folder = folder
         self._identities = {name: _identity(source) for name, source in sources.items()}
         try:
@@ -71,7 +71,7 @@ class RangeCache:
             raise _unusable(self._folder, error) from None
 
     def _path(self, question: Question, grid: Grid) -> Path:
-        """By all that the answer depends on. A hash alone: a file's name tells nobody what was asked, and of whom."""
+        """By all that the answer depends on. A hash alone: a file's name does not tell what was asked."""
         told = (
             _FORMAT, sys.byteorder, self._identities[question.prometheus], question.expr,
             grid.step, grid.phase, grid.first, grid.count,

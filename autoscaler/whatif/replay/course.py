@@ -65,7 +65,7 @@ class Course:
     start_up: StartUp | None = None
     """That the shadow had in the last cycle; None: it had no shadow."""
     _expected: int = UNKNOWN
-    """The size that the next cycle finds, unless somebody else changes it."""
+    """The size that the next cycle finds, unless something else changes it."""
     _own: bool = field(init=False)
     """Whether it is of the daemon's own decisions."""
     _repeated: tuple[int, int] | None = None
@@ -83,7 +83,7 @@ class Course:
         self._add_change(replayed.decision)
 
     def add_seen(self, replayed: Replayed) -> None:
-        """One more cycle of which only the size is known that was seen: nobody knows what was decided."""
+        """One more cycle of which only the size that was seen is known, not what was decided."""
         size, before = size_of(replayed.decision), self.size[-1] if self.size else UNKNOWN
         self._add(replayed)
         self.desired[-1] = self._expected = _known(size)
@@ -91,7 +91,7 @@ class Course:
             self.changes.append(Change(replayed.moment.at, before, size, "", _SEEN))
 
     def _add_outside_change(self, replayed: Replayed) -> None:
-        """One that somebody else made since the last cycle: `as it was` has the changes that were seen."""
+        """One that something else made since the last cycle: `as it was` has the changes that were seen."""
         made, expected, before = replayed.decision, self._expected, self.scaler
         size, outcome = size_of(made), made.outcome
         is_followed = made.shadow is not None

@@ -1,7 +1,7 @@
 """How many replicas the load needed at each moment of the past, whatever there was: the curve that sizes are held to.
 
-It is made once, for one reference configuration, and is the same for all candidates of a comparison. Their sizes are
-then judged by one scale; with a curve of its own each would be right by its own lights.
+It is made once, for one reference configuration, and is the same for all candidates of a comparison: each would
+otherwise be judged by its own target.
 """
 
 from array import array

@@ -1,11 +1,13 @@
 """How long instances take to be ready and to be gone, and what tells it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
+from autoscaler.documents.base import Seconds
 from autoscaler.foresee.shadow_comparison import GAP
 from autoscaler.model import Instance, Phase, TargetState
 from autoscaler.whatif.past.past import Moment
@@ -25,10 +27,11 @@ class TimeSource(StrEnum):
     """Nothing was seen, so it is taken to be 0."""
 
 
-class InstanceTime(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class InstanceTime:
     """A time that instances take."""
 
-    length: timedelta
+    seconds: Seconds
     source: TimeSource
 
 
@@ -61,7 +64,7 @@ class Terminations:
             self._forget()
             return
         if since is None or not timedelta(0) < moment.at - since <= GAP * moment.scaler.sync_period:
-            self._forget()  # what left meanwhile did so at a time that nobody knows
+            self._forget()  # when an instance left meanwhile is not known
         there = [each for each in state.instances if each.phase is not Phase.FAILED]
         if self._leaving or any(each.deleting for each in there):
             self._follow(there, moment.at)

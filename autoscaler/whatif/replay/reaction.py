@@ -1,6 +1,6 @@
 """What a metric tells of the load, before its load is taken as conserved: queues and latencies are none.
 
-Conserved is a total that whoever serves it cannot change: as many requests, spread over more or fewer instances.
+A conserved load comes from outside: as many requests, spread over more or fewer instances.
 """
 
 import re

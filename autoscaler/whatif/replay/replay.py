@@ -211,7 +211,7 @@ class _Candidate:
         return replace(history, steering=Steering() if recorded is None else recorded.steering)
 
     def _with_seen(self, history: History, before: Moment, moment: Moment) -> History:
-        """The history with a change of the size that was seen: rates count it, whoever wrote it."""
+        """The history with a change of the size that was seen: policies count it, whatever wrote it."""
         was, now = before.observation.target, moment.observation.target
         if not isinstance(was, TargetState) or not isinstance(now, TargetState) or was.replicas == now.replicas:
             return history
@@ -248,7 +248,7 @@ class _Candidate:
             self._missing.append(Finding(at, at, FindingKind.UNKNOWN, message))
 
     def _tell_unknown(self, made: Decision, observed: Observation) -> None:
-        """A queue that nobody knows: the sizes and figures of these cycles rest on a guess."""
+        """A queue of unknown length: the sizes and figures of these cycles rest on a guess."""
         shadow, state = made.shadow_memory, observed.target
         if shadow is None or not shadow.backlogs or not isinstance(state, TargetState):
             return

@@ -110,7 +110,7 @@ def _axes(scaler: Autoscaler) -> Iterator[Axis]:
     windows = {"scale_up": _UP_WINDOWS, "scale_down": _DOWN_WINDOWS}
     usual = {"scale_up": _UP_RULES, "scale_down": _DOWN_RULES}
     for side, (rules, window) in sides.items():
-        if rules.select_policy is SelectPolicy.DISABLED:  # somebody wants that it never moves
+        if rules.select_policy is SelectPolicy.DISABLED:  # it is configured never to move
             continue
         yield _axis(Group.STABILIZATION, windows[side], window, partial(_with_rules, side, "stabilization_window"))
         tolerance = default if rules.tolerance is None else rules.tolerance

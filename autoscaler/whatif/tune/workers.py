@@ -65,6 +65,7 @@ class Workers:
         """The past is complete; this is what will be asked of it."""
         self._pickle()
         self.count = max(1, min(self.count, self._room // (self._bytes * _GROWTH)))
+        os.environ["PYTHONSAFEPATH"] = "1"  # for the processes: they import nothing from the working directory
         self._pool = ProcessPoolExecutor(self.count, get_context("spawn"), _begin, (setup, self._past))
 
     def scores(self, points: Sequence[Point]) -> Iterator[Score]:

@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from autoscaler.whatif.documents.instance_times import InstanceTimeDocument, instance_times_text
-from autoscaler.whatif.replay.instance_times import TimeSource
+from autoscaler.whatif.documents.instance_times import instance_times_text
+from autoscaler.whatif.replay.instance_times import InstanceTime, TimeSource
 
 
-def time(seconds: float, source: TimeSource) -> InstanceTimeDocument:
-    return InstanceTimeDocument(seconds=timedelta(seconds=seconds), source=source)
+def time(seconds: float, source: TimeSource) -> InstanceTime:
+    return InstanceTime(seconds=timedelta(seconds=seconds), source=source)
 
 
 GONE = time(12.4, TimeSource.GIVEN)

@@ -101,9 +101,10 @@ def test_what_is_given_counts_before_what_is_learnt() -> None:
 
 
 def test_a_start_up_time_that_instances_have_shown_replaces_what_was_given() -> None:
-    assert start_up_used(StartUp(seconds(5), learnt=True), seconds(9)) == (seconds(5), TimeSource.INSTANCES)
-    assert start_up_used(StartUp(seconds(9), learnt=False), seconds(9)) == (seconds(9), TimeSource.GIVEN)
-    assert start_up_used(StartUp(seconds(60), learnt=False), None) == (seconds(60), TimeSource.CONFIGURATION)
+    shown, given, configured = StartUp(seconds(5), True), StartUp(seconds(9), False), StartUp(seconds(60), False)
+    assert start_up_used(shown, seconds(9)) == InstanceTime(seconds(5), TimeSource.INSTANCES)
+    assert start_up_used(given, seconds(9)) == InstanceTime(seconds(9), TimeSource.GIVEN)
+    assert start_up_used(configured, None) == InstanceTime(seconds(60), TimeSource.CONFIGURATION)
     assert start_up_used(None, seconds(9)) is None
 
 
@@ -121,7 +122,7 @@ def test_a_comparison_learns_it_from_its_past_unless_it_is_given() -> None:
         life.see(replace(seen, target=replace(seen.target, instances=others)))
     candidates = [Candidate("same", life.scaler)]
     found = compare(Listed(life.moments), candidates, NOW, life.now)
-    assert found.termination == (seconds(30), TimeSource.INSTANCES)
+    assert found.termination == InstanceTime(seconds(30), TimeSource.INSTANCES)
     assert found.start_ups["same"].source is TimeSource.CONFIGURATION
     given = compare(Listed(life.moments), candidates, NOW, life.now, termination=seconds(5))
-    assert given.termination == (seconds(5), TimeSource.GIVEN)
+    assert given.termination == InstanceTime(seconds(5), TimeSource.GIVEN)
