@@ -27,8 +27,8 @@ CREATE TABLE audit.member (id text, place text, at bigint);
 CREATE TABLE audit.place
     (name text, target text, connection text, shards int, shard int, UNIQUE (name, target, shards));
 CREATE TABLE audit.hold (connection text, shards int, shard int, holder text, at bigint);
-CREATE TABLE audit.intent (name text, target text, body bytea, holder text, at bigint);
-CREATE TABLE audit.cycle (name text, decided bigint, at bigint);
+CREATE TABLE audit.memory (name text, target text, body bytea, holder text, at bigint);
+CREATE TABLE audit.cycle (name text, number bigint, at bigint, PRIMARY KEY (name, number));
 
 CREATE FUNCTION audit.note_member() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -55,12 +55,10 @@ CREATE TRIGGER audit_change AFTER UPDATE ON shard FOR EACH ROW
 
 CREATE FUNCTION audit.note_memory() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'INSERT' AND NEW.number > 0 OR TG_OP = 'UPDATE' AND NEW.number <> OLD.number THEN
-        INSERT INTO audit.cycle SELECT name, NEW.at, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
-    ELSE
-        INSERT INTO audit.intent SELECT name, target, NEW.body, {_COMMITTER}, {_NOW}
-            FROM autoscaler WHERE id = NEW.autoscaler_id;
-    END IF;
+    INSERT INTO audit.memory
+        SELECT name, target, NEW.body, {_COMMITTER}, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
+    INSERT INTO audit.cycle
+        SELECT name, NEW.number, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_memory();
@@ -75,8 +73,8 @@ WHERE follows.member = holder
 """
 _SHARES: Final = "SELECT holder, count(*) FROM shard JOIN member ON holder = member.id GROUP BY holder"
 _MEMBERS: Final = "SELECT id, place, at FROM audit.member"
-_INTENDED: Final = "SELECT * FROM audit.intent"
-_CYCLES: Final = "SELECT * FROM audit.cycle"
+_REMEMBERINGS: Final = "SELECT * FROM audit.memory"
+_NEWEST: Final = "SELECT name, max(at) FROM audit.cycle GROUP BY name"
 
 
 class Hold(NamedTuple):
@@ -103,16 +101,6 @@ class Intended(NamedTuple):
     """When it was committed, or shortly before."""
 
 
-class Cycle(NamedTuple):
-    """One that was recorded."""
-
-    name: str
-    decided: int
-    """Its `now`."""
-    at: int
-    """When it was committed, or shortly before."""
-
-
 class Audit:
     """Of one database in which a state exists. Used by one thread."""
 
@@ -132,7 +120,7 @@ class Audit:
 
         The former one still answers, and has no clients any more.
         """
-        for query in (_MEMBERS, _HELD, _INTENDED, _CYCLES):
+        for query in (_MEMBERS, _HELD, _REMEMBERINGS):
             self._lost.setdefault(query, []).extend(self._rows(query))
         self.close()
         self._url = url
@@ -150,15 +138,16 @@ class Audit:
 
     def intended(self) -> Sequence[Intended]:
         """All there were, also of cycles that were never recorded, in the same order."""
-        return [_intended(*row) for row in self._noted(_INTENDED)]
-
-    def cycles(self) -> Sequence[Cycle]:
-        """All that were recorded, in the same order."""
-        return [Cycle(*row) for row in self._noted(_CYCLES)]
+        found: dict[tuple[str, int], Intended] = {}
+        for name, target, body, holder, at in self._noted(_REMEMBERINGS):
+            if (made := _REMEMBERED.load(body).unfinished) is not None:  # from its announcement on until it is settled
+                key = name, to_micros(made.at)
+                found.setdefault(key, Intended(name, _target(target), made.size, made.decided_from, key[1], holder, at))
+        return list(found.values())
 
     def newest(self) -> Mapping[str, int]:
         """Autoscaler -> when its newest cycle was recorded."""
-        return dict(self._rows("SELECT name, max(at) FROM audit.cycle GROUP BY name"))
+        return dict(self._rows(_NEWEST))
 
     def shares(self) -> Mapping[str, int]:
         """Living member -> how many of what is shared out it holds; those that hold none have no entry."""
@@ -195,9 +184,3 @@ def _target(text: str) -> str:
     """What is scaled, whatever the connection to it is called: `nomad/JOB`, `aws/GROUP`."""
     connection, name, *_ = json.loads(text)
     return f"{connection.partition('-')[0]}/{name.partition('/')[0]}"
-
-
-def _intended(name: str, target: str, body: bytes, holder: str | None, at: int) -> Intended:
-    made = _REMEMBERED.load(body).unfinished
-    assert made is not None
-    return Intended(name, _target(target), made.size, made.decided_from, to_micros(made.at), holder, at)

@@ -16,7 +16,7 @@ from tests.faults.hosts.verdict import Decided, Judged, judge_writes
 from tests.faults.hosts.world import LEASE_SECONDS, World, running_world
 
 _ALL: Final = {**SCENARIOS, **RECONFIGURED}
-_LEASE_SECONDS: Final = {PROMOTED: 3 * LEASE_SECONDS}
+_LEASE_SECONDS: Final = {PROMOTED: 5 * LEASE_SECONDS}
 """Where it is not as usual: a promotion has to fit into one."""
 
 

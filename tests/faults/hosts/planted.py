@@ -17,6 +17,9 @@ from tests.faults.hosts.world import OUTLASTING, World, running_world
 
 _GROUPS: Final = ("fir", "ash")
 """Of which policies count: they are scaled often."""
+_LONGER: Final = {"no seq": 5}
+"""So many times as long are leases: a promotion has to fit into one."""
+_LAG_LEASES: Final = 1.0
 _ATTEMPTS: Final = 4
 _WRITES_SECONDS: Final = 3.0
 Scene: TypeAlias = Callable[[World, Host], None]
@@ -24,6 +27,7 @@ Scene: TypeAlias = Callable[[World, Host], None]
 
 def found(bug: str, folder: Path, lease_seconds: float) -> Sequence[str]:
     """What the judge finds of this bug; nothing: it was not found."""
+    lease_seconds *= _LONGER.get(bug, 1)
     with running_world(folder, seed=0, lease_seconds=lease_seconds, jobs=(), groups=_GROUPS, hosts=2) as world:
         wrong = world.hosts[0]
         wrong.planted = bug
@@ -31,7 +35,7 @@ def found(bug: str, folder: Path, lease_seconds: float) -> Sequence[str]:
         for _ in range(_ATTEMPTS):
             _SCENES[bug](world, wrong)
             outcome = judged(world, bug)
-            if findings := [*outcome.uncompared.broken, *outcome.exceeded]:
+            if findings := [*outcome.uncompared.broken, *outcome.exceeded, *outcome.unsettled]:
                 return findings
     return []
 
@@ -95,6 +99,18 @@ def _taking_over(world: World, wrong: Host) -> None:
     world.wait_until_even()
 
 
+def _set_back(world: World, wrong: Host) -> None:
+    """A standby that lags is promoted, and what the daemon serves is scaled for a while."""
+    at = world.fail_over(_LAG_LEASES * world.lease_seconds)
+    targets = [world.target(name) for name in world.held()[wrong.number]]
+    with suppress(AssertionError):
+        wait_until(
+            lambda: all(_written(world, target, at, wrong, by_it=True) for target in targets),
+            "a write to each target",
+            within=world.lease_seconds,
+        )
+
+
 def _written(world: World, target: str, since: int, wrong: Host, *, by_it: bool) -> bool:
     return any(
         write.accepted and write.order.target == target and write.called > since
@@ -107,6 +123,7 @@ _SCENES: Final[Mapping[str, Scene]] = {
     "no lease check": _stopped_after_it_looked,
     "no check before the second request": _stopped_after_it_looked,
     "a belief that settles": _believed,
+    "no seq": _set_back,
     "an age lost at a hand-over": _taking_over,
 }
 """A scene for each of `plants.PLANTS`."""

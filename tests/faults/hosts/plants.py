@@ -5,7 +5,7 @@ Each takes one protection away, and what would hide that now and then.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 _SECONDS: Final = 60.0
 """Longer than anything that the judge has a daemon stopped for."""
@@ -85,9 +85,20 @@ def _age_lost() -> None:
     Ports.recall = older  # type: ignore[method-assign]
 
 
+def _no_seq() -> None:
+    """What the state holds is believed, also where a standby was promoted that has not heard of the newest."""
+    from autoscaler.record import entries, ledger
+
+    def load_older(connection: Any, name: str, followed: Any, _: Any = None) -> Any:
+        return entries.load_entries(connection, name, followed)
+
+    vars(ledger)["load_entries"] = load_older
+
+
 PLANTS: Final[Mapping[str, Callable[[], None]]] = {
     "no lease check": _no_lease_check,
     "no check before the second request": _no_second_check,
     "a belief that settles": _belief_settles,
+    "no seq": _no_seq,
     "an age lost at a hand-over": _age_lost,
 }

@@ -14,18 +14,35 @@ from tests.faults.hosts.life import Outcome, endure
 from tests.faults.hosts.moments import MOMENTS, Moment
 from tests.faults.hosts.planted import found
 from tests.faults.hosts.plants import PLANTS
+from tests.faults.hosts.reconfigured import RECONFIGURED
+from tests.faults.hosts.scenarios import PROMOTED
 from tests.faults.hosts.world import LEASE_SECONDS, running_world
 from tests.faults.rehearsal import Row
 
 RUNS: Final = 30
 SIDE_BY_SIDE: Final = (
-    ("kill -9", "SIGSTOP", "machine suspended", "database restarted"),
-    ("kill -9 before AWS hears", "database cut off", "clock 10 min off", "started at once"),
+    (
+        "kill -9",
+        "SIGSTOP",
+        "machine suspended",
+        "database's clock set",
+        "database restarted",
+        "connection renamed",
+        "targets swapped",
+    ),
+    (
+        "kill -9 before AWS hears",
+        "database cut off",
+        "clock 10 min off",
+        PROMOTED,
+        "started at once",
+        "shards changed",
+    ),
 )
 """Two worlds, in each one kind of fault after another: most of their time they wait."""
 _SHORT: Final = (("kill -9", MOMENTS.index(Moment.ANSWER)), ("SIGSTOP", MOMENTS.index(Moment.INTENT)))
 """Kinds and numbers of runs: daemons that lose the database have tests of their own, tests/daemon/test_hosts.py."""
-_ALL_GO_ON: Final = ("database restarted", "started at once")
+_ALL_GO_ON: Final = ("database restarted", "started at once", PROMOTED, *RECONFIGURED)
 """Kinds of faults after which nobody takes over from another."""
 _SHORT_LEASE_SECONDS: Final = 2.0
 _SHORT_PLANTS: Final = ("no lease check",)
