@@ -4,12 +4,13 @@ A stage that fails for one autoscaler leaves that one out of what follows; the o
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Final, Protocol
 
 from autoscaler.decide import conclude, decide, share
 from autoscaler.isolation import each, without
-from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, Standing
+from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, ShardName, Standing
 
 
 class Ports(Protocol):
@@ -18,7 +19,8 @@ class Ports(Protocol):
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         """One batch: every distinct query once, every target once. A failure is a value in an observation.
 
-        Raises StateError where what is known of the targets cannot be recalled.
+        Raises StateError where what is known of the targets cannot be recalled, and LateError where what was seen says
+        nothing about now.
         """
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
@@ -52,22 +54,34 @@ class Ports(Protocol):
         """Tell the back ends that keep a record of decisions what was not written. Nothing depends on it."""
 
 
-class Reconciled(NamedTuple):
+_NO_SHARD: Final = ShardName("")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
     """What one cycle came to."""
 
-    decisions: Sequence[Decision]
+    decisions: Sequence[Decision] = ()
     """Concluded and recorded, in the order of the autoscalers."""
-    broken: Mapping[str, Exception]
+    broken: Mapping[str, Exception] = field(default_factory=dict)
     """Autoscaler's name -> what was raised for it: it has no decision."""
-    unrecorded: Mapping[str, Outcome]
+    unrecorded: Mapping[str, Outcome] = field(default_factory=dict)
     """Of those, what a write came to that is not recorded."""
-    removals_left: int | None
+    removals_left: int | None = None
     """What may still leave under the connection's removal budget; None: it has none."""
-    total: int | None
+    total: int | None = None
     """What the sizes of the connection's autoscalers sum to; None: the connection has no limit of it."""
+    observing_seconds: float = 0.0
+    """Until every metric and target had been read."""
+    shard: ShardName = _NO_SHARD
+    """Whose cycle it was; this and what follows is added by the shard."""
+    late_seconds: float = 0.0
+    """From when it was due to its beginning."""
+    seconds: float = 0.0
+    """From its beginning to its end."""
 
 
-def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Reconciled:
+def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
     """One cycle of `scalers`. Raises StateError, and what a port itself raised: that concerns them all."""
     broken = dict[str, Exception]()
     observed = ports.observe(scalers, call)
@@ -83,4 +97,4 @@ def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Reconc
     recorded = without(concluded, broken)
     ports.announce(recorded, call)
     unrecorded = {name: outcomes[name] for name in broken if name in outcomes}
-    return Reconciled(recorded, broken, unrecorded, shared.removals_left, shared.total)
+    return Batch(recorded, broken, unrecorded, shared.removals_left, shared.total, observed.seconds)

@@ -17,6 +17,7 @@ from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
 from autoscaler.config.settings import Settings
+from autoscaler.cycle import Batch
 from autoscaler.documents.hosts import unheld
 from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
@@ -25,7 +26,7 @@ from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.record import LeaseOptions, State, make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of, unfollowable
-from autoscaler.schedule import Batch, Stop, Stopping, within
+from autoscaler.threads import Stop, Stopping, within
 
 if TYPE_CHECKING:
     from autoscaler.web import WebServer
@@ -78,12 +79,12 @@ class Daemon:
             signal.signal(known, self._on_signal)
         self.registry = CollectorRegistry()
         """Every metric of this process."""
-        self._settings = settings = self._stop.unless(partial(read, options))
-        self._web_config = self._stop.unless(partial(read_web, options, settings))
+        self._settings = settings = self._stop.run_interruptibly(partial(read, options))
+        self._web_config = self._stop.run_interruptibly(partial(read_web, options, settings))
         self._state_dir = state_dir = make_folder(state_folder(os.environ))
         ha = settings.ha
         leases = LeaseOptions(ha.lease_duration, ha.renew_deadline, ha.retry_period)
-        self._state = self._stop.unless(
+        self._state = self._stop.run_interruptibly(
             partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
         )
         machine, clock = clock, self._state.clock
@@ -203,7 +204,7 @@ class Daemon:
         """Begin what daemons that are gone have held. Raises StateError where others run, AdapterError and Stopping."""
         if self._membership is None:
             return
-        if not self._stop.unless(self._membership.wait_until_alone):
+        if not self._stop.run_interruptibly(self._membership.wait_until_alone):
             others = self._membership.members - 1
             raise StateError(
                 f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler hosts` "
@@ -298,16 +299,15 @@ class Daemon:
     def _follow_files(self, web: "WebServer") -> Sequence[str]:
         """Follow both files: each names users of the other. Returns what is wrong with them; then nothing has changed.
 
-        What an adapter refuses is the exception: then the web configuration is followed already. A shard that the state
-        refuses begins later (`shard_not_begun`), and both files are followed all the same. Raises Stopping.
+        A shard that the state refuses begins later (`shard_not_begun`), and both files are followed all the same.
+        Raises Stopping.
         """
         try:
-            settings = self._stop.unless(partial(read, self._options))
-            web_config = self._stop.unless(partial(read_web, self._options, settings))
+            settings = self._stop.run_interruptibly(partial(read, self._options))
+            web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
             if key := unfollowable(self._options, self._settings, settings):
                 return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
-            web.follow(web_config, settings.web)
-            self._runtime.follow(settings)
+            self._runtime.follow(settings, partial(web.follow, web_config, settings.web))
         except Stopping:
             raise
         except ConfigError as error:
@@ -395,13 +395,5 @@ class Daemon:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
 
     def _report(self, batch: Batch) -> None:
-        self._reporter.cycle_ended(batch.decisions, batch.broken)
         self._metrics.cycle_ended(batch)
-        self._logger.debug(
-            "cycle_ended",
-            **batch.shard.labels(),
-            autoscalers=len(batch.decisions) + len(batch.broken),
-            seconds=round(batch.seconds, 4),
-            observing_seconds=round(batch.observing_seconds, 4),
-            late_seconds=round(batch.late_seconds, 4),
-        )
+        self._reporter.cycle_ended(batch)

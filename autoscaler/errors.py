@@ -79,6 +79,10 @@ class AdapterError(AutoscalerError):
     """An adapter cannot be loaded or built: the daemon does not start with it."""
 
 
+class LateError(AutoscalerError):
+    """An observation came so late that it says nothing about now: the next cycle observes anew."""
+
+
 class StateError(AutoscalerError):
     """The durable state cannot be read or written: nothing may be scaled without it."""
 

@@ -26,10 +26,10 @@ class Actuator:
         adapter: Adapter,
         clock: Clock,
         logger: Logger,
-        is_current: Callable[[TargetRef], bool] = lambda _: True,
+        is_current: Callable[[], bool] = lambda: True,
         shards: int = 1,
     ) -> None:
-        """`is_current`: whether this shard may still write to a target, or another one has taken over. From any thread.
+        """`is_current`: whether this shard may still write, or another one has taken over. From any thread.
 
         `shards`: so many divide what the adapter takes at once.
         """
@@ -94,9 +94,9 @@ class Actuator:
                 f"{target}: the cycle's deadline passed before size {change.size} was written, "
                 "so nothing was; the next cycle decides anew"
             )
-        if not self._is_current(target):
+        if not self._is_current():
             raise StaleLedger(f"{target}: another shard has taken over; size {change.size} was not written")
-        call = replace(call, is_current=partial(self._is_current, target))  # asked again before each request
+        call = replace(call, is_current=self._is_current)  # asked again before each request
         try:
             return checked_outcome(self._adapter.scale(target, change, call))
         except TargetError as error:
@@ -112,7 +112,7 @@ class Actuator:
     def _announce(self, decision: Decision, call: Call) -> None:
         adapter = cast("object", self._adapter)
         late = self._clock.monotonic() >= call.deadline
-        if not isinstance(adapter, Announces) or late or not self._is_current(decision.target):
+        if not isinstance(adapter, Announces) or late or not self._is_current():
             return
         try:
             adapter.announce(decision.target, decision, call)

@@ -4,11 +4,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetDeferred, TargetUnavailable
 from autoscaler.model import Call, Outcome, TargetRef
+from autoscaler.threads import NoThread, spawn
 
 _GRACE_SECONDS: Final = 0.2
 """How long past the deadline an answer is waited for: one that timed out at the deadline has to be put into words."""
@@ -102,8 +104,8 @@ class Writers:
         with self._changed:
             cycle.writers += 1
         try:
-            threading.Thread(target=self._write, args=(cycle, deadline), name="writer", daemon=True).start()
-        except RuntimeError:  # the process may have no more threads
+            spawn("writer", partial(self._write, cycle, deadline))
+        except NoThread:
             with self._changed:
                 cycle.writers -= 1
 

@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
@@ -37,9 +36,9 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
-from autoscaler.observe.workers import settle, spawn
 from autoscaler.record.folder import state_folder
 from autoscaler.target import Adapter, AdapterContext, Closes, Examines, load
+from autoscaler.threads import spawn
 
 _CYCLE_SECONDS: Final = 15.0
 """Like the daemon's default period; the observer waits for answers for two thirds of it."""
@@ -158,12 +157,7 @@ def _build(name: str, settings: Settings, spare: Path, clock: Clock, logger: Log
 
 def _close(adapters: Iterable[Adapter]) -> None:
     """All at the same time, and no longer than allowed: one that hangs does not delay the others."""
-    futures: list[Future[None]] = []
-    for adapter in adapters:
-        if isinstance(adapter, Closes):
-            futures.append(Future())
-            spawn("close", partial(settle, futures[-1], adapter.close))
-    wait(futures, timeout=_CLOSE_SECONDS)
+    wait([spawn("close", each.close) for each in adapters if isinstance(each, Closes)], timeout=_CLOSE_SECONDS)
 
 
 def _examined(target: TargetRef, adapters: Mapping[str, Adapter]) -> Finding | None:

@@ -13,7 +13,7 @@ from autoscaler.daemon import Daemon
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
 from autoscaler.log import Format, Level, configure, route_uncaught
 from autoscaler.runtime import RunOptions
-from autoscaler.schedule import Stopping
+from autoscaler.threads import Stopping
 
 
 def run(

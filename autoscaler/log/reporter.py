@@ -1,9 +1,10 @@
 """What the daemon logs about its work: decisions, each warning once, and one line of status for systemd."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from autoscaler.clock import Clock
+from autoscaler.cycle import Batch
 from autoscaler.documents.headline import failed
 from autoscaler.errors import Problem, bug
 from autoscaler.isolation import each
@@ -38,14 +39,22 @@ class Reporter:
         """Names of the autoscalers whose last cycle failed, sorted."""
         return sorted(self._failed.copy())
 
-    def cycle_ended(self, decisions: Sequence[Decision], broken: Iterable[str]) -> None:
+    def cycle_ended(self, batch: Batch) -> None:
         """Log what is to be said of decisions, and each warning of a target once each time that it comes up."""
         odd = dict[str, Exception]()
-        self._decisions.cycle_ended(decisions, odd)
-        each(decisions, self._decided, odd)
+        self._decisions.cycle_ended(batch.decisions, odd)
+        each(batch.decisions, self._decided, odd)
         for name, error in odd.items():
             self._logger.error("report_failed", autoscaler=name, error=bug(error))
-        self._failed.update(broken, odd)
+        self._failed.update(batch.broken, odd)
+        self._logger.debug(
+            "cycle_ended",
+            **batch.shard.labels(),
+            autoscalers=len(batch.decisions) + len(batch.broken),
+            seconds=round(batch.seconds, 4),
+            observing_seconds=round(batch.observing_seconds, 4),
+            late_seconds=round(batch.late_seconds, 4),
+        )
 
     def _decided(self, decision: Decision) -> None:
         for warning in decision.warnings:

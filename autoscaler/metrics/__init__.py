@@ -2,13 +2,12 @@
 
 from autoscaler.metrics.adapter import metered
 from autoscaler.metrics.health import Health
-from autoscaler.metrics.metrics import Cycle, Metrics
+from autoscaler.metrics.metrics import Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
 from autoscaler.metrics.watch import watch_membership, watch_queries, watch_shards, watch_state
 
 __all__ = [
     "CONTENT_TYPE",
-    "Cycle",
     "Health",
     "Metrics",
     "exposition",

@@ -4,12 +4,13 @@ from collections import Counter as Tally
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.metrics import MetricWrapperBase
 
 from autoscaler.clock import Clock
+from autoscaler.cycle import Batch
 from autoscaler.errors import MetricError
 from autoscaler.isolation import each, without
 from autoscaler.metrics.health import Health
@@ -29,42 +30,6 @@ from autoscaler.model import Autoscaler, ConnectionLimits, Decision, MetricType,
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(16))
 """1 ms to 33 s: the HPA controller's own, and one more, since a cycle may take 30 s."""
-
-
-class Cycle(Protocol):
-    """What one cycle came to, as `schedule.Batch` has it."""
-
-    @property
-    def shard(self) -> ShardName:
-        """Whose cycle it was."""
-
-    @property
-    def decisions(self) -> Sequence[Decision]:
-        """Concluded."""
-
-    @property
-    def broken(self) -> Mapping[str, Exception]:
-        """Autoscalers for which there is no decision."""
-
-    @property
-    def late_seconds(self) -> float:
-        """From when it was due to its beginning."""
-
-    @property
-    def observing_seconds(self) -> float:
-        """From its beginning until every metric and target had been read."""
-
-    @property
-    def seconds(self) -> float:
-        """From its beginning to its end."""
-
-    @property
-    def removals_left(self) -> int | None:
-        """What may still leave under the connection's removal budget; None: it has none."""
-
-    @property
-    def total(self) -> int | None:
-        """What the sizes of the connection's autoscalers sum to; None: the connection has no limit of it."""
 
 
 class Metrics:
@@ -192,7 +157,7 @@ class Metrics:
         """The durable state was looked at."""
         self._state_up.set(answered)
 
-    def cycle_ended(self, cycle: Cycle) -> None:
+    def cycle_ended(self, cycle: Batch) -> None:
         """A shard's cycle ended, whatever came of it."""
         adapter = cycle.shard.adapter
         if adapter in self._adapters:

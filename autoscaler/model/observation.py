@@ -64,3 +64,5 @@ class Observed(Struct, frozen=True):
     """By the autoscaler's name; every one asked for."""
     sightings: Mapping[TargetRef, Sightings] = field(default_factory=dict)
     """Of the targets whose sightings are not what was known of them: to be remembered."""
+    seconds: float = 0.0
+    """How long it took."""

@@ -12,7 +12,7 @@ from autoscaler.model import Call
 from autoscaler.observe.asking import Asking, Came, Job, Known, Settle
 from autoscaler.observe.planner import Asked, PlannedQuery
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.workers import spawn
+from autoscaler.threads import NoThread, spawn
 
 _SHARE: Final = 3 / 4
 """Of the time that there is, what a query may take unless it is asked after all others: so that a search can follow."""
@@ -81,7 +81,7 @@ def ask(
     arrived: Queue[tuple[Came, float]] = Queue(len(wanted))  # no more, for one answer may be a large part of the memory
     workers: list[str] = []
     try:
-        with suppress(RuntimeError):  # the process may have no more threads: those that there are do the work
+        with suppress(NoThread):  # those that there are do the work
             for name in wanted:
                 spawn(f"prometheus-{name}", partial(_work, sources[name], lines[name], arrived, call, clock))
                 workers.append(name)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from autoscaler.errors import MetricError, TargetError, bug
+from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import Autoscaler, Instance, MetricSpec, Observation, Reading, TargetState
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.readings import read
@@ -21,19 +21,10 @@ def observation(
     instances: tuple[Instance, ...] = () if isinstance(state, TargetError) else state.instances
     return Observation(
         target=state,
-        readings=tuple([_reading(metric, instances, answers, now) for metric in scaler.metrics]),
+        readings=tuple([read(metric, instances, answers, now) for metric in scaler.metrics]),
         victims=victims(instances),
         fallbacks=_fallbacks(scaler, instances, answers, now),
     )
-
-
-def _reading(
-    metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
-) -> Reading | MetricError:
-    try:
-        return read(metric, instances, answers, now)
-    except Exception as error:  # noqa: BLE001 - whatever is in an answer, it costs this metric alone
-        return MetricError(f"the answer could not be read: {bug(error)}")
 
 
 def _fallbacks(
@@ -51,4 +42,4 @@ def _fallback(
 ) -> Reading | MetricError | None:
     if metric.fallback is None or metric.fallback.query is None:
         return None
-    return _reading(replace(metric, query=metric.fallback.query), instances, answers, now)
+    return read(replace(metric, query=metric.fallback.query), instances, answers, now)

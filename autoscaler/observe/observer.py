@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.errors import MetricError, TargetError, TargetUnavailable, bug
+from autoscaler.errors import LateError, MetricError, TargetError, TargetUnavailable, bug
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
@@ -37,6 +37,8 @@ from autoscaler.observe.victims import rank
 
 _SHARE: Final = 2 / 3
 """Of the time that a cycle has, what observing may take: one Prometheus that hangs must leave others time to scale."""
+_LATE_SECONDS: Final = 5.0
+"""How long past a cycle's deadline an observation may come and still be decided on."""
 T = TypeVar("T")
 _NOTHING_KNOWN: Final[Mapping[TargetRef, Sightings]] = MappingProxyType({})
 
@@ -74,11 +76,11 @@ class Observer:
     ) -> Observed:
         """What was seen of every autoscaler, well before the deadline. Failures are values.
 
-        `known`: the sightings that are remembered, by target.
+        `known`: the sightings that are remembered, by target. Raises LateError where the process stood still meanwhile.
         """
         for source in self._sources.values():
             source.follow(call.members)
-        began = self._clock.monotonic()
+        began, latest = self._clock.monotonic(), call.deadline + _LATE_SECONDS
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
         states = cache(lambda: self._completed(reading(), known, call.now))
@@ -98,7 +100,11 @@ class Observer:
             "queries_not_learned_from",
             lambda: self._queries.learn(asked, gathering.samples, shards, self._clock.monotonic()),
         )
-        return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1])
+        ended = self._clock.monotonic()
+        if ended > latest:
+            late = ended - latest + _LATE_SECONDS
+            raise LateError(f"observed {late:.0f} s after the deadline; nothing was decided from it")
+        return Observed({scaler.name: observations[scaler.name] for scaler in scalers}, states()[1], ended - began)
 
     def close(self) -> None:
         """Let go of the connections to every Prometheus. No batch may be under way."""

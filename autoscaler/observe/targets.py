@@ -11,9 +11,9 @@ from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.logger import Logger
 from autoscaler.model import Call, TargetRef, TargetState
 from autoscaler.observe.readiness import Normaliser
-from autoscaler.observe.workers import settle, spawn
 from autoscaler.target import Adapter
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
+from autoscaler.threads import NoThread, spawn
 
 States: TypeAlias = Mapping[TargetRef, TargetState | TargetError]
 """Every target of the cycle."""
@@ -52,16 +52,11 @@ class Connection:
 
     def begin(self, targets: Sequence[TargetRef], call: Call) -> Callable[[], States]:
         """Start reading. What it returns waits for the answer, at most until the deadline."""
-        future: Future[States] = Future()
         try:
-            spawn(f"adapter-{self._name}", partial(settle, future, partial(self._observe, targets, call)))
-        except RuntimeError:  # the process may have no more threads
-            future.set_exception(
-                TargetUnavailable(
-                    f"adapter {self._name!r} was not asked: no thread could be started; raise the limit of tasks "
-                    "(TasksMax) of the daemon"
-                )
-            )
+            future = spawn(f"adapter-{self._name}", partial(self._observe, targets, call))
+        except NoThread as error:
+            unasked = TargetUnavailable(f"adapter {self._name!r} was not asked: {error}")
+            return lambda: dict.fromkeys(targets, unasked)
         return partial(self._end, future, targets, call)
 
     def _observe(self, targets: Sequence[TargetRef], call: Call) -> States:

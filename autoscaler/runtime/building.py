@@ -13,8 +13,8 @@ from autoscaler.logger import Logger
 from autoscaler.model import ShardName, TargetRef
 from autoscaler.record import Ledger, make_folder
 from autoscaler.runtime.wanted import Wanted, WantedAdapter
-from autoscaler.schedule import Stop, Stopping
 from autoscaler.target import Adapter, AdapterContext, AdapterValues, Closes, load
+from autoscaler.threads import Stop, Stopping
 
 _CLOSE_SECONDS: Final = 2.0
 """The contract gives an adapter one second to let go."""
@@ -79,7 +79,7 @@ class Builder:
             dry_targets=wanted.dry_targets,
         )
         try:
-            return Built(self._stop.unless(lambda: load(section.type)(context)), memory)
+            return Built(self._stop.run_interruptibly(lambda: load(section.type)(context)), memory)
         except Stopping:
             raise
         except AdapterError as error:

@@ -119,7 +119,7 @@ class Connected:
         self.queries: Final = Queries()
         self._ledger = ledger
         self._connection = Connection(name, adapter, clock, logger, wanted.adapter.section.type)
-        self._actuator = Actuator(adapter, clock, logger, lambda _: ledger.is_current(), shard.name.of)
+        self._actuator = Actuator(adapter, clock, logger, ledger.is_current, shard.name.of)
         self._observer = self._observing()
         shard.assign(self._work())
 
@@ -148,8 +148,8 @@ class Connected:
         return True
 
     def stuck(self) -> bool:
-        """Whether its shard, or its adapter in a thread of its own, hangs too long to be waited for."""
-        shortest = min(self.shard.periods, default=None)
+        """Whether its shard, or its adapter in a thread of its own, hangs too long to be waited for; retired or not."""
+        shortest = min([scaler.sync_period for scaler in self.wanted.scalers], default=None)
         calls = max(self._connection.overdue_seconds(), self._actuator.overdue_seconds())
         overdue = 0.0 if shortest is None else calls / shortest.total_seconds()
         return max(self.shard.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS

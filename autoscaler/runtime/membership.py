@@ -196,7 +196,7 @@ class Membership:
 
     def _run(self) -> None:
         me = threading.current_thread()
-        while self._wait() and me is self._threads[-1]:
+        while me is self._threads[-1] and self._wait():  # one that was replaced takes no wake-up of its successor's
             self._turn_began = self._clock.monotonic()
             try:
                 self._turn()

@@ -16,6 +16,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
+from autoscaler.cycle import Batch
 from autoscaler.errors import AdapterError, AutoscalerError, StateError
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
@@ -26,7 +27,8 @@ from autoscaler.runtime.building import Builder, Built
 from autoscaler.runtime.connected import Connected
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted, by_shard, wanted_shards
-from autoscaler.schedule import Batch, Shard, Shards, Stop, Stopping, wait_for
+from autoscaler.schedule import Shard, Shards, wait_for
+from autoscaler.threads import Stop
 
 _MOST_ABANDONED: Final = 3
 """Threads left behind in what hangs, of those that served one target, before its shard waits for one of them to end."""
@@ -103,9 +105,10 @@ class Runtime:
             if shard_of(each.target, sections[each.target.adapter].shards) in usable
         ]
 
-    def follow(self, settings: Settings) -> AutoscalerError | None:
+    def follow(self, settings: Settings, also: Callable[[], None] = lambda: None) -> AutoscalerError | None:
         """Make what runs follow `settings`; what did not change goes on, in the same epoch.
 
+        `also` is called when every adapter is built and nothing has changed yet: what it raises is raised.
         A shard without autoscalers is not built, nor one that another daemon holds. Returns why a shard could not
         begin: `supervise` tries again. Raises AdapterError, then nothing has changed; or Stopping; or, at the first
         call, StateError where this daemon cannot join those that share the state.
@@ -113,12 +116,13 @@ class Runtime:
         wanted = wanted_shards(settings, self._host)
         if self._membership is not None and not self._membership.joined:
             self._configure(wanted, settings)
-            self._stop.unless(self._membership.join)
+            self._stop.run_interruptibly(self._membership.join)
         kept = {name for name, have in self._connected.items() if name in wanted and _same(wanted[name], have)}
         built = self._builder.build_all({name: wanted[name] for name in self._usable(wanted) if name not in kept})
         try:
+            also()
             self._end([self._connected.pop(name) for name in self._connected.keys() - kept])
-        except Stopping:
+        except AutoscalerError:
             self._builder.let_go(each.adapter for each in built.values())
             raise
         self._retry_at.clear()
@@ -256,7 +260,8 @@ class Runtime:
 
     def _ledger(self, name: ShardName) -> Ledger:
         """In a new epoch of the shard. Raises StateError and Stopping."""
-        return self._stop.unless(partial(self._state.ledger, name.adapter, name.number, name.of), _STATE_SECONDS)
+        begin = partial(self._state.ledger, name.adapter, name.number, name.of)
+        return self._stop.run_interruptibly(begin, _STATE_SECONDS)
 
     def _connect(self, name: ShardName, built: Built, ledger: Ledger) -> None:
         """A shard in the epoch of `ledger`."""

@@ -1,6 +1,5 @@
 """What a daemon does beside its cycles: returns memory, and looks every few seconds whether the state answers."""
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
@@ -10,7 +9,8 @@ from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
-from autoscaler.schedule import NoThread, Shards, settle
+from autoscaler.schedule import Shards
+from autoscaler.threads import NoThread, spawn
 
 _SECONDS: Final = 5.0
 _QUIET_SECONDS: Final = 1.0
@@ -63,12 +63,10 @@ class Upkeep:
         if self._looking is not None:
             self._failed(f"the state has not answered for {_SECONDS:g} s; check the database")
             return
-        self._looking = Future()
         try:
-            threading.Thread(target=settle, args=(self._looking, self._look), name="upkeep", daemon=True).start()
-        except RuntimeError:
-            self._looking = None
-            self._logger.error("state_failed", error=str(NoThread()))  # noqa: TRY400 - an expected failure, not a bug
+            self._looking = spawn("upkeep", self._look)
+        except NoThread as failure:
+            self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
 
     def _free(self) -> None:
         """What shards that ended have left behind, when it disturbs no cycle."""

@@ -7,11 +7,10 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.clock import Clock
-from autoscaler.cycle import Ports
+from autoscaler.cycle import Batch, Ports, reconcile
 from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, bug
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, ShardName, Written
-from autoscaler.schedule.batch import Batch, run
 
 LONGEST_CYCLE: Final = timedelta(seconds=30)
 """A cycle's deadline where the sync period is longer."""
@@ -100,8 +99,7 @@ class Shard:
             self._deadline = deadline = began + cycle_seconds(period)
         late = 0.0 if self._due is None else max(0.0, began - self._due)
         try:
-            self._change_to(work)
-            batch = self._cycle(scalers, Call(moment.now, deadline, moment), work.ports)
+            batch = self._cycle(scalers, Call(moment.now, deadline, moment), work)
         finally:
             ended = self._clock.monotonic()
             self._ended, self._deadline = ended, None
@@ -109,24 +107,23 @@ class Shard:
             self._report(replace(batch, shard=self.name, late_seconds=late, seconds=ended - began))
 
     def _change_to(self, work: Work) -> None:
-        before = self._in_use
-        if work is before:
-            return
-        self._in_use = work
-        if before is not None:
-            before.end()
-        work.begin()
+        """Begin with it. What raises costs this cycle; the next one begins anew."""
+        if work is not self._in_use:
+            self.end()
+            work.begin()
+            self._in_use = work
 
     def end(self) -> None:
         """Let go of what the last cycle worked with. For whoever retired the shard, when no cycle is running."""
-        if self._in_use is not None:
-            self._in_use.end()
-            self._in_use = None
+        before, self._in_use = self._in_use, None
+        if before is not None:
+            before.end()
 
-    def _cycle(self, scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch | None:
+    def _cycle(self, scalers: Sequence[Autoscaler], call: Call, work: Work) -> Batch | None:
         """What it came to; None: the shard was superseded meanwhile, and this says nothing any more."""
         try:
-            batch = run(scalers, call, ports, self._clock)
+            self._change_to(work)
+            batch = reconcile(scalers, call, work.ports)
         except StaleLedger as error:
             self._logger.warning("cycle_discarded", **self.name.labels(), error=str(error))
             return None

@@ -21,7 +21,7 @@ from autoscaler.moment import STEP
 from autoscaler.schedule.beat import Beat
 from autoscaler.schedule.executor import ShardExecutor
 from autoscaler.schedule.shard import Shard
-from autoscaler.schedule.stop import Stop, Stopping
+from autoscaler.threads import Stop, Stopping
 
 _SPREAD: Final = 0.1
 """Share of its period over which the shards' ticks are spread, so that they do not query in one burst."""

@@ -5,12 +5,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import StateError, TargetError
@@ -18,8 +16,6 @@ from autoscaler.metrics import Metrics
 from autoscaler.model import (
     Autoscaler,
     Call,
-    Decision,
-    Outcome,
     ScaleChange,
     ScaleOutcome,
     ShardName,
@@ -30,10 +26,8 @@ from autoscaler.model import (
 )
 from autoscaler.record import LeaseOptions, Retention, State
 from autoscaler.runtime import Membership, Runtime
-from autoscaler.runtime.connected import Ports
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
-from tests.decisions import NOW
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 from tests.schedule.ports import scaler
@@ -256,44 +250,6 @@ def test_without_a_renewal_for_so_long_everything_is_given_up_whatever_the_threa
     assert house.served() == set(NAMES)
 
 
-class Writing:
-    """Stands for the actuator: with which call it is to write."""
-
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        self.call = call
-        return {}
-
-
-def call_of(house: House, deadline: float) -> Call:
-    """What a shard's cycle with this deadline writes with."""
-    actuator = Writing()
-    unused: Any = None
-    Ports(unused, unused, cast("Actuator", actuator), SystemClock(), house.membership).act((), Call(NOW, deadline))
-    return actuator.call
-
-
-def test_without_a_lease_its_share_of_what_is_divided_stays_as_it_was(house: House) -> None:
-    """Cycles that are under way go on asking: when all lose the database, each would ask with the whole budget."""
-    assert house.membership.members == 1
-    for members, counted in ((3, 3), (0, 3), (2, 2)):  # 0: as `Leases` has it until it has joined again
-        house.leases.members = members
-        house.membership._turn()
-        assert house.membership.members == counted
-        assert call_of(house, 100).members == counted
-
-
-def test_a_write_has_to_end_before_the_lease_does(house: House) -> None:
-    """A successor may write from then on."""
-    house.leases.hold(NAMES[0])
-    house.follow()
-    house.leases.left = 6.0
-    now = time.monotonic()
-    assert call_of(house, now + 100).deadline == pytest.approx(now + 6, abs=1)
-    assert call_of(house, now + 3).deadline == now + 3
-    house.leases.left = -1.0
-    assert call_of(house, now + 3).deadline <= time.monotonic()
-
-
 def test_shards_that_the_configuration_needs_no_more_are_given_back(house: House) -> None:
     """They are nobody's then, or another's whose configuration still has them."""
     house.leases.hold(*NAMES)
@@ -346,6 +302,51 @@ def test_a_thread_that_hangs_in_the_database_is_replaced(house: House, monkeypat
     assert threads == [1, 2, 2, 3, 3, 4, 4, 4]
     answer.set()
     membership.end(())
+
+
+def test_a_thread_that_comes_back_leaves_its_successor_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take the wake-up that tells that one of the daemon's end: the lease would have to run out."""
+    clock, asked, answer = FakeClock(), threading.Semaphore(0), threading.Event()
+
+    def hang() -> None:
+        asked.release()
+        if threading.current_thread() is membership._threads[0]:
+            answer.wait(60)
+
+    monkeypatch.setattr(house.leases, "renew", hang)
+    membership = Membership(house.leases, clock, house.log)  # type: ignore[arg-type]  # as above
+    monkeypatch.setattr(membership, "period", 3600.0)  # nothing happens without a wake-up
+    membership.start()
+    membership._wake.set()
+    assert asked.acquire(timeout=60)
+    clock.advance(16)
+    membership.check()
+    first, _ = membership._threads
+    answer.set()
+    first.join(60)
+    assert not first.is_alive()
+    membership.end(())
+    assert house.leases.left_state
+
+
+def test_a_write_that_hangs_in_a_shard_that_is_to_go_is_left_behind(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its adapter is closed, and what is wrong is said."""
+    house.leases.hold(NAMES[0])
+    house.follow()
+    (have,) = house.runtime._connected.values()
+    (adapter,) = house.built
+    monkeypatch.setattr(have._actuator, "writing", lambda: True)
+    house.leases.is_to_give_back(NAMES[0])
+    house.runtime.supervise()
+    house.runtime.supervise()
+    assert adapter.closed == 0
+    monkeypatch.setattr(have._actuator, "overdue_seconds", lambda: 45.0)  # three of its periods
+    house.runtime.supervise()
+    assert adapter.closed == 1
+    assert [event for _, event, _ in house.log.lines] == ["shard_left_behind"]
+    monkeypatch.undo()
 
 
 def test_what_hangs_is_kept_when_the_daemon_ends(house: House) -> None:

@@ -67,3 +67,28 @@ def test_operators_follow_a_reload_of_both_files(folder: Path, prometheus: str) 
         daemon.wait_for("reload_failed", count=2)
         assert (pause("ann"), pause("scraper")) == (200, 403)
         assert daemon.stop() == 0
+
+
+def test_a_reload_that_an_adapter_refuses_leaves_both_files_as_they_were(folder: Path, prometheus: str) -> None:
+    """The web configuration was followed by then: a user came in whom the operator took back with the other file."""
+    web, scalers = folder / "web.yaml", [autoscaler("web", "vector(1)")]
+    web.write_text(users("ann"))
+    config = write_config(folder, prometheus, scalers)
+    with running_daemon(config, f"--web.config.file={web}") as daemon:
+        daemon.wait_for("ready")
+        url = url_of(daemon)
+
+        def asks(name: str) -> int:
+            return requests.get(f"{url}/api/v1/autoscalers", auth=(name, PASSWORD), timeout=30).status_code
+
+        web.write_text(users("ann", "scraper"))
+        cloud = {"cloud": {"type": "aws-asg", "region": "eu-west-1", "profile": "nobody"}}
+        write_config(folder, prometheus, [*scalers, autoscaler("more", "vector(1)", adapter="cloud")], cloud)
+        daemon.send(signal.SIGHUP)
+        assert "profile" in daemon.wait_for("reload_failed")["error"]
+        assert (asks("ann"), asks("scraper")) == (200, 401)
+        write_config(folder, prometheus, scalers)
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("reloaded")
+        assert (asks("ann"), asks("scraper")) == (200, 200)
+        assert daemon.stop() == 0

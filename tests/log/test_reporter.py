@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from autoscaler.clock import SystemClock
+from autoscaler.cycle import Batch
 from autoscaler.log.reporter import Reporter
 from autoscaler.model import Event, EventType, Reason
 from autoscaler.target.contract.harness import RecordingLogger
@@ -16,7 +17,7 @@ def test_a_decision_that_cannot_be_said_silences_no_other(odd: dict[str, Any]) -
     """Its own autoscaler counts as failing, and the log says which."""
     log = RecordingLogger()
     reporter = Reporter(log, SystemClock())
-    reporter.cycle_ended([decision("first"), decision("odd", **odd), decision("last")], ())
+    reporter.cycle_ended(Batch([decision("first"), decision("odd", **odd), decision("last")]))
     said = [keys["autoscaler"] for _, event, keys in log.lines if event == "decision"]
     assert said in (["first", "last"], ["first", "odd", "last"])
     (failure,) = [keys for _, event, keys in log.lines if event == "report_failed"]
@@ -30,6 +31,6 @@ def test_a_pause_that_ends_by_itself_has_a_line() -> None:
     log = RecordingLogger()
     ended = Event(EventType.NORMAL, Reason.PAUSE_ENDED, "the pause by ann ended by itself")
     rescaled = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, "New size: 8")
-    Reporter(log, SystemClock()).cycle_ended([decision("web", events=(rescaled, ended))], ())
-    (line,) = [(level, event, keys) for level, event, keys in log.lines if event != "decision"]
+    Reporter(log, SystemClock()).cycle_ended(Batch([decision("web", events=(rescaled, ended))]))
+    (line,) = [(level, event, keys) for level, event, keys in log.lines if event not in ("decision", "cycle_ended")]
     assert line == ("info", "pause_ended", {"autoscaler": "web", "message": "the pause by ann ended by itself"})

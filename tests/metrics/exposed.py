@@ -1,12 +1,12 @@
 """Metrics with something to show."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from autoscaler.cycle import Batch
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
@@ -40,18 +40,7 @@ SHADOW: Final = Shadow(4, NOW, timedelta(seconds=60))
 LIMITS: Final = ConnectionLimits(RemovalBudget(5, timedelta(seconds=60)), 40)
 
 
-@dataclass(frozen=True)
-class FakeCycle:
-    """What `schedule.Batch` would tell."""
-
-    decisions: Sequence[Decision] = ()
-    broken: Mapping[str, Exception] = field(default_factory=dict)
-    shard: ShardName = FLEET
-    late_seconds: float = 0.5
-    observing_seconds: float = 0.1
-    seconds: float = 0.2
-    removals_left: int | None = None
-    total: int | None = None
+CYCLE: Final = Batch(shard=FLEET, late_seconds=0.5, observing_seconds=0.1, seconds=0.2)
 
 
 class FakeShards:
@@ -98,7 +87,7 @@ class Shown:
         self.metrics.configured(scalers, ["fleet"], ["default"], {} if limits is None else {"fleet": limits})
 
     def ended(self, *decisions: Decision, **keys: Any) -> None:
-        self.metrics.cycle_ended(FakeCycle(decisions, **keys))
+        self.metrics.cycle_ended(replace(CYCLE, decisions=decisions, **keys))
 
     def value(self, name: str, **labels: str) -> float | None:
         """None: there is no such series."""

@@ -19,6 +19,7 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import PlannedQuery, alone
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
+from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, call
 from tests.observe.test_faults import ONE, Request, answering
 
@@ -128,7 +129,7 @@ def test_a_moment_without_threads_costs_what_could_not_be_asked(monkeypatch: pyt
 
     def spawn(name: str, work: Callable[[], object]) -> None:
         if len(started) == threads:
-            raise RuntimeError("can't start new thread")
+            raise NoThread
         started.append(threading.Thread(target=work, name=name, daemon=True))
         started[-1].start()
 

@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from email.message import Message
@@ -26,7 +26,7 @@ from autoscaler.config.settings import BasicAuth, PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import Point
-from autoscaler.observe.workers import settle, spawn
+from autoscaler.threads import spawn
 from tests.observe.build import CLOCK, NOW, call
 from tests.servers.web import serving
 
@@ -139,9 +139,7 @@ def test_the_cycles_deadline_counts_before_the_sources_timeout() -> None:
     """And the time of waiting for a turn counts too: a third question finds both connections taken."""
     with answering(hang) as fake:
         client = Prometheus("main", PrometheusSource(fake.url), CLOCK)
-        earlier: list[Future[Any]] = [Future(), Future()]
-        for future in earlier:
-            spawn("earlier", partial(settle, future, partial(client.query, "q", NOW, call(60).deadline)))
+        earlier = [spawn("earlier", partial(client.query, "q", NOW, call(60).deadline)) for _ in range(2)]
         while len(fake.seen) < 2:
             time.sleep(0.01)
         with pytest.raises(MetricError, match="2 earlier queries are still under way"):
@@ -289,9 +287,7 @@ def test_a_server_that_trickled_is_asked_again_at_once() -> None:
 
     with answering(answer) as fake:
         source = Prometheus("main", PrometheusSource(fake.url, timeout=timedelta(seconds=0.3)), CLOCK)
-        tries: list[Future[Any]] = [Future(), Future()]
-        for future in tries:
-            spawn("try", partial(settle, future, partial(source.query, "q", NOW, call(10).deadline)))
+        tries = [spawn("try", partial(source.query, "q", NOW, call(10).deadline)) for _ in range(2)]
         wait(tries)
         assert [str(future.exception()) for future in tries] == [
             f"prometheus 'main' did not answer within 0.3 s ({fake.url})"

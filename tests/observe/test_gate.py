@@ -11,7 +11,7 @@ import pytest
 
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.observe.gate import Gate, Gates
-from autoscaler.observe.workers import settle, spawn
+from autoscaler.threads import spawn
 from tests.observe.scripted import Scripted, Shard, fleet, scripted
 from tests.replaced import replace
 
@@ -20,9 +20,7 @@ SOURCE = PrometheusSource("http://p", concurrency=2)
 
 def look(shard: Shard, seconds: float = 60) -> "Future[dict[str, int | str]]":
     """A cycle in a thread of its own."""
-    future: Future[dict[str, int | str]] = Future()
-    spawn("shard", partial(settle, future, partial(shard.values, seconds=seconds)))
-    return future
+    return spawn("shard", partial(shard.values, seconds=seconds))
 
 
 @contextmanager
@@ -102,11 +100,10 @@ def test_a_heavy_query_goes_when_no_other_waits_and_one_at_a_time() -> None:
         order.append(name)
         gate.leave(heavy=heavy)
 
-    futures: list[Future[None]] = [Future(), Future()]
-    spawn("heavy", partial(settle, futures[0], partial(enter, "heavy", heavy=True)))
+    futures = [spawn("heavy", partial(enter, "heavy", heavy=True))]
     while not gate._heavy_waiting:
         pass
-    spawn("light", partial(settle, futures[1], partial(enter, "light", heavy=False)))
+    futures.append(spawn("light", partial(enter, "light", heavy=False)))
     while not gate._waiting:
         pass
     gate.leave(heavy=True)
@@ -120,8 +117,7 @@ def test_a_higher_limit_lets_those_in_who_wait() -> None:
     gate = gates.of("p", SOURCE)
     assert gate.enter(0)
     assert gate.enter(0)
-    waiting: Future[bool] = Future()
-    spawn("waiting", partial(settle, waiting, partial(gate.enter, 30)))
+    waiting = spawn("waiting", partial(gate.enter, 30))
     assert gates.of("p", replace(SOURCE, concurrency=3)) is gate
     assert waiting.result(30)
     gates.of("p", replace(SOURCE, concurrency=1))

@@ -7,7 +7,7 @@ import pytest
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.model import MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
-from autoscaler.observe import Connection, Observer, observation, observer, readiness
+from autoscaler.observe import Connection, Observer, observer, readiness, readings
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, metric, scaler, state
 from tests.servers.ports import free_port
 
@@ -31,12 +31,12 @@ def look(log: Log | None = None) -> Any:
 def test_a_reading_that_raises_is_an_error_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that no code here was written for; HPA's rule for failed metrics then applies."""
 
-    def read(spec: Any, *_: Any) -> Any:
+    def values(spec: Any, *_: Any) -> Any:
         if spec.query.expr == "sound":
             return ValueReading((1000,))
         raise KeyError("hunter2")
 
-    monkeypatch.setattr(observation, "read", read)
+    monkeypatch.setattr(readings, "_values", values)
     seen = look()
     failed, sound = seen["hurt"].readings
     assert isinstance(failed, MetricError)

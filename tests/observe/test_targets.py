@@ -10,6 +10,7 @@ import pytest
 from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import Call, TargetRef, TargetState
 from autoscaler.observe.targets import Connection, States, begin
+from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, Log, call, instance, state
 
 OTHER = TargetRef("fleet", "api")
@@ -127,12 +128,12 @@ def test_a_moment_without_threads_is_an_error_of_these_targets(monkeypatch: pyte
     """A process at its limit of tasks."""
 
     def spawn(name: str, work: object) -> None:
-        raise RuntimeError("can't start new thread")
+        raise NoThread
 
     monkeypatch.setattr("autoscaler.observe.targets.spawn", spawn)
     (error,) = states({"fleet": Doing(dict)}, TARGET).values()
     assert isinstance(error, TargetUnavailable)
-    assert "no thread could be started; raise the limit of tasks" in str(error)
+    assert "no thread could be started; raise the limit" in str(error)
 
 
 def test_an_adapter_that_hangs_is_given_up_at_the_deadline_and_not_called_again() -> None:

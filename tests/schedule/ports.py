@@ -63,6 +63,8 @@ class FakePorts:
         self.recorded: list[str] = []
         self.announced: list[str] = []
         self.before_observe = before_observe
+        self.seconds = 0.0
+        """How long an observation says that it took."""
         self.limits = WITHOUT_LIMITS
         self.begun = 0
         self.ended = 0
@@ -78,7 +80,7 @@ class FakePorts:
         self.deadlines.append(call.deadline)
         self.asked.append(call)
         self.before_observe()
-        return Observed({one.name: self._observation(one.name) for one in scalers})
+        return Observed({one.name: self._observation(one.name) for one in scalers}, {}, self.seconds)
 
     def _observation(self, name: str) -> Observation:
         readings = () if name in self.broken else (ValueReading((3000,)),)  # none, where `decide` expects one a metric
@@ -120,6 +122,8 @@ class FakePorts:
         """A shard's, with these ports; counts how often it was begun and ended."""
 
         def begin() -> None:
+            if "begin" in self.fails:
+                raise self.fails["begin"]
             self.begun += 1
 
         def end() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
+from autoscaler.cycle import Batch, reconcile
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.errors import MetricError, TargetError
 from autoscaler.model import (
@@ -52,7 +53,6 @@ from autoscaler.model import (
 from autoscaler.observe import Connection
 from autoscaler.observe.targets import begin
 from autoscaler.record import Ledger, Retention, State
-from autoscaler.schedule import batch
 from autoscaler.target.contract import RecordingLogger
 from tests.decide.build import CPU_60, QUEUE_15, metric
 from tests.replaced import replace
@@ -245,7 +245,7 @@ class House:
         self.clock = FakeClock()
         self.shard = Shard(self.state.ledger("fleet"), self.clock)
 
-    def cycle(self, odd: Neighbour, other: Neighbour, size: int, load: int) -> batch.Batch:
+    def cycle(self, odd: Neighbour, other: Neighbour, size: int, load: int) -> Batch:
         """Whatever the others are, the good one is decided, written and recorded as if it were alone."""
         self.clock.advance(15)
         around, mine = {"odd": odd, "other": other}, (ValueReading((load,)),)
@@ -254,7 +254,7 @@ class House:
         shard.fleet.outcomes = {name: each.outcome for name, each in around.items() if each.outcome}
         shard.readings = {name: each.readings for name, each in around.items()} | {"good": mine}
         shard.histories = {name: each.history for name, each in around.items() if each.history}
-        done = batch.run(SCALERS, Call(now, self.clock.monotonic() + 15), shard, self.clock)
+        done = reconcile(SCALERS, Call(now, self.clock.monotonic() + 15), shard)
         known = shard.recalled["good"]
         alone = decide(good, Observation(good_state(size), mine), known, now)
         alone = alone if alone.change is None else conclude(alone, Written(alone.change.size))

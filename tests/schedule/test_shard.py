@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
+from autoscaler.cycle import Batch
 from autoscaler.errors import StateError
 from autoscaler.model import ShardName
-from autoscaler.schedule import Batch, Shard
+from autoscaler.schedule import Shard
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.schedule.clock import FakeClock
 from tests.schedule.ports import FakePorts, scaler
@@ -166,11 +167,13 @@ def test_a_cycle_tells_whose_it_was_how_late_it_began_and_how_long_it_took() -> 
     """What operators see of a shard that falls behind."""
     bench = Bench()
     bench.ports.before_observe = lambda: bench.clock.advance(2)
+    bench.ports.seconds = 1.5
     bench.shard.due(bench.clock.monotonic())
     bench.clock.advance(0.5)
     bench.tick()
     (batch,) = bench.reported
-    assert (batch.shard, batch.late_seconds, batch.observing_seconds, batch.seconds) == (ShardName("fleet"), 0.5, 2, 2)
+    assert batch.shard == ShardName("fleet")
+    assert (batch.late_seconds, batch.observing_seconds, batch.seconds) == (0.5, 1.5, 2)
 
 
 def test_a_cycle_that_fails_is_timed_too() -> None:
@@ -201,3 +204,17 @@ def test_a_cycle_is_told_the_moment_that_its_time_is_of() -> None:
     (call,) = bench.ports.asked
     assert call.moment is not None
     assert call.moment.now == call.now
+
+
+def test_work_that_could_not_begin_is_begun_by_the_next_cycle() -> None:
+    """Else the cycles after it would decide with what the work before knew."""
+    bench = Bench()
+    bench.ports.fails["begin"] = StateError("the disk is full")
+    bench.tick()
+    assert bench.events() == ["cycle_failed"]
+    assert bench.ports.calls == []
+    del bench.ports.fails["begin"]
+    bench.tick()
+    bench.tick()
+    assert bench.ports.begun == 1
+    assert [len(batch.decisions) for batch in bench.reported] == [0, 1, 1]

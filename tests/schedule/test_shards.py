@@ -9,9 +9,10 @@ import pytest
 from apscheduler.schedulers import base as apscheduler_base
 
 from autoscaler.clock import SystemClock
+from autoscaler.cycle import Batch
 from autoscaler.model import ShardName
 from autoscaler.moment import Moment
-from autoscaler.schedule import Batch, Shard, Shards
+from autoscaler.schedule import Shard, Shards
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.replaced import replace
 from tests.schedule.ports import FakePorts, scaler

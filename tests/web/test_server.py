@@ -3,7 +3,6 @@
 import gzip
 import socket
 import threading
-from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 import requests
 
 from autoscaler.errors import ListenError
-from autoscaler.observe.workers import settle, spawn
+from autoscaler.threads import spawn
 from autoscaler.web import serve
 from tests.web.serving import Daemon, Logged, Served, serving
 
@@ -149,9 +148,8 @@ def test_an_answer_that_takes_too_long_for_the_servers_end_is_given_up_without_a
         return read()
 
     monkeypatch.setattr(type(daemon.state.archive), "latest", lambda _archive: slowly())
-    answer: Future[requests.Response] = Future()
     with serving(daemon) as served:
-        spawn("asking", partial(settle, answer, partial(served.get, "/api/v1/autoscalers")))
+        answer = spawn("asking", partial(served.get, "/api/v1/autoscalers"))
         assert asked.wait(30)
     with pytest.raises(requests.ConnectionError):
         answer.result(30)

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from autoscaler.model import Direction, Override, Pause, Steering
-from autoscaler.observe.workers import settle, spawn
+from autoscaler.threads import spawn
 from tests.web.serving import Served, serving
 from tests.web.unix import THIS_USER
 
@@ -42,17 +42,17 @@ def test_a_pause_needs_no_body(served: Served) -> None:
 
 def test_a_pause_does_not_undo_what_another_host_is_asked_for_in_the_same_moment(served: Served) -> None:
     """What is in force is looked at in the transaction that changes it."""
-    now, asked = served.daemon.clock.now(), Future[requests.Response]()
+    now, asked = served.daemon.clock.now(), list[Future[requests.Response]]()
     override = Override(4, None, "bob", "sale", now, None)
 
     def overridden(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
-        spawn("asking", partial(settle, asked, partial(served.post, f"{WEB}/pause")))
+        asked.append(spawn("asking", partial(served.post, f"{WEB}/pause")))
         with pytest.raises(TimeoutError):
-            asked.result(0.5)
+            asked[0].result(0.5)
         return {"web": Steering(None, override)}
 
     served.daemon.state.change_steering(overridden, lambda *_: None, now)
-    assert asked.result(30).status_code == 200
+    assert asked[0].result(30).status_code == 200
     assert kept(served).override == override
     assert kept(served).pause is not None
 

@@ -8,11 +8,12 @@ import http
 import http.client
 import io
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, cast
 
-from autoscaler.target.http.errors import HttpError, Interrupted, TooLarge, Unreachable, words
+from autoscaler.target.http.errors import HttpError, Interrupted, TooLarge, Unreachable, refuses_us, tls_words, words
 from autoscaler.target.http.limits import in_mib
 from autoscaler.target.http.lookup import connect, positive
 
@@ -61,12 +62,24 @@ def bounded(base: Any, left: Left, *, dial: Dial | None = None, largest: int | N
             self.sock.settimeout(positive(left()))  # for the handshake through a proxy
 
         def send(self, data: Any) -> None:
-            for start in range(0, len(data), _PIECE):
-                if self.sock is not None:
-                    self.sock.settimeout(positive(left()))
-                super().send(data[start : start + _PIECE])
+            with _sent(answered=False):
+                for start in range(0, len(data), _PIECE):
+                    if self.sock is not None:
+                        self.sock.settimeout(positive(left()))
+                    super().send(data[start : start + _PIECE])
 
     return Bounded
+
+
+@contextmanager
+def _sent(*, answered: bool) -> Iterator[None]:
+    """TLS that fails once a request is under way says nothing of what that came to, unless the peer refuses us."""
+    try:
+        yield
+    except ssl.SSLError as error:
+        if refuses_us(error) and not answered:
+            raise
+        raise Interrupted(tls_words(error)) from None
 
 
 def _dialled(dial: Dial, left: Left) -> socket.socket:
@@ -105,7 +118,8 @@ class UntilDeadline(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         """The next bytes. Raises TimeoutError at the deadline, and TooLarge."""
         self._sock.settimeout(positive(self._left()))
-        count = cast("int | None", self._raw.readinto(buffer))
+        with _sent(answered=self._count > 0):
+            count = cast("int | None", self._raw.readinto(buffer))
         self._count += count or 0
         if self._largest is not None and self._count > self._largest:
             raise TooLarge(f"answered with more than {in_mib(self._largest)}")

@@ -15,6 +15,10 @@ _BEFORE_SENDING: Final = ("Could not find", "Tunnel connection failed")
 """How errors begin that requests and http.client raise for a certificate's file and a proxy that refuses."""
 
 
+_REFUSALS: Final = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
+"""What the names of such alerts have (https://www.rfc-editor.org/rfc/rfc8446#section-6.2)."""
+
+
 class HttpError(AutoscalerError):
     """An exchange brought no answer. The connection is closed, and nothing of the answer is kept."""
 
@@ -73,14 +77,33 @@ def http_error(error: BaseException, seconds: float, handled: BaseException | No
 
 
 def _tls_error(error: ssl.SSLError) -> HttpError:
-    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):  # a peer that restarts, not a wrong certificate
-        return Interrupted("closed the connection")
+    """Of the handshake, or of a peer that has refused us in place of an answer."""
+    if _hung_up(error):
+        return Interrupted(tls_words(error))
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsFailed(f"its certificate is not accepted: {error.verify_message}")
-    reason = f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
-    if error.reason == "WRONG_VERSION_NUMBER":
-        reason += ", as from a server without TLS"
-    return Interrupted(reason) if "record mac" in reason else TlsFailed(reason)  # damaged on the way, perhaps a write
+    as_without = ", as from a server without TLS" if error.reason == "WRONG_VERSION_NUMBER" else ""
+    return TlsFailed(tls_words(error) + as_without)
+
+
+def tls_words(error: ssl.SSLError) -> str:
+    """What failed, in OpenSSL's words."""
+    return (
+        "closed the connection" if _hung_up(error) else f"TLS: {(error.reason or 'failed').replace('_', ' ').lower()}"
+    )
+
+
+def refuses_us(error: ssl.SSLError) -> bool:
+    """Whether it is a peer's word that it does not accept our certificate, or none.
+
+    With TLS 1.3 that comes when the request was sent already; the peer reads none of it.
+    """
+    return any(word in (error.reason or "") for word in _REFUSALS)
+
+
+def _hung_up(error: ssl.SSLError) -> bool:
+    """A peer that restarts; no certificate is wrong."""
+    return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
 
 
 def _broken_answer(error: http.client.HTTPException) -> HttpError:

@@ -1,5 +1,6 @@
 """Whom a session talks to, what it shows of itself, and what it says of failures."""
 
+import os
 import socket
 import ssl
 import subprocess
@@ -98,6 +99,24 @@ class TestTls:
             error = refusal(server, Tls(authority.ca))
         assert type(error) is TlsFailed
         assert str(error) == "TLS: wrong version number, as from a server without TLS"
+
+    @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"])
+    def test_tls_that_fails_once_the_request_was_sent_says_nothing_of_the_request(
+        self, authority: Authority, answer: bytes
+    ) -> None:
+        """A write may have been carried out: a box in between restarts, or mixes connections up."""
+
+        def garble(wire: Wire) -> None:
+            wire.read()
+            if answer:
+                wire.send(answer)
+            os.write(wire.connection.fileno(), b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
+            wire.hang()
+
+        with scripted(garble, context(authority, NAME)) as server:
+            error = refusal(server, Tls(authority.ca, server_name=NAME))
+        assert type(error) is Interrupted
+        assert "TLS: " in str(error)
 
     def test_a_server_that_hangs_up_in_the_handshake_is_interrupted(self, authority: Authority) -> None:
         """It restarts: no certificate is wrong."""

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from autoscaler.schedule import NoThread, Stop, Stopping
+from autoscaler.threads import NoThread, Stop, Stopping
 
 
 def test_what_ends_by_itself_is_as_if_nothing_was_between() -> None:
-    assert Stop().unless(lambda: 3) == 3
+    assert Stop().run_interruptibly(lambda: 3) == 3
     with pytest.raises(ValueError, match="web"):
-        Stop().unless(lambda: int("web"))
+        Stop().run_interruptibly(lambda: int("web"))
 
 
 def test_what_hangs_is_left_behind_once_stopping_is_asked_for() -> None:
@@ -19,7 +19,7 @@ def test_what_hangs_is_left_behind_once_stopping_is_asked_for() -> None:
     stop, release = Stop(), threading.Event()
     threading.Timer(0.05, stop.ask).start()
     with pytest.raises(Stopping):
-        stop.unless(lambda: release.wait(30))
+        stop.run_interruptibly(lambda: release.wait(30))
     assert stop.left_behind()
     release.set()
     end = time.monotonic() + 10
@@ -33,7 +33,7 @@ def test_nothing_begins_any_more_once_stopping_is_asked_for() -> None:
     stop, begun = Stop(), []
     stop.ask()
     with pytest.raises(Stopping):
-        stop.unless(lambda: begun.append(1))
+        stop.run_interruptibly(lambda: begun.append(1))
     assert begun == []
 
 
@@ -46,5 +46,5 @@ def test_a_process_without_threads_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     stop, begun = Stop(), []
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(NoThread, match="no thread could be started"):
-        stop.unless(lambda: begun.append(1))
+        stop.run_interruptibly(lambda: begun.append(1))
     assert (begun, stop.left_behind()) == ([], False)

@@ -1,4 +1,4 @@
-"""The wish to stop, which goes before whatever else the main thread is at."""
+"""Threads that a caller can give up on: what hangs in foreign code, a file or the network cannot be interrupted."""
 
 import math
 import threading
@@ -12,6 +12,26 @@ from autoscaler.errors import AutoscalerError, StateError
 _T = TypeVar("_T")
 _LOOK_SECONDS: Final = 0.05
 """How often it is looked for the wish while something is waited for."""
+
+
+def spawn(name: str, work: Callable[[], _T]) -> Future[_T]:
+    """Run `work` in a thread that never keeps the process alive. Returns what it is to return or raise.
+
+    Raises NoThread: then nothing is begun.
+    """
+    future: Future[_T] = Future()
+    try:
+        threading.Thread(target=_settle, args=(future, work), name=name, daemon=True).start()
+    except RuntimeError:
+        raise NoThread from None
+    return future
+
+
+def _settle(future: Future[_T], work: Callable[[], _T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - handed to whoever asks the future, as an executor does
+        future.set_exception(error)
 
 
 class Stopping(AutoscalerError):
@@ -29,7 +49,7 @@ class NoThread(AutoscalerError):
 
 
 class Stop:
-    """Asked for by a signal handler, obeyed by the main thread."""
+    """The wish to stop, which goes before whatever else the main thread is at. A signal handler asks for it."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -43,7 +63,7 @@ class Stop:
         """Whether the process is to stop."""
         return self._asked
 
-    def unless(self, work: Callable[[], _T], seconds: float = math.inf) -> _T:
+    def run_interruptibly(self, work: Callable[[], _T], seconds: float = math.inf) -> _T:
         """What `work` returns or raises, unless the process is asked to stop first. Raises Stopping then, and NoThread.
 
         And StateError where it takes longer than so many seconds.
@@ -53,11 +73,7 @@ class Stop:
         """
         if self.asked():
             raise Stopping
-        future: Future[_T] = Future()
-        try:
-            threading.Thread(target=settle, args=(future, work), name="stoppable", daemon=True).start()
-        except RuntimeError:
-            raise NoThread from None
+        future = spawn("stoppable", work)
         until = time.monotonic() + seconds
         while not wait([future], _LOOK_SECONDS).done:
             if self.asked():
@@ -79,24 +95,13 @@ def within(seconds: float, work: Callable[[], _T]) -> _T:
 
     For who must not wait for a database that is silent.
     """
-    future: Future[_T] = Future()
     try:
-        threading.Thread(target=settle, args=(future, work), name="bounded", daemon=True).start()
-    except RuntimeError:
-        raise StateError(str(NoThread())) from None
-    try:
-        return future.result(seconds)
+        return spawn("bounded", work).result(seconds)
+    except NoThread as error:
+        raise StateError(str(error)) from None
     except TimeoutError:
         raise StateError(_silent(seconds)) from None
 
 
 def _silent(seconds: float) -> str:
     return f"the state has not answered within {seconds:g} s; check the database"
-
-
-def settle(future: Future[_T], work: Callable[[], _T]) -> None:
-    """Do the work on this thread, and hand over what it returns or raises."""
-    try:
-        future.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - handed to whoever waits, as an executor does
-        future.set_exception(error)

@@ -6,16 +6,15 @@ from autoscaler import cycle
 from autoscaler.decide import conclude
 from autoscaler.errors import StateError
 from autoscaler.model import Call, Written
-from autoscaler.schedule import batch
 from tests.schedule.clock import FakeClock
 from tests.schedule.ports import FakePorts, scaler
 
 SCALERS = (scaler("a"), scaler("b"), scaler("c"))
 
 
-def run(ports: FakePorts, clock: FakeClock | None = None) -> batch.Batch:
-    clock = clock or FakeClock()
-    return batch.run(SCALERS, Call(clock.now(), clock.monotonic() + 15), ports, clock)
+def run(ports: FakePorts) -> cycle.Batch:
+    clock = FakeClock()
+    return cycle.reconcile(SCALERS, Call(clock.now(), clock.monotonic() + 15), ports)
 
 
 def test_a_sound_batch_is_one_cycle() -> None:
@@ -89,12 +88,3 @@ def test_a_port_that_breaks_is_nobodys_fault_among_the_autoscalers(verb: str) ->
     with pytest.raises(ZeroDivisionError):
         run(ports)
     assert ports.calls.count(verb) == 1
-
-
-def test_an_observation_from_long_ago_is_not_decided_on() -> None:
-    """A shard that hung for an hour must not scale on what it saw an hour ago."""
-    clock = FakeClock()
-    ports = FakePorts(before_observe=lambda: clock.advance(3600))
-    with pytest.raises(batch.LateError, match="3585 s after the deadline"):
-        run(ports, clock)
-    assert ports.calls == ["observe"]
