@@ -207,7 +207,7 @@ class Daemon:
         if not self._stop.run_interruptibly(self._membership.wait_until_alone):
             others = self._membership.members - 1
             raise StateError(
-                f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler hosts` "
+                f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler status` "
                 "lists; stop them, or give this one a state of its own (state.url)"
             )
         if failure := self._runtime.supervise():

@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "tune": "Search the values that would have cost least.",
     "export": "Write what was seen and decided into a file, for a bug report.",
     "shadow": "Compare a target with what a dry run would have made of it.",
-    "hosts": "List the daemons that share the state, and what each serves.",
+    "status": "Show the daemon, its shards, and the daemons that share the state.",
     "pause": "Stop writing sizes, in one direction or both.",
     "resume": "End a pause and an override.",
     "override": "Set other bounds for a while.",

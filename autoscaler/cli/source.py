@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # slow: each command loads what it shows; SQLAlchemy and the 
     from autoscaler.documents.events import EventList
     from autoscaler.documents.explanation import Explanation
     from autoscaler.documents.history import HistoryDocument
-    from autoscaler.documents.hosts import HostList
+    from autoscaler.documents.hosts import StatusDocument
     from autoscaler.documents.library import Library
     from autoscaler.documents.shadow import ShadowDocument
 
@@ -213,12 +213,16 @@ class Source:
             lambda library, _: library.events(name, since, limit=_MOST_EVENTS, merged=merged),
         )
 
-    def hosts(self) -> "HostList":
-        """The daemons that share the state."""
-        from autoscaler.documents.hosts import HostList  # noqa: PLC0415 - likewise
+    def status(self) -> "StatusDocument":
+        """The daemon, where one answers, and all that share the state."""
+        from autoscaler.documents.hosts import HostList, StatusDocument  # noqa: PLC0415 - likewise
+        from autoscaler.documents.status import DaemonStatus  # noqa: PLC0415 - likewise
 
         return self._read(
-            lambda server: server.get(HostList, "status", "hosts"), lambda library, now: library.hosts(now)
+            lambda server: StatusDocument(
+                daemon=server.get(DaemonStatus, "status", "daemon"), hosts=server.get(HostList, "status", "hosts")
+            ),
+            lambda library, now: StatusDocument(daemon=None, hosts=library.hosts(now)),
         )
 
     def _read_named(

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from autoscaler.documents.base import Document
+from autoscaler.documents.status import DaemonStatus
 from autoscaler.model import ShardName
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
@@ -45,6 +46,14 @@ class HostList(Document):
     """By name."""
     unheld: tuple[str, ...]
     """Autoscalers of the configuration loaded last that no daemon serves; sorted."""
+
+
+class StatusDocument(Document):
+    """What `autoscaler status` shows."""
+
+    daemon: DaemonStatus | None
+    """null: none answers, and the state itself was read."""
+    hosts: HostList
 
 
 def host_list(sharing: "Sharing | None", now: datetime) -> HostList:

@@ -206,14 +206,16 @@ class Runtime:
 
         `built`: adapters that are there already; one whose shard does not begin is let go.
         """
-        failures = list[AutoscalerError]()
-        may = self._may_begin(names)
-        for name in may:
-            failure = self._begin(name, built.get(name), stuck.get(name))
+        failures, unused = list[AutoscalerError](), dict(built)
+        until = self._clock.monotonic() + _STATE_SECONDS
+        for name in self._may_begin(names):
+            failure = self._begin(name, unused.pop(name, None), stuck.get(name))
             if failure is not None:
                 self._logger.error("shard_not_begun", **name.labels(), error=str(failure))
                 failures.append(failure)
-        self._builder.let_go(each.adapter for name, each in built.items() if name not in may)
+            if self._clock.monotonic() >= until:  # a state that is silent holds this thread up once, not once a shard
+                break
+        self._builder.let_go(each.adapter for each in unused.values())
         return failures[0] if failures else None
 
     def _is_crowded(self, name: ShardName) -> bool:

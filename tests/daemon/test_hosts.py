@@ -62,8 +62,8 @@ def test_each_serves_half_and_any_shows_all(hosts: Hosts) -> None:
     table = two.run("get", "-o", "wide")
     assert "HOST" in table
     assert table.count("one, pid") == table.count("two, pid") == 6
-    listed = two.run("hosts")
-    assert [line.split()[0] for line in listed.splitlines()] == ["DAEMON", "one,", "two,"]
+    listed = two.run("status")
+    assert [line.split()[0] for line in listed.splitlines()[-3:]] == ["DAEMON", "one,", "two,"]
     assert listed.count("fleet 6") == listed.count("the latest") == 2
 
 
@@ -174,7 +174,7 @@ def test_one_that_has_not_reloaded_yet_keeps_its_own_and_is_said_to_differ(hosts
     assert (first["host"], second["host"]) == ("one", "two")
     assert first["differs"] == sorted(NAMES)
     assert second["differs"] == []
-    assert f"differs: {', '.join(sorted(NAMES)[:2])}" in one.run("hosts")
+    assert f"differs: {', '.join(sorted(NAMES)[:2])}" in one.run("status")
     one.wait_for_decisions(both)
     hosts.config("one", QUICK, maxReplicas=7)
     one.daemon.send(signal.SIGHUP)
@@ -207,7 +207,7 @@ def test_an_autoscaler_that_no_daemon_serves_is_said(hosts: Hosts) -> None:
     one = hosts.start("one", names=["s0"], adapters=pool)
     one.daemon.until(lambda: one.metrics()["autoscaler_unheld"] == 1, "one is unheld")
     assert one.get("status/hosts")["unheld"] == ["s0"]
-    assert "no daemon serves s0" in one.run("hosts")
+    assert "no daemon serves s0" in one.run("status")
     (shown,) = one.get("autoscalers")["autoscalers"]
     assert (shown["unheld"], shown["heldBy"], shown["level"]) == (True, None, "warning")
     two = hosts.start("two", names=["s0"], adapters=pool)

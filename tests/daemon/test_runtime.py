@@ -349,3 +349,14 @@ def test_another_number_of_shards_lets_all_of_the_connection_go_and_no_other(hou
     assert all(adapter.closed == 1 for adapter in old)
     assert shard_names(house) == ["a/1", "a/2"]
     assert served(house, "a/1") | served(house, "a/2") == set(SPREAD)
+
+
+def test_a_state_that_is_silent_holds_the_main_thread_up_once_and_not_once_a_shard(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve shards hung at once when the database fell silent: for three minutes nothing else was done or said."""
+    refuse(house, monkeypatch, "a")
+    monkeypatch.setattr("autoscaler.runtime.runtime._STATE_SECONDS", 0.0)  # each takes longer
+    assert house.follow({"a": Section()}, [on("a", name) for name in SPREAD], shards=4) is not None
+    assert [event for _, event, _ in house.log.lines] == ["shard_not_begun"]
+    assert [adapter.closed for adapter in house.built] == [1, 1, 1]

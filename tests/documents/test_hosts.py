@@ -73,7 +73,7 @@ def test_a_state_of_one_daemon_has_no_hosts() -> None:
 
 
 def test_the_table_shows_a_row_a_daemon_and_below_it_what_nobody_serves() -> None:
-    """`autoscaler hosts`."""
+    """`autoscaler status`."""
     new = {"api": asked(1, "y"), "jobs": asked(3)}
     found = host_list(sharing(member("one", 90), member("two", 5), holders={1: "one"}, one=SAME, two=new), NOW)
     header, one, two = host_rows(found, Screen())

@@ -1,4 +1,4 @@
-"""`autoscaler hosts`: one row a daemon."""
+"""`autoscaler status`: one row for each daemon that shares the state."""
 
 from collections.abc import Sequence
 from datetime import datetime

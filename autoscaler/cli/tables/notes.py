@@ -49,7 +49,7 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
     if override is not None:
         yield f"its bounds are overridden ({bounds(override)}) {asked(override, now)}"
     if summary.unheld:
-        yield "no daemon serves it; `autoscaler hosts` lists those that run"
+        yield "no daemon serves it; `autoscaler status` lists those that run"
     yield from _failures(summary, errors=errors)
 
 

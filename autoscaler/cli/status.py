@@ -1,0 +1,45 @@
+"""`autoscaler status`: the daemon, its connections with their shards, and the daemons that share the state."""
+
+from typing import Annotated
+
+import typer
+
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl
+from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
+from autoscaler.cli.source import Source, Where
+from autoscaler.cli.tables.hosts import host_rows, notes
+from autoscaler.cli.tables.status import connection_rows, daemon_lines
+
+
+def status(
+    *,
+    output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
+    server: ServerUrl = None,
+    http_config_file: HttpConfigFile = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Show the daemon, its shards, and the daemons that share the state.
+
+    SHARDS: how many of the connection's shards run here, and how many of them hang. Where several daemons share a
+    PostgreSQL state, the last table has a row for each: how many shards of which connections it holds; LEASE, how long
+    others leave it alone unless it renews; CONFIGURATION, whether it has the one that was loaded last. What is wrong,
+    and autoscalers that no daemon serves, are on stderr. Without a daemon the state itself is read.
+    """
+    with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
+        found = source.status()
+        if output is not Form.TEXT:
+            show_document(found, output)
+            return
+        if found.daemon is not None:
+            now = found.hosts.at
+            show(daemon_lines(found.daemon, now))
+            if found.daemon.connections:
+                show(["", *connection_rows(found.daemon, now, screen())])
+            for problem in found.daemon.problems:
+                typer.echo(problem, err=True)
+        if not found.hosts.shared:
+            return
+        if found.hosts.hosts:
+            show(["", *host_rows(found.hosts, screen())])
+        for line in notes(found.hosts):
+            typer.echo(line, err=True)

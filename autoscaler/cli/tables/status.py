@@ -1,0 +1,47 @@
+"""`autoscaler status`: the daemon, and one row a connection."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from autoscaler.cli.tables.layout import NONE, Screen, Table, age
+from autoscaler.documents.status import ConnectionStatus, DaemonStatus
+from autoscaler.text import clean
+
+_HEADER: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER")
+
+
+def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
+    """What it is, in lines."""
+    lines = [
+        f"Version:        {clean(daemon.version)}",
+        f"Started:        {age(now - daemon.started)} ago",
+        f"Configuration:  {clean(daemon.configuration)}, {daemon.autoscalers} autoscalers",
+        f"State:          {daemon.level.value}",
+    ]
+    return [*lines, "Lease:          lost; nothing is scaled"] if daemon.lease_lost else lines
+
+
+def connection_rows(daemon: DaemonStatus, now: datetime, screen: Screen) -> Sequence[str]:
+    """The table of its connections, in lines."""
+    return Table(_HEADER, screen).lines([_row(each, now) for each in daemon.connections])
+
+
+def _row(connection: ConnectionStatus, now: datetime) -> tuple[str, ...]:
+    shards = [str(connection.shards)]
+    if connection.hung:
+        shards.append(f"{connection.hung} hung")
+    if connection.superseded:
+        shards.append(f"{connection.superseded} superseded")
+    return (
+        clean(connection.name),
+        clean(connection.type),
+        connection.level.value,
+        ", ".join(shards),
+        _ago(connection.last_cycle, now),
+        _ago(connection.last_success, now),
+    )
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    return NONE if at is None else f"{age(now - at)} ago"

@@ -1,0 +1,88 @@
+"""`autoscaler status`. tests/daemon/test_hosts.py has it with several daemons."""
+
+import json
+from datetime import timedelta
+
+from autoscaler.cli.tables.layout import Screen
+from autoscaler.cli.tables.status import connection_rows, daemon_lines
+from autoscaler.documents.level import Level
+from autoscaler.documents.status import ConnectionStatus, DaemonStatus, ReloadStatus
+from tests.cli.scene import Scene, ServedScene
+from tests.decisions import NOW
+
+
+def daemon(**changes: object) -> DaemonStatus:
+    hung = ConnectionStatus(
+        name="fleet",
+        type="nomad",
+        level=Level.WARNING,
+        shards=4,
+        hung=1,
+        superseded=2,
+        missed_ticks=0,
+        removal_budget=None,
+        removals_left=None,
+        max_total=None,
+        total_size=None,
+        last_cycle=NOW - timedelta(seconds=9),
+        last_success=None,
+        last_failure=None,
+        error=None,
+    )
+    made = DaemonStatus(
+        version="1.2.3",
+        started=NOW - timedelta(hours=3),
+        configuration="/etc/autoscaler.yaml",
+        autoscalers=2,
+        level=Level.WARNING,
+        problems=(),
+        last_reload=ReloadStatus(at=NOW, successful=True, problem=None, problems=0),
+        sources=(),
+        connections=(hung,),
+    )
+    return made.model_copy(update=changes)
+
+
+def test_the_daemon_is_shown(online: ServedScene) -> None:
+    """One that has an SQLite state, which no other daemon shares."""
+    said = online.run("status")
+    assert said.code == 0
+    assert [line.split(":")[0] for line in said.lines] == ["Version", "Started", "Configuration", "State"]
+
+
+def test_a_shard_that_hangs_is_in_its_connections_row() -> None:
+    """Whose targets are not scaled."""
+    header, row = connection_rows(daemon(), NOW, Screen())
+    assert header.split()[:4] == ["CONNECTION", "TYPE", "STATE", "SHARDS"]
+    assert row.split("   ")[:1] == ["fleet"]
+    assert "4, 1 hung, 2 superseded" in row
+    assert "9s ago" in row
+
+
+def test_a_lost_lease_is_said() -> None:
+    """The daemon runs, and scales nothing."""
+    assert daemon_lines(daemon(lease_lost=True), NOW)[-1] == "Lease:          lost; nothing is scaled"
+    assert not any("Lease" in line for line in daemon_lines(daemon(), NOW))
+
+
+def test_what_a_daemon_says_of_itself_steers_no_terminal() -> None:
+    """Another program may answer at its address."""
+    assert all(line.isprintable() for line in daemon_lines(daemon(version="1\x1b]0;x\x07"), NOW))
+
+
+def test_json_has_the_apis_own_documents(online: ServedScene) -> None:
+    """For programs."""
+    listed = json.loads(online.run("status", "-o", "json").out)
+    assert listed["daemon"]["leaseLost"] is False
+    assert (listed["hosts"]["shared"], listed["hosts"]["hosts"], listed["hosts"]["unheld"]) == (False, [], [])
+
+
+def test_without_a_daemon_the_state_says_who_shares_it(offline: Scene) -> None:
+    """Of a daemon that does not run nothing is shown."""
+    listed = json.loads(offline.run("status", "-o", "json").out)
+    assert (listed["daemon"], listed["hosts"]["shared"]) == (None, False)
+
+
+def test_the_wide_table_of_one_daemon_has_no_column_of_hosts(online: ServedScene) -> None:
+    """It would be empty."""
+    assert "HOST" not in online.run("get", "-o", "wide").lines[0]
