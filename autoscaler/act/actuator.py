@@ -55,10 +55,6 @@ class Actuator:
         self.busy = self._writers.targets()
         return self.busy
 
-    def writing_to(self) -> frozenset[TargetRef]:
-        """The targets of writes that are under way in threads of their own."""
-        return self._writers.targets()
-
     def overdue_seconds(self) -> float:
         """For how long a write hangs past its deadline, in a thread of its own; 0: none does."""
         return self._writers.overdue_seconds()

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from autoscaler.decide import remember
+from autoscaler.model import Intent
 from autoscaler.record import Archive, Record
+from autoscaler.record.entries import _REMEMBERED
 
 
 def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
@@ -21,6 +23,13 @@ def epochs(folder: Path, connection: str) -> set[int]:
     """At which the shards of an adapter connection are."""
     found = rows(folder, "SELECT connection, epoch FROM shard")
     return {epoch for name, epoch in found if name == connection}
+
+
+def announced(folder: Path) -> dict[str, Intent]:
+    """The unfinished write of each autoscaler that has one."""
+    query = "SELECT name, body FROM autoscaler JOIN memory ON memory.autoscaler_id = autoscaler.id"
+    found = {name: _REMEMBERED.load(body).unfinished for name, body in rows(folder, query)}
+    return {name: intent for name, intent in found.items() if intent is not None}
 
 
 def records(folder: Path, name: str) -> list[Record]:

@@ -7,7 +7,7 @@ import requests
 
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
-from tests.daemon.state import assert_unbroken, epochs, records, rows
+from tests.daemon.state import announced, assert_unbroken, epochs, records
 
 pytestmark = pytest.mark.slow
 
@@ -120,15 +120,15 @@ def test_an_open_write_of_the_successor_outlives_the_old_calls_end(
     config = configured(folder, prometheus, third, "scale", times=2)
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 2) != [], "the successor's write")
-        open_before = rows(folder, "SELECT * FROM intent")
+        open_before = announced(folder)
         third.release(1)
         daemon.wait_for("cycle_discarded", adapter="third")
-        assert rows(folder, "SELECT * FROM intent") == open_before
+        assert announced(folder) == open_before
         third.release(2)
         daemon.wait_for("decision", autoscaler="b", written=3)
         assert daemon.stop() == 0
     assert len(open_before) == 2
-    assert rows(folder, "SELECT * FROM intent") == []
+    assert announced(folder) == {}
 
 
 def test_of_one_connection_three_threads_are_left_behind_at_most(
