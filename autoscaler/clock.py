@@ -23,7 +23,7 @@ class Clock(Protocol):
         """The wall clock, aware, UTC."""
 
     def monotonic(self) -> float:
-        """Seconds on a scale that never steps; only differences mean anything."""
+        """Seconds on a scale that never steps, times of sleep included; only differences mean anything."""
 
     def moment(self) -> Moment:
         """The wall clock and, at the same time, how long ago the machine was started."""
@@ -40,8 +40,8 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds on a scale that never steps."""
-        return time.monotonic()
+        """CLOCK_BOOTTIME in seconds: a deadline that has passed while the machine slept has passed."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def moment(self) -> Moment:
         """The wall clock and CLOCK_BOOTTIME, which goes on while the machine sleeps (clock_gettime(2))."""

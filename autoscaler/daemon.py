@@ -24,8 +24,9 @@ from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
-from autoscaler.record import LeaseOptions, State, make_folder, state_folder
-from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep, read, read_web, retention_of, unfollowable
+from autoscaler.record import make_folder, state_folder
+from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
+from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
 from autoscaler.threads import Stop, Stopping, within
 
 if TYPE_CHECKING:
@@ -82,19 +83,12 @@ class Daemon:
         self._settings = settings = self._stop.run_interruptibly(partial(read, options))
         self._web_config = self._stop.run_interruptibly(partial(read_web, options, settings))
         self._state_dir = state_dir = make_folder(state_folder(os.environ))
-        ha = settings.ha
-        leases = LeaseOptions(ha.lease_duration, ha.renew_deadline, ha.retry_period)
-        self._state = self._stop.run_interruptibly(
-            partial(State.open, settings.state.url, state_dir, retention_of(settings), clock, leases)
-        )
-        machine, clock = clock, self._state.clock
+        self._state = self._stop.run_interruptibly(partial(open_state, settings, state_dir, clock))
         self._clock = clock
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
         self._metrics = Metrics(self.registry, clock, _VERSION)
         self._report_settings(settings)
-        if step := self._state.timeline.moved.total_seconds():
-            logger.warning("clock_stepped", seconds=round(step, 3), when="while no daemon ran")
         self._service = ServiceManager(clock)
         shared = self._state.leases
         self._membership = None if shared is None else Membership(shared, clock, logger, self._moved)
@@ -108,10 +102,9 @@ class Daemon:
             self._stop,
             self._membership,
             socket.gethostname(),
-            machine,
         )
-        cuts, answered = self._state.archive.cuts, self._metrics.state_answered
-        self._upkeep = Upkeep(cuts, self._reporter.state_cut, answered, self._runtime.shards, clock, logger)
+        answered, shards = self._metrics.state_answered, self._runtime.shards
+        self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, shards, clock, logger)
         try:
             self._begin_with(settings)
         except BaseException:
@@ -196,6 +189,7 @@ class Daemon:
             self._membership.start()
         self._reporter.log_every_decision(True)
         ended = self._runtime.shards.once()
+        self._state.tidy(self._clock.now())
         self._reporter.shards_hung(self._runtime.shards.hung())
         fine = ended and not self._reporter.failed_names
         return fine, self._close() and ended
@@ -257,9 +251,7 @@ class Daemon:
         while self._clock.monotonic() < until:
             with suppress(Empty):
                 return request.answer.get(timeout=_LOOK_SECONDS)
-            if (
-                self._stop.asked()
-            ):  # no reload is begun any more, and the HTTP server waits for its answers before it ends
+            if self._stop.asked():  # no reload is begun any more, and the HTTP server waits for its answers
                 return [str(Stopping())]
         return [f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"]
 

@@ -27,6 +27,10 @@ class Moment:
         """When the machine was started, as the wall clock would have it now: it moves when that clock is set."""
         return self.now - self.elapsed
 
+    def at(self, now: datetime) -> "Moment":
+        """The one at which the wall clock shows this, unless it is set in between."""
+        return Moment(now, self.boot, self.elapsed + (now - self.now))
+
     def since(self, earlier: "Moment") -> timedelta:
         """How long after `earlier` it is, at least zero. Between two starts of the machine the wall clock says it."""
         if self.boot == earlier.boot:

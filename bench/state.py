@@ -31,12 +31,12 @@ class Case(NamedTuple):
 
 
 CASES: Final = (
-    Case("10 constant", Workload(100, 10, moving=False), CYCLES, 60),
-    Case("10 moving", Workload(100, 10, moving=True), CYCLES, 120),
+    Case("10 constant", Workload(100, 10, moving=False), CYCLES, 20),
+    Case("10 moving", Workload(100, 10, moving=True), CYCLES, 70),
     Case("10 restless", Workload(100, 10, moving=True, restless=True), CYCLES // 4, None),
-    Case("100 moving", Workload(20, 100, moving=True), CYCLES // 4, 500),
+    Case("100 moving", Workload(20, 100, moving=True), CYCLES // 4, 450),
 )
-AIM_SERIES: Final = 12
+AIM_SERIES: Final = 1.5
 
 
 class Recorded(NamedTuple):
@@ -64,6 +64,7 @@ def record(workload: Workload, cycles: int) -> Recorded:
             begin = time.process_time()
             ledger.record(by_name, Observed(observed), decisions)
             busy += time.process_time() - begin
+            state.tidy(now)
         state.close()
         size, series = _bytes(folder / "state.db")
     count = cycles * len(scalers)

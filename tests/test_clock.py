@@ -28,6 +28,12 @@ def test_a_moment_is_one_look_at_both_clocks() -> None:
     assert abs(datetime.now(UTC) - seen.now) < timedelta(seconds=5)
 
 
+def test_deadlines_pass_while_the_machine_sleeps() -> None:
+    """CLOCK_MONOTONIC stands still then, and a write that was decided before would be sent after."""
+    clock = SystemClock()
+    assert clock.monotonic() == pytest.approx(clock.moment().elapsed.total_seconds(), abs=5)
+
+
 def test_a_process_that_was_held_between_the_two_looks_looks_again() -> None:
     """Else it would take the time that it was held for a step of the clock."""
 

@@ -5,6 +5,7 @@ autoscaler in every cycle are msgspec's structs, which take a tenth of the time 
 unknown to the cyclic collector: nothing in them can refer back to them.
 """
 
+from autoscaler.model.aging import later
 from autoscaler.model.brake import (
     NO_BRAKES,
     ActiveBrake,
@@ -157,5 +158,6 @@ __all__ = [
     "VictimOrder",
     "VictimRule",
     "Written",
+    "later",
     "shard_of",
 ]

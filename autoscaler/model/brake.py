@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 
 class Brake(StrEnum):
@@ -147,14 +146,3 @@ class BrakeMemory(Struct, frozen=True, gc=False):
     """In order of time."""
     outside: OutsideChange | None = None
     """While the brake is on."""
-
-    def moved(self, by: timedelta) -> "BrakeMemory":
-        """The same with every time later by this much: after the wall clock was set, everything keeps its age."""
-        shortfall, loss, outside = self.shortfall, self.loss, self.outside
-        return replace(
-            self,
-            shortfall=None if shortfall is None else replace(shortfall, since=shortfall.since + by),
-            loss=None if loss is None else replace(loss, at=loss.at + by),
-            own=tuple([replace(each, at=each.at + by) for each in self.own]),
-            outside=None if outside is None else replace(outside, at=outside.at + by),
-        )

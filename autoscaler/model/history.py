@@ -1,9 +1,8 @@
 """What an autoscaler remembers from one cycle to the next."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from autoscaler.model.brake import BrakeMemory
 from autoscaler.model.condition import Condition
@@ -50,11 +49,6 @@ class Intent(Struct, frozen=True, gc=False):
         """It and those before it, the newest first."""
         return (self,) if self.earlier is None else (self, *self.earlier.and_earlier)
 
-    def moved(self, by: timedelta) -> "Intent":
-        """The same with its time later by this much."""
-        earlier = None if self.earlier is None else self.earlier.moved(by)
-        return replace(self, at=self.at + by, earlier=earlier)
-
 
 class History(Struct, frozen=True, gc=False):
     """Everything a decision remembers. `decide.remember` says what is kept of it for how long."""
@@ -77,22 +71,3 @@ class History(Struct, frozen=True, gc=False):
     """None: there were no brakes."""
     shadow: Shadow | None = None
     """Of a dry run that has one; conditions and scale events are then the shadow's."""
-
-    def moved(self, by: timedelta) -> "History":
-        """The same with every time later by this much: after the wall clock was set, everything keeps its age.
-
-        What operators asked for ends at the wall clock's time that they were told.
-        """
-        intent = self.unfinished
-        return replace(
-            self,
-            recommendations=tuple([replace(each, at=each.at + by) for each in self.recommendations]),
-            scale_ups=tuple([replace(each, at=each.at + by) for each in self.scale_ups]),
-            scale_downs=tuple([replace(each, at=each.at + by) for each in self.scale_downs]),
-            conditions=tuple([replace(each, last_transition=each.last_transition + by) for each in self.conditions]),
-            unfinished=None if intent is None else intent.moved(by),
-            at=None if self.at is None else self.at + by,
-            failing=tuple([each.moved(by) for each in self.failing]),
-            brakes=None if self.brakes is None else self.brakes.moved(by),
-            shadow=None if self.shadow is None else self.shadow.moved(by),
-        )

@@ -1,11 +1,10 @@
 """What one metric came to in one cycle, and since when it has had no value."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from autoscaler.model.spec import MetricTarget, MetricType, TargetType
 from autoscaler.quantity import Milli
@@ -103,7 +102,3 @@ class MetricFailure(Struct, frozen=True, gc=False):
     since: datetime
     """The first cycle in which it had none."""
     fallback: FallbackState
-
-    def moved(self, by: timedelta) -> "MetricFailure":
-        """The same with its time later by this much: after the wall clock was set, it keeps its age."""
-        return replace(self, since=self.since + by)

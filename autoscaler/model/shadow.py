@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from autoscaler.model.condition import Condition
 from autoscaler.quantity import Milli
@@ -17,10 +16,6 @@ class Starting(Struct, frozen=True, gc=False):
     started_at: datetime
     ready_at: datetime
     """From then on they are ready: a start-up time after `started_at`."""
-
-    def moved(self, by: timedelta) -> "Starting":
-        """The same with its times later by this much."""
-        return Starting(self.units, self.started_at + by, self.ready_at + by)
 
 
 class Backlog(Struct, frozen=True, gc=False):
@@ -39,10 +34,6 @@ class Backlog(Struct, frozen=True, gc=False):
     """How fast the target's queue fell in the last cycle: per ready unit and second, at least 0."""
     learnt: Milli | None = None
     """What a ready unit works off in a second, as far as the target's queue has shown; None: it never fell."""
-
-    def moved(self, by: timedelta) -> "Backlog":
-        """The same with its time later by this much."""
-        return replace(self, at=self.at + by)
 
 
 class Shadow(Struct, frozen=True, gc=False):
@@ -73,14 +64,3 @@ class Shadow(Struct, frozen=True, gc=False):
     def ready(self, now: datetime) -> int:
         """How many of its units are ready at this time."""
         return self.size - sum([each.units for each in self.starting if each.ready_at > now])
-
-    def moved(self, by: timedelta) -> "Shadow":
-        """The same with every time later by this much: after the wall clock was set, everything keeps its age."""
-        zero = self.scaled_to_zero
-        return replace(
-            self,
-            since=self.since + by,
-            starting=tuple([each.moved(by) for each in self.starting]),
-            backlogs=tuple([each.moved(by) for each in self.backlogs]),
-            scaled_to_zero=None if zero is None else replace(zero, last_transition=zero.last_transition + by),
-        )

@@ -38,6 +38,8 @@ class Removal(Struct, frozen=True, gc=False):
     """When it was intended."""
     instances: int
     """Units of size."""
+    seq: int = 0
+    """With the name, what the state knows it by."""
 
 
 class Standing(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What the daemon itself has seen of a target's instances, where the back end does not say."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -14,10 +14,6 @@ class Sighting(Struct, frozen=True, gc=False):
     ready: bool | None
     ready_since: datetime
     """When `ready` was first seen as it is."""
-
-    def moved(self, by: timedelta) -> "Sighting":
-        """The same with its times later by this much: after the wall clock was set, it keeps its age."""
-        return Sighting(self.first_seen + by, self.ready, self.ready_since + by)
 
 
 Sightings: TypeAlias = Mapping[str, Sighting]

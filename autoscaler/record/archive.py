@@ -97,7 +97,7 @@ class Archive:
                 self._complete = True
         else:
             found = self._newest_of_all(self._published)
-        in_order = sorted(found.values(), key=lambda each: each.recorded)
+        in_order = sorted(found.values(), key=lambda each: each.decision.now)
         return {newest.decision.name: newest.decision for newest in in_order}
 
     def knows(self, name: str) -> bool:

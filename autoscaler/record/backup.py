@@ -143,8 +143,7 @@ def _put_aside(where: URL, path: Path) -> Path | None:
     kept = next(name for name in names if not any(Path(f"{name}{suffix}").exists() for suffix in ("", *beside)))
     is_there = path.exists()
     if is_there:
-        with suppress(StateError), opened(where) as connection:  # damaged, maybe: then it is put aside as it is
-            driver_of(connection).execute("PRAGMA journal_mode=DELETE").fetchall()  # everything into the one file
+        _end_log(where)
     for suffix in beside:
         if Path(f"{path}{suffix}").exists():
             Path(f"{path}{suffix}").replace(f"{kept}{suffix}")
@@ -152,6 +151,19 @@ def _put_aside(where: URL, path: Path) -> Path | None:
         kept.hardlink_to(path)
     sync(path.parent)
     return kept if is_there else None
+
+
+def _end_log(where: URL) -> None:
+    """Bring everything into the one file, which whatever comes next then moves as a whole.
+
+    A damaged one stays as it is. Raises StateError where another process uses it.
+    """
+    try:
+        with opened(where) as connection:
+            driver_of(connection).execute("PRAGMA journal_mode=DELETE").fetchall()
+    except StateError as error:
+        if str(getattr(error.__cause__, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise
 
 
 def _restore_tables(where: URL, source: URL, *, replacing: bool) -> Contents:

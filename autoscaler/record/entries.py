@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -21,12 +21,15 @@ from autoscaler.model import (
     Sightings,
     TargetRef,
     TargetState,
+    later,
 )
+from autoscaler.moment import Moment
 from autoscaler.record import schema
+from autoscaler.record.ages import UNKNOWN, booted_by, kept_age, read_database_time, taken
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import decision_columns, decision_from
 from autoscaler.record.rows import Marks
-from autoscaler.record.times import from_micros, to_micros
+from autoscaler.record.times import from_micros, micros_of, to_micros
 
 Key: TypeAlias = tuple[str, str]
 """An autoscaler's name and its target: one that is pointed at another target starts fresh."""
@@ -38,8 +41,10 @@ SIGHTINGS: Final = Binary[Sightings](Sightings)
 
 
 class _Remembered(msgspec.Struct, array_like=True):
-    """The body of a row of the table `memory`. Times in microseconds, but for the intent's."""
+    """The body of a row of the table `memory`. Ages are microseconds before the time of the row."""
 
+    age: int
+    """Of the newest decision; 0: the row was written with it."""
     recommendations: tuple[tuple[int, int], ...]
     scale_ups: tuple[tuple[int, int], ...]
     scale_downs: tuple[tuple[int, int], ...]
@@ -92,12 +97,10 @@ class Entry:
     """The `seq` that the state's row has, as far as is known; None: there is no row."""
     number: int = 0
     """Of its newest evaluation; 0: there was none."""
-    at: int = 0
-    """When that was, in microseconds."""
     history: History = _EMPTY
     """What it remembers, equal to what was committed but for a setting of the clock since."""
-    lead: int = 0
-    """Of the times of `history` (`timeline`)."""
+    booted: datetime = UNKNOWN.booted
+    """When this machine was started, by the wall clock that the times of `history` are of (`ages`)."""
     chained: History | None = None
     """The History that follows from the newest evaluation; another one begins a whole row."""
     given: History = _EMPTY
@@ -116,26 +119,24 @@ class Entry:
     """The target's state in that row, as long as nothing else has been read of it since: it need not be written anew,
     and is not kept for that alone."""
     base_number: int = 0
-    base_page: int = 0
+    base_segment: int = 0
     base_bytes: int = 0
     latest: Decision | None = None
     """The newest evaluation's."""
     counted: int | None = None
     """What size it counts as under its connection's `max_total`; None: its target was never read."""
 
-    def follow(self, lead: int) -> History:
-        """What it remembers, with its times as the wall clock has them under this lead."""
-        if lead != self.lead:
-            self.history = self.history.moved(timedelta(microseconds=lead - self.lead))
-            self.lead = lead
+    def follow(self, moment: Moment) -> History:
+        """What it remembers, with its times as the wall clock shows them now."""
+        self.history, self.booted = kept_age(self.history, self.booted, moment)
         return self.history
 
-    def next_seq(self, at: int) -> int:
-        """Of the next write of its row, in a cycle at `at`.
+    def next_seq(self, now: datetime) -> int:
+        """Of the next write of its row, in a cycle at `now`.
 
         They begin at a time, not at 1: a row that a database has lost, and given to another autoscaler, is told apart.
         """
-        return self.seq + 1 if self.seq else at
+        return self.seq + 1 if self.seq else to_micros(now)
 
     def stored_as(self, owner_id: int, seq: int | None) -> None:
         """The state has this of it, which is not newer: the next row of its history rests on none that may be lost."""
@@ -157,19 +158,30 @@ def in_64_bits(number: int) -> int:
     raise OverflowError(f"{number} does not fit 64 bits")
 
 
-def memory_body(history: History, decision: tuple[bytes, ...] | None, spec: int, spec_mark: bytes) -> bytes:
-    """The value of the column `memory.body`. `decision`: the newest one's columns of DECISION."""
+def memory_body(
+    history: History, now: datetime, decision: tuple[bytes, ...] | None, spec: int, spec_mark: bytes
+) -> bytes:
+    """The value of the column `memory.body` of a row written at `now`. `decision`: the newest one, as DECISION."""
     return _REMEMBERED.dump(
         _Remembered(
-            tuple([(each.replicas, to_micros(each.at)) for each in history.recommendations]),
-            tuple([(each.change, to_micros(each.at)) for each in history.scale_ups]),
-            tuple([(each.change, to_micros(each.at)) for each in history.scale_downs]),
+            0 if history.at is None else micros_of(now - history.at),
+            tuple([(each.replicas, micros_of(now - each.at)) for each in history.recommendations]),
+            tuple([(each.change, micros_of(now - each.at)) for each in history.scale_ups]),
+            tuple([(each.change, micros_of(now - each.at)) for each in history.scale_downs]),
             history.unfinished,
             decision,
             spec,
             spec_mark,
         )
     )
+
+
+def _columns_of(latest: Decision | None, history: History) -> tuple[bytes, ...] | None:
+    """The newest decision as the columns of DECISION, with its times as those of the History that followed from it."""
+    if latest is None or history.at is None:
+        return None
+    step = history.at - latest.now
+    return decision_columns(later(latest, step) if step else latest)
 
 
 class Intended(NamedTuple):
@@ -181,21 +193,19 @@ class Intended(NamedTuple):
     row: dict[str, Any]
 
     @classmethod
-    def of(cls, entry: Entry, history: History, at: int, lead: int) -> "Intended":
-        """`history`: with the unfinished write, under this lead. Raises OverflowError for a size that is too large."""
+    def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "Intended":
+        """`history`: with the unfinished write. Raises OverflowError for a size that is too large."""
         assert history.unfinished is not None  # noqa: S101 - for mypy: it is what is announced
         size, before = in_64_bits(history.unfinished.size), in_64_bits(history.unfinished.decided_from)
-        columns = None if entry.latest is None else decision_columns(entry.latest)
         return cls(
             entry,
             history,
             {
                 "autoscaler_id": entry.id,
-                "seq": entry.next_seq(at),
+                "seq": entry.next_seq(now),
                 "number": entry.number,
-                "at": entry.at if entry.number else at,
-                "body": memory_body(history, columns, entry.spec, entry.spec_mark),
-                "lead": lead,
+                **taken(moment, now),
+                "body": memory_body(history, now, _columns_of(entry.latest, history), entry.spec, entry.spec_mark),
                 "counted": max(size, before if entry.counted is None else entry.counted),
             },
         )
@@ -213,11 +223,12 @@ def write_memory(connection: Connection, rows: Iterable[tuple[Entry, dict[str, A
     Raises StateError where it holds something else: what is newer than the entry is to be read, not replaced.
     """
     new, known = list[dict[str, Any]](), list[dict[str, Any]]()
-    for entry, row in rows:
+    for entry, row in sorted(rows, key=lambda one: one[0].id):  # whoever waits for rows waits in one direction
         if entry.stored is None:
             new.append(row)
         else:
-            known.append(row | {"before": entry.stored})
+            row["before"] = entry.stored
+            known.append(row)
     if new:
         connection.execute(insert(schema.memory), new)
     if schema.replace_known(connection, schema.memory, "seq", known) != len(known):
@@ -230,8 +241,6 @@ def write_memory(connection: Connection, rows: Iterable[tuple[Entry, dict[str, A
 class Newest(NamedTuple):
     """An autoscaler's newest decision."""
 
-    recorded: int
-    """When it was committed, on the state's own scale (`timeline`): the wall clock may have been set since another."""
     number: int
     decision: Decision
 
@@ -239,7 +248,7 @@ class Newest(NamedTuple):
 def newest_decisions(connection: Connection, without: Container[Key] = ()) -> Mapping[Key, Newest]:
     """Of each autoscaler and target; one that cannot be read is left out. `without`: not of these."""
     owner, memory = schema.autoscaler, schema.memory
-    query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, memory.c.lead, memory.c.body)
+    query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, memory.c.body)
     found = dict[Key, Newest]()
     for row in connection.execute(query.join(memory, memory.c.autoscaler_id == owner.c.id)):
         key = row.name, row.target
@@ -249,7 +258,7 @@ def newest_decisions(connection: Connection, without: Container[Key] = ()) -> Ma
         except StateError:
             continue
         if newest is not None:
-            found[key] = Newest(row.at - row.lead, row.number, newest[0])
+            found[key] = Newest(row.number, newest[0])
     return found
 
 
@@ -266,7 +275,7 @@ def newest_of(row: Any) -> tuple[Decision, int] | None:
 def _latest(kept: _Remembered, row: Any) -> Decision | None:
     if kept.decision is None:
         return None
-    return decision_from(kept.decision, row.at, row.name, target_from(row.target))
+    return decision_from(kept.decision, row.at - kept.age, row.name, target_from(row.target))
 
 
 def newest_numbers(connection: Connection) -> Mapping[Key, int]:
@@ -287,13 +296,14 @@ class Loaded(NamedTuple):
 def load_entries(
     connection: Connection,
     name: str,
+    moment: Moment,
     keys: Collection[Key] | None = None,
     held: Mapping[Key, Entry] | None = None,
 ) -> Loaded:
     """Everything that the autoscalers of an adapter connection remember. Raises StateError.
 
-    `keys`: only these of them. `held`: what this process remembers of them, which is newer where the
-    database has lost commits: of each the newer one is taken.
+    `moment`: now. `keys`: only these of them. `held`: what this process remembers of them, which is newer where
+    the database has lost commits: of each the newer one is taken.
     """
     owner, memory = schema.autoscaler, schema.memory
     of = owner.c.connection == name
@@ -305,7 +315,7 @@ def load_entries(
         .where(of)
     )
     entries, damaged = dict[Key, Entry](), dict[Key, str]()
-    lost = dict(held or {})
+    lost, database = dict(held or {}), read_database_time(connection)
     for found in connection.execute(query):
         key = found.name, found.target
         if keys is not None and key not in keys:
@@ -317,7 +327,7 @@ def load_entries(
             continue
         try:
             with readable(found.name):
-                entries[key] = Entry(found.id) if found.seq is None else _entry(found)
+                entries[key] = Entry(found.id) if found.seq is None else _entry(found, moment, database)
         except StateError as error:
             damaged[key] = f"{error}; or give the autoscaler another name: it then begins without a memory"
     for mine in lost.values():
@@ -325,14 +335,14 @@ def load_entries(
     return Loaded(entries | lost, damaged)
 
 
-def _entry(row: Any) -> Entry:
-    """The entry of a row. Raises StateError, and what a damaged value raises."""
+def _entry(row: Any, moment: Moment, database: int | None) -> Entry:
+    """The entry of a row that is read at a moment. Raises StateError, and what a damaged value raises."""
     kept = _REMEMBERED.load(row.body)
     latest = _latest(kept, row)
     history = History(
-        recommendations=tuple([Recommendation(size, from_micros(at)) for size, at in kept.recommendations]),
-        scale_ups=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_ups]),
-        scale_downs=tuple([ScaleEvent(change, from_micros(at)) for change, at in kept.scale_downs]),
+        recommendations=tuple([Recommendation(size, from_micros(row.at - age)) for size, age in kept.recommendations]),
+        scale_ups=tuple([ScaleEvent(change, from_micros(row.at - age)) for change, age in kept.scale_ups]),
+        scale_downs=tuple([ScaleEvent(change, from_micros(row.at - age)) for change, age in kept.scale_downs]),
         unfinished=kept.unfinished,
     )
     if latest is not None:
@@ -350,9 +360,8 @@ def _entry(row: Any) -> Entry:
         seq=row.seq,
         stored=row.seq,
         number=row.number,
-        at=row.at,
         history=history,
-        lead=row.lead,
+        booted=booted_by(row, moment, database),
         spec=kept.spec,
         spec_mark=kept.spec_mark,
         latest=latest,

@@ -66,7 +66,7 @@ def _each() -> Select[Any]:
     """Every event, the newest first."""
     table, owner = schema.event, schema.autoscaler
     return _selected(literal(1), table.c.at, table.c.at).order_by(
-        table.c.recorded.desc(), table.c.number.desc(), table.c.position.desc(), owner.c.name.desc()
+        table.c.at.desc(), table.c.number.desc(), table.c.position.desc(), owner.c.name.desc()
     )
 
 
@@ -77,7 +77,7 @@ def _merged() -> Select[Any]:
         _selected(func.count(), func.min(table.c.at), func.max(table.c.at))
         .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
         .order_by(
-            func.max(table.c.recorded).desc(),
+            func.max(table.c.at).desc(),
             func.max(table.c.number).desc(),
             func.max(table.c.position).desc(),
             owner.c.name.desc(),  # of one cycle come those of many autoscalers: pages must not share or miss one

@@ -1,24 +1,26 @@
-"""Keeps the state small: deletes what is too old or too much, a little at a time, inside commits that happen anyway."""
+"""Keeps the state small: packs the journal, deletes what is too old or too much, a little at a time."""
 
-import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
+from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, select, text, union_all
 
 from autoscaler.model import LONGEST_PERIOD, Autoscaler
 from autoscaler.record import schema
-from autoscaler.record.entries import Key
+from autoscaler.record.database import Database, state_errors
+from autoscaler.record.entries import Key, Newest
 from autoscaler.record.locks import Lock, is_free
-from autoscaler.record.max_size import TEXTS_USED, cut
+from autoscaler.record.max_size import cut, delete_unused_texts
+from autoscaler.record.packing import full_segments, pack, replace_pages
 from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
-"""How often the state is looked through (1 min); again with the next commit where there was too much for one time."""
-_TEXTS_EVERY_MICROS: Final = 6 * 3_600_000_000
-"""How often it is looked for texts that no event has any more (6 h): every event is read for it."""
+"""How often the state is looked through (1 min); again at once where there was too much for one time."""
+_UNUSED_EVERY_MICROS: Final = 6 * 3_600_000_000
+"""How often texts are looked for that no event has any more, and specifications (6 h): every event is read for it."""
 _ROWS_AT_ONCE: Final = 1_000
 _NEVER: Final = -(2**62)
 _PAGES_KEPT_FREE: Final = 256
@@ -39,69 +41,109 @@ class Retention:
 
 
 class Housekeeper:
-    """One for all shards of a process."""
+    """One for all shards of a process, in a thread of its own: no cycle waits for it but for a step's rows.
 
-    def __init__(self, retention: Retention) -> None:
+    Each step is a transaction of its own. On PostgreSQL one daemon at a time takes them.
+    """
+
+    def __init__(self, database: Database, readers: Engine, retention: Retention, latest: dict[Key, Newest]) -> None:
+        """`latest`: what readers know, from which goes what is forgotten."""
         self.retention = retention
         self.configured: Mapping[Key, Autoscaler] = {}
         """Autoscalers that are never forgotten, however long ago they were decided about."""
-        self._due = self._texts_due = _NEVER
-        """On the state's own scale, in microseconds."""
-        self._busy = threading.Lock()
+        self._database = database
+        self._readers = readers
+        self._latest = latest
+        self._another = False
+        """Whether another daemon was at it when the last step was to be taken."""
+        self._due = self._unused_due = _NEVER
+        """By the wall clock, in microseconds."""
 
-    def tidy(self, connection: Connection, now: datetime, lead: int) -> Sequence[Key]:
-        """Delete some of what is not to be kept, when it is time to. Returns the autoscalers that are forgotten.
+    def tidy(self, now: datetime) -> None:
+        """Pack what is full, and delete some of what is not to be kept, when it is time to. Raises StateError."""
+        at, kept = to_micros(now), self.retention
+        if at < self._due <= at + _EVERY_MICROS:
+            return
+        self._pack(at)
+        more = max([self._delete_oldest(table, before) for table, before in _too_old(at, kept)]) >= _ROWS_AT_ONCE
+        more |= self._forget(at - micros_of(kept.retention)) == _ROWS_AT_ONCE
+        with self._step() as connection:
+            more |= connection is not None and cut(connection, kept.max_bytes, at)
+        if not at < self._unused_due <= at + _UNUSED_EVERY_MICROS:
+            self._delete_unused()
+            self._unused_due = at + _UNUSED_EVERY_MICROS
+        with self._step() as connection:
+            if connection is not None:
+                _give_back(connection)
+        self._due = at if more or self._another else at + _EVERY_MICROS
 
-        Ages are on the state's own scale (`timeline`; `lead` is now's): a clock that is set makes nothing old or young.
-        """
-        at = to_micros(now) - lead
-        if at < self._due:
-            return ()
-        if not self._busy.acquire(blocking=False):
-            return ()  # another shard is at it
-        try:
-            if not is_free(connection, Lock.HOUSEKEEPING):
-                return ()  # another daemon is
-            kept = self.retention
-            more = _delete_old(connection, at, kept)
-            gone = _forget(connection, at - micros_of(kept.retention), self.configured)
-            more |= len(gone) == _ROWS_AT_ONCE or cut(connection, kept.max_bytes, at, to_micros(now))
-            if at >= self._texts_due:
-                connection.execute(delete(schema.event_text).where(schema.event_text.c.id.not_in(TEXTS_USED)))
-                self._texts_due = at + _TEXTS_EVERY_MICROS
-            _give_back(connection)
-            self._due = at if more else at + _EVERY_MICROS
-            return gone
-        finally:
-            self._busy.release()
+    def _pack(self, now: int) -> None:
+        """Blocks are made while nothing is locked: no page of a full segment changes any more."""
+        with self._reading() as connection:
+            segments = full_segments(connection, now)
+        for segment in segments:
+            with self._reading() as connection:
+                packed = pack(connection, segment)
+            with self._step() as connection:
+                if connection is None:
+                    return
+                replace_pages(connection, segment, packed)
+
+    def _delete_oldest(self, table: Table, before: int) -> int:
+        with self._step() as connection:
+            return 0 if connection is None else _delete_oldest(connection, table, before)
+
+    def _forget(self, before: int) -> int:
+        with self._step() as connection:
+            gone = () if connection is None else _forget(connection, before, self.configured)
+        for key in gone:
+            self._latest.pop(key, None)
+        return len(gone)
+
+    def _delete_unused(self) -> None:
+        for delete_some in (delete_unused_texts, _delete_unused_specs):
+            with self._step() as connection:
+                if connection is not None:
+                    delete_some(connection)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with state_errors(self._database.url), self._readers.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _step(self) -> Iterator[Connection | None]:
+        """A transaction; None: another daemon is at it."""
+        with self._database.writing() as connection:
+            self._another = not is_free(connection, Lock.HOUSEKEEPING)
+            yield None if self._another else connection
 
 
-def _delete_old(connection: Connection, at: int, kept: Retention) -> bool:
-    """Delete some rows of what is not kept until this time. Returns whether there are more."""
+def _too_old(at: int, kept: Retention) -> Sequence[tuple[Table, int]]:
+    """Each table, with the time before which nothing of it is kept."""
     rest_before = at - micros_of(kept.retention)
-    old = (
+    return (
         (schema.removal, at - micros_of(LONGEST_PERIOD)),  # what no period can count any more
         (schema.detail, at - micros_of(kept.detail)),
         (schema.series, rest_before),
         (schema.change, rest_before),
         (schema.event, rest_before),
     )
-    return max([_delete_oldest(connection, table, before) for table, before in old]) >= _ROWS_AT_ONCE
 
 
 def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
     """Delete about _ROWS_AT_ONCE of the oldest of the rows of before this time. Returns how many."""
-    recorded = table.c.recorded
+    at = schema.newest_time(table)
     last = connection.execute(
-        select(recorded).where(recorded < before).order_by(recorded).offset(_ROWS_AT_ONCE - 1).limit(1)
+        select(at).where(at < before).order_by(at).offset(_ROWS_AT_ONCE - 1).limit(1)
     ).scalar_one_or_none()
-    return connection.execute(delete(table).where(recorded < before if last is None else recorded <= last)).rowcount
+    return connection.execute(delete(table).where(at < before if last is None else at <= last)).rowcount
 
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> Sequence[Key]:
     """Delete some autoscalers that were last decided about before this time, and that no daemon's configuration has."""
     owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
-    latest = func.coalesce(memory.c.at - memory.c.lead, owner.c.first_at)
+    latest = func.coalesce(memory.c.at, owner.c.first_at)
     query = (
         select(owner.c.id, owner.c.name, owner.c.target)
         .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
@@ -122,6 +164,23 @@ def _forget(connection: Connection, before: int, configured: Collection[Key]) ->
         targets = [{"owner_target": row.target} for row in gone]
         connection.execute(delete(table).where(table.c.target == bindparam("owner_target"), ~used), targets)
     return [(row.name, row.target) for row in gone]
+
+
+def _delete_unused_specs(connection: Connection) -> None:
+    """Delete the specifications that no cycle names which is kept: those before the one of the oldest cycle."""
+    spec, other, change, detail = schema.spec, schema.spec.alias("other"), schema.change.c, schema.detail.c
+    cycles = union_all(
+        select(change.autoscaler_id.label("id"), change.number), select(detail.autoscaler_id, detail.first)
+    ).subquery()
+    oldest = select(cycles.c.id, func.min(cycles.c.number).label("number")).group_by(cycles.c.id).subquery()
+    in_force = (
+        select(func.max(other.c.number))
+        .join(oldest, oldest.c.id == other.c.autoscaler_id)
+        .where(other.c.autoscaler_id == spec.c.autoscaler_id, other.c.number <= oldest.c.number)
+        .correlate(spec)
+        .scalar_subquery()
+    )
+    connection.execute(delete(spec).where(spec.c.number < in_force))
 
 
 def _give_back(connection: Connection) -> None:

@@ -1,20 +1,21 @@
 """The newest cycles of all autoscalers: one small row of the database a commit for each chunk of 64 autoscalers.
 
 A database row for each autoscaler and cycle would touch a page of the disk for each; a journal's page holds a whole
-commit's. Once an hour's pages are together they are turned into blocks, one for each autoscaler (`packing`).
+commit's. Once an hour's pages are together, a segment, they are turned into blocks, one for each autoscaler
+(`packing`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final, NamedTuple
+from datetime import timedelta
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, func, select
 
 from autoscaler.errors import StateError
+from autoscaler.model import ShardName
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary
-from autoscaler.record.fair_lock import FairLock
 from autoscaler.record.rows import Row
 
 PAGES_A_BLOCK: Final = 240
@@ -25,8 +26,12 @@ _FEWEST_PAGES: Final = 20
 """Of a block, however long the period: fewer would leave little to pack."""
 MOST_BYTES: Final = 2**24
 """Of one chunk's pages, before they are packed earlier than usual (16 MiB)."""
-_TURN_SECONDS: Final = 10.0
-"""How long a shard waits for its turn to write pages before its cycle gives up."""
+_STALE: Final = timedelta(hours=12)
+"""After so long a segment is not gone on with."""
+LEFT_ALONE: Final = timedelta(hours=24)
+"""After so long a segment is packed that another has not followed: its shard is gone, and would not go on with it."""
+SEGMENT: Final = 256
+"""Numbers of pages that are a segment's: the most that it may have, rounded up."""
 
 _PAGE: Final = Binary[Mapping[int, Row]](dict[int, Row])
 _RAW_PAGE: Final = Binary[dict[int, msgspec.Raw]](dict[int, msgspec.Raw])
@@ -77,93 +82,66 @@ def read_rows(connection: Connection, name: str, owner_id: int) -> list[Row]:
     return [found[number] for number in sorted(found)]
 
 
-class Pages(NamedTuple):
-    """What there is of one chunk's pages."""
+class Page(NamedTuple):
+    """The newest page that a ledger has written of a chunk, or found there."""
 
-    first: int
-    """Number of the oldest: what stood in an earlier one stands in another page now, or in a block."""
-    last: int
-    """Number of the newest; 0: there was none yet."""
-    unpacked: int
-    bytes: int
+    number: int
+    """Pages of one segment are packed together, and each row of them is completed by a whole one of its segment."""
+    written: bool
+    """By this ledger: else the next one begins a segment."""
+    bytes: int = 0
+    """Of its segment."""
+    at: timedelta = timedelta(0)
+    """When it was written, since the start of the machine."""
 
-    def is_full(self, period: int, chunk: int) -> bool:
-        """Whether they are to be packed before the next one is written; chunks take their turns.
+    def following(self, period: int, chunk: int, at: timedelta) -> int:
+        """The number of the next page, written at this time since the start of the machine.
 
         `period`: of their autoscalers, in microseconds. Pages are many times as large as what is packed, and nothing
-        cuts them: they are to hold an hour, not hours.
+        cuts them: they are to hold an hour, not hours. Chunks take their turns.
         """
         most = min(PAGES_A_BLOCK, max(_FEWEST_PAGES, _HOUR // period))
-        return self.unpacked > 0 and ((self.last + 37 * chunk) % most == 0 or self.bytes > MOST_BYTES)
+        segment, place = divmod(self.number, SEGMENT)
+        if not self.written:
+            return (segment + 1) * SEGMENT + 37 * chunk % most
+        if place + 1 >= most or self.bytes > MOST_BYTES or not timedelta(0) <= at - self.at < _STALE:
+            return (segment + 1) * SEGMENT
+        return self.number + 1
 
 
-def read_pages(connection: Connection, name: str) -> dict[tuple[int, int], Pages]:
-    """What there is of the journal of an adapter connection, by period and chunk."""
-    table = schema.journal
-    query = (
-        select(
-            table.c.period,
-            table.c.chunk,
-            func.min(table.c.number).label("first"),
-            func.max(table.c.number).label("last"),
-            func.count().label("pages"),
-            func.sum(func.length(table.c.body)).label("bytes"),
-        )
-        .where(table.c.connection == name)
-        .group_by(table.c.period, table.c.chunk)
-    )
-    found = connection.execute(query)
-    return {(row.period, row.chunk): Pages(row.first, row.last, row.pages, row.bytes) for row in found}
+Pages: TypeAlias = dict[tuple[int, int], Page]
+"""By period, in microseconds, and chunk."""
+_NONE: Final = Page(0, written=False)
 
 
 class Journal:
-    """One connection's pages. Its shards write them in turn, for a chunk may have autoscalers of several."""
+    """The pages of one ledger, which nobody else writes."""
 
-    def __init__(self, connection: str) -> None:
-        self._connection = connection
-        self._turn = FairLock()
-        self._pages: dict[tuple[int, int], Pages] | None = None
+    def __init__(self, name: ShardName) -> None:
+        """Of the shard `name`."""
+        self.name: Final = name
+        self._pages: Pages | None = None
         """What is committed; None: not read yet, or in doubt since a transaction failed."""
-        self._commits = 0
-        """PostgreSQL: how many commits wrote pages, that of `_pages` among them."""
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """For a commit that writes pages, up to `follow`. Raises StateError where it does not come soon."""
-        if not self._turn.acquire(_TURN_SECONDS):
-            raise StateError(
-                f"another shard of adapter {self._connection!r} has been recording for {_TURN_SECONDS:.0f} s; check "
-                "the state's database"
-            )
-        try:
-            yield
-        except BaseException:
-            self._pages = None
-            raise
-        finally:
-            self._turn.release()
+    def pages(self, connection: Connection) -> Pages:
+        """A copy, for what is written counts only once it is committed."""
+        known, self._pages = self._pages, None
+        return self._read(connection) if known is None else dict(known)
 
-    def pages(self, connection: Connection) -> dict[tuple[int, int], Pages]:
-        """By period and chunk; a copy, for what is written counts only once it is committed.
-
-        On PostgreSQL other daemons write pages, too: from here to the end of the transaction this one alone does.
-        """
-        if connection.dialect.name == "postgresql":
-            before, self._commits = self._commits, _count_commit(connection, self._connection)
-            if self._commits != before + 1:
-                self._pages = None
-        return read_pages(connection, self._connection) if self._pages is None else dict(self._pages)
-
-    def follow(self, pages: dict[tuple[int, int], Pages]) -> None:
+    def follow(self, pages: Pages) -> None:
         """These are committed."""
         self._pages = pages
 
+    def _read(self, connection: Connection) -> Pages:
+        table = schema.journal
+        query = (
+            select(table.c.period, table.c.chunk, func.max(table.c.number).label("last"))
+            .where(table.c.connection == self.name.adapter, table.c.shard == self.name.number)
+            .group_by(table.c.period, table.c.chunk)
+        )
+        return {(row.period, row.chunk): Page(row.last, written=False) for row in connection.execute(query)}
 
-def _count_commit(connection: Connection, name: str) -> int:
-    """How many commits wrote pages of this connection, this one among them. It locks the count: others wait."""
-    statement = text(
-        "INSERT INTO counter (name, value) VALUES (:name, 1) "
-        "ON CONFLICT (name) DO UPDATE SET value = counter.value + 1 RETURNING value"
-    )
-    count: int = connection.execute(statement, {"name": f"journal {name}"}).scalar_one()
-    return count
+
+def newest_page(pages: Pages, period: int, chunk: int) -> Page:
+    """Of this chunk; where there is none, what comes before the first."""
+    return pages.get((period, chunk), _NONE)

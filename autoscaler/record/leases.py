@@ -20,17 +20,15 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, delete, select, text, update
 
+from autoscaler.clock import Clock
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import Autoscaler, ShardName
 from autoscaler.record import schema
 from autoscaler.record.database import Database, place
-from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import SPEC, target_text
 from autoscaler.record.locks import Lock, is_free, wait_for
 from autoscaler.record.member_rows import (
-    FOUND,
     NOW,
-    Found,
     dead_members,
     evict,
     is_alive,
@@ -44,8 +42,7 @@ from autoscaler.record.member_rows import (
 )
 from autoscaler.record.shards import give_back, next_epoch, read_holders, take
 from autoscaler.record.sharing import share_out
-from autoscaler.record.timeline import Look, SharedTimeline
-from autoscaler.record.times import from_micros, micros_of, to_micros
+from autoscaler.record.times import micros_of, to_micros
 
 _VERSION: Final = version("prometheus-autoscaler")
 
@@ -67,7 +64,7 @@ class Renewal(NamedTuple):
 
     member: str
     sent: timedelta
-    """When it was asked for, on `DatabaseClock.elapsed`: others leave it alone for a lease's duration from then on."""
+    """When it was asked for, since the start of this machine: others leave it alone for a lease from then on."""
 
 
 class _Configuration(NamedTuple):
@@ -89,8 +86,7 @@ class Leases:
     def __init__(
         self,
         database: Database,
-        clock: DatabaseClock,
-        timeline: SharedTimeline,
+        clock: Clock,
         options: LeaseOptions,
         process: str,
     ) -> None:
@@ -98,7 +94,6 @@ class Leases:
         self.options: Final = options
         self._database: Final = database
         self._clock: Final = clock
-        self._timeline: Final = timeline
         self._process: Final = process
         self._joins: Final = count(1)
         self._lock = threading.Lock()
@@ -107,7 +102,7 @@ class Leases:
         self._held = frozenset[ShardName]()
         self._excess = frozenset[ShardName]()
         self._ends = timedelta(0)
-        """When it may begin nothing more, on `DatabaseClock.elapsed`."""
+        """When it may begin nothing more, since the start of this machine."""
         self._members = 0
         self._turns = count(1)
         self._turn = 0
@@ -143,7 +138,7 @@ class Leases:
         """
         if self._member is None:
             return 0.0
-        return (self._ends - self._clock.elapsed()).total_seconds()
+        return (self._ends - self._elapsed()).total_seconds()
 
     def holds(self, name: ShardName, member: str | None) -> bool:
         """Whether this process, as that member, holds the shard, and its lease is not over."""
@@ -157,18 +152,18 @@ class Leases:
         """
         if self.seconds_left() <= 0:
             self.give_up()
-        member, sent = self._member, self._clock.elapsed()
+        member, sent = self._member, self._elapsed()
         with self._database.writing() as connection:
-            found = self._join(connection) if member is None else prolong(connection, member)
-            look = None if found is None else self._look(connection, found, sent)
-        if found is None or look is None:
+            joined = self._join(connection) if member is None else None
+            stands = member is None or prolong(connection, member)
+        renewed = member or joined
+        if renewed is None or not stands:
             self.give_up(member)
             return
         with self._lock:
             if self._member is None and member is None:
-                self._member, self._ends = found.member, sent + self.options.renew_deadline
-        self.confirmed(Renewal(found.member, sent))
-        self._timeline.follow_look(look)
+                self._member, self._ends = renewed, sent + self.options.renew_deadline
+        self.confirmed(Renewal(renewed, sent))
 
     def share(
         self, needs: Collection[ShardName], done: Collection[ShardName], of_this_host: Collection[str] = ()
@@ -192,7 +187,7 @@ class Leases:
                 self.give_up(member)
                 return
             turn = next(self._turns)  # in the order of the commits, for nobody else shares until then
-            dead = dead_members(connection, self._clock.elapsed)
+            dead = dead_members(connection, self._elapsed)
             evict(connection, {name: token for name, token in dead.items() if name != member})
             taken = needs_of_the_first(connection, member) & {*of_this_host}
             save_needs(connection, member, [name for name in needs if name.adapter not in taken])
@@ -235,8 +230,8 @@ class Leases:
 
     def confirm(self, connection: Connection, member: str | None) -> Renewal:
         """Renew the lease within a transaction, before it locks anything else. Raises StaleLedger when it is over."""
-        sent = self._clock.elapsed()
-        if member is None or self._is_over(member) or prolong(connection, member) is None:
+        sent = self._elapsed()
+        if member is None or self._is_over(member) or not prolong(connection, member):
             self.give_up(member)
             raise StaleLedger(
                 f"{place(self._database.url)}: this daemon has lost its lease; it writes nothing until it has joined "
@@ -277,15 +272,19 @@ class Leases:
             wait_for(connection, Lock.SHARING)
             remove(connection, [member])
 
-    def _join(self, connection: Connection) -> Found:
+    def _elapsed(self) -> timedelta:
+        """Since the start of this machine, times of sleep included."""
+        return self._clock.moment().elapsed
+
+    def _join(self, connection: Connection) -> str:
         """A new row, which no other member sees before the commit."""
         wait_for(connection, Lock.SHARING)  # nobody joins while a backup is restored
         member, host = new_member(self._process, next(self._joins)), socket.gethostname()
         configuration = self._configuration
         columns = "id, token, duration, renewed, joined, place, host, version, loaded, digest"
         values = f":id, :token, :duration, {NOW}, {NOW}, :place, :host, :version, :loaded, :digest"
-        row = connection.execute(
-            text(f"INSERT INTO member ({columns}) VALUES ({values}) RETURNING {FOUND}"),  # noqa: S608 - constants
+        connection.execute(
+            text(f"INSERT INTO member ({columns}) VALUES ({values})"),  # noqa: S608 - constants
             {
                 "id": member,
                 "token": new_token(),
@@ -296,13 +295,8 @@ class Leases:
                 "loaded": configuration and configuration.loaded,
                 "digest": configuration and configuration.digest,
             },
-        ).one()
-        return Found(member, *row)
-
-    def _look(self, connection: Connection, found: Found, sent: timedelta) -> Look:
-        """What the renewal says of the database's clock."""
-        booted = self._clock.seen(from_micros(found.now), sent, self._clock.elapsed())
-        return self._timeline.look(connection, found.lead, booted, alone=found.alone)
+        )
+        return member
 
     def _save_configuration(self, member: str) -> None:
         """Bring the member's rows of `follows` to what the configuration says; only what differs is written."""
@@ -328,12 +322,6 @@ def database_time(connection: Connection) -> int:
     """In microseconds since 1970."""
     now: int = connection.execute(text(f"SELECT {NOW}")).scalar_one()
     return now
-
-
-def has_members(connection: Connection, now: int) -> bool:
-    """Whether a member has renewed its lease lately, by the database's clock: for what no lease depends on."""
-    member = schema.member.c
-    return connection.execute(select(member.id).where(member.renewed + member.duration > now)).first() is not None
 
 
 def _follows_row(name: ShardName, scaler: Autoscaler) -> Mapping[str, Any]:

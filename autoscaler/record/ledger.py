@@ -12,6 +12,7 @@ could not be recorded comes back as an unfinished intent, as it does after a kil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -36,6 +37,7 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
+from autoscaler.record.ages import UNKNOWN, taken
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import state_errors
 from autoscaler.record.entries import (
@@ -67,14 +69,14 @@ _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 class Ledger:
     """Used by one shard's thread; `is_current` by any."""
 
-    def __init__(self, shared: Shared, name: ShardName, epoch: int, member: str | None, journal: Journal) -> None:
+    def __init__(self, shared: Shared, name: ShardName, epoch: int, member: str | None) -> None:
         """`epoch`: as `shards.next_epoch` gave it; on PostgreSQL to this `member`."""
         self.name: Final = name
         self.connection: Final = name.adapter
         self.member: Final = member
         self._shared = shared
         self._epoch = epoch
-        self._journal = journal
+        self._journal = Journal(name)
         self._entries: dict[Key, Entry] | None = None
         """None: not read yet."""
         self._in_doubt = False
@@ -84,8 +86,8 @@ class Ledger:
         self._forgotten: dict[str, str] = {}
         """Targets of which something is damaged that begins anew by itself: what it is. Said in one cycle."""
         self._sighted = Sighted(self._forgotten)
-        self._lead = shared.timeline.lead
-        """Of the times of the cycle under way."""
+        self._moment = UNKNOWN
+        """When the cycle under way began."""
         self._followed: frozenset[Key] | None = None
         """This shard's autoscalers; None: not known yet, every one that the state remembers is held."""
         self._unread: frozenset[Key] = frozenset()
@@ -132,11 +134,11 @@ class Ledger:
         self._sighted.follow(frozenset(target for _, target in keys), frozenset(target for _, target in new))
 
     def follow_clock(self, moment: Moment) -> None:
-        """A cycle begins: where the wall clock was set, what is recalled from now on keeps its age. Raises StateError.
+        """A cycle begins: where the wall clock was set, what is recalled from now on keeps its age.
 
         Without a word of it the wall clock counts as never set.
         """
-        self._lead = self._shared.timeline.follow(moment, self._commit)
+        self._moment = moment
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers; an empty history for one never decided about. Raises StateError.
@@ -155,8 +157,8 @@ class Ledger:
             if problem is not None or isinstance(asked, StateError):
                 histories.damaged[scaler.name] = problem or str(asked)
                 continue
-            entry = entries.setdefault(key, Entry(lead=self._lead))
-            known = entry.follow(self._lead)
+            entry = entries.setdefault(key, Entry())
+            known = entry.follow(self._moment)
             entry.given = known if asked == known.steering else replace(known, steering=asked)
             histories[scaler.name] = entry.given
         self._recalled = histories
@@ -164,7 +166,7 @@ class Ledger:
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
         """What is known of the instances of these; one never seen is left out. Raises StateError."""
-        return self._sighted.of(targets, self._lead, self._reading)
+        return self._sighted.of(targets, self._moment, self._reading)
 
     def standing(self, now: datetime, busy: frozenset[TargetRef] = frozenset()) -> Standing:
         """How far the connection's limits are used. Raises StateError.
@@ -174,7 +176,7 @@ class Ledger:
         if self._limits.limits == WITHOUT_LIMITS.limits:
             return WITHOUT_LIMITS
         with self._reading() as connection:
-            return self._limits.standing(connection, now, self._lead, busy)
+            return self._limits.standing(connection, self._moment.at(now), busy)
 
     def intend(
         self, decisions: Sequence[Decision], busy: frozenset[TargetRef] = frozenset()
@@ -194,7 +196,7 @@ class Ledger:
             owners = {made.name: owner for made, owner in zip(live, self._owners(connection, live), strict=True)}
             rows = dict(each(live, lambda one: (one.name, self._intended(owners[one.name], one)), broken))
             pairs = [(owners[made.name], made) for made in without(live, broken)]
-            broken |= self._limits.intend(connection, pairs, decisions, self._recalled, self._lead, busy)
+            broken |= self._limits.intend(connection, pairs, decisions, self._recalled, self._then(decisions), busy)
             intended = [rows[made.name] for made in without(live, broken)]
             write_memory(connection, [(one.entry, one.row) for one in intended])
         for one in intended:
@@ -204,7 +206,7 @@ class Ledger:
     def _intended(self, entry: Entry, made: Decision) -> Intended:
         """What is remembered while the decision's change is written. Raises OverflowError."""
         history = announced(self._scalers[made.name], entry.history, made)
-        return Intended.of(entry, history, to_micros(made.now), self._lead)
+        return Intended.of(entry, history, made.now, self._then([made]))
 
     def record(
         self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]
@@ -226,29 +228,27 @@ class Ledger:
             return Recording.of(scalers[made.name], observations[made.name], made, entry)
 
         prepared = each(decisions, prepare, broken)
-        sighted = [{"target": text, "body": SIGHTINGS.dump(known), "lead": self._lead} for text, known in seen.items()]
-        gone: Sequence[Key] = ()
-        with self._journal.turn():
-            with self._commit() as connection:
-                pages = self._journal.pages(connection)
-                owners = self._owners(connection, [one.decision for one in prepared])
-                pairs = list(zip(owners, prepared, strict=True))
-                recorded = write(connection, self.connection, pages, pairs, self._lead)
-                written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
-                self._limits.settle(connection, written)
-                schema.upsert(connection, schema.sighting, sighted)
-                if decisions:
-                    gone = self._shared.housekeeper.tidy(connection, decisions[0].now, self._lead)
-            self._journal.follow(pages)
+        moment = self._then(decisions)
+        sighted = [
+            {"target": text, **taken(moment, moment.now), "body": SIGHTINGS.dump(known)} for text, known in seen.items()
+        ]
+        with self._commit() as connection:
+            pages = self._journal.pages(connection)
+            owners = self._owners(connection, [one.decision for one in prepared])
+            pairs = list(zip(owners, prepared, strict=True))
+            recorded = write(connection, self.name, pages, pairs, moment)
+            written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
+            self._limits.settle(connection, written)
+            schema.upsert(connection, schema.sighting, sorted(sighted, key=itemgetter("target")))
+        self._journal.follow(pages)
+        booted = moment.booted
         for placed in recorded.placed:
-            placed.apply()
+            placed.apply(booted)
             made = placed.recording.decision
-            newest = Newest(to_micros(made.now) - self._lead, placed.row.number, made)
+            newest = Newest(placed.row.number, made)
             key = key_of(made.name, made.target)
             self._shared.latest[key] = newest
-        for key in gone:
-            self._shared.latest.pop(key, None)
-        self._sighted.committed(seen, self._lead)
+        self._sighted.committed(seen, moment)
         self._recalled = {}
         return {**broken, **recorded.broken}
 
@@ -289,6 +289,11 @@ class Ledger:
         if renewal is not None and leases is not None:
             leases.confirmed(renewal)
 
+    def _then(self, decisions: Sequence[Decision]) -> Moment:
+        """When the cycle of these began."""
+        moment = self._moment
+        return moment if not decisions else moment.at(decisions[0].now)
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with state_errors(self._shared.database.url), self._shared.readers.begin() as connection:
@@ -298,11 +303,13 @@ class Ledger:
         known = self._entries
         if known is None or self._in_doubt:
             with self._reading() as connection:
-                self._entries, self._damaged = load_entries(connection, self.connection, self._followed, known)
-            self._in_doubt = False
+                entries, self._damaged = load_entries(
+                    connection, self.connection, self._moment, self._followed, held=known
+                )
+            self._entries, self._in_doubt = entries, False
         elif self._unread:
             with self._reading() as connection:
-                entries, damaged = load_entries(connection, self.connection, self._unread)
+                entries, damaged = load_entries(connection, self.connection, self._moment, self._unread)
             self._entries = known | entries
             before = {key: problem for key, problem in self._damaged.items() if key not in self._unread}
             self._damaged = {**damaged, **before}

@@ -5,7 +5,6 @@ committed: one commit at a time does that for a connection. A decision that does
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection
@@ -21,6 +20,7 @@ from autoscaler.model import (
     Standing,
     TargetRef,
 )
+from autoscaler.moment import Moment
 from autoscaler.record.entries import Entry, Key
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.locks import Lock, wait_for
@@ -41,10 +41,10 @@ class Limits:
         self._intended: Mapping[int, Intended] = {}
         """What the cycle under way is to remove, by the autoscaler's id."""
 
-    def standing(self, connection: Connection, now: datetime, lead: int, busy: frozenset[TargetRef]) -> Standing:
-        """How far they are used. `lead`: of now (`timeline`)."""
+    def standing(self, connection: Connection, moment: Moment, busy: frozenset[TargetRef]) -> Standing:
+        """How far they are used at this moment."""
         budget, totals = self.limits.removal_budget, Totals({}, 0)
-        removals = () if budget is None else read_removals(connection, self._name, budget, now, lead)
+        removals = () if budget is None else read_removals(connection, self._name, budget, moment)
         if self.limits.max_total is not None:
             known = {**self._housekeeper.configured, **self.scalers}
             totals = read_totals(connection, self._name, self.scalers, known)
@@ -60,19 +60,18 @@ class Limits:
         pairs: Sequence[tuple[Entry, Decision]],
         decisions: Sequence[Decision],
         history: Mapping[str, History],
-        lead: int,
+        moment: Moment,
         busy: frozenset[TargetRef],
     ) -> Mapping[str, Exception]:
-        """Use what these decisions need of them. `decisions`: all of the cycle, made from `history`.
+        """Use what these decisions need of them. `decisions`: all of the cycle, made from `history` at `moment`.
 
         Returns those that came too late: they are not counted, and may not be written.
         """
         if not self._binds([made for _, made in pairs]):
             return {}
         wait_for(connection, Lock.LIMITS, self._name)
-        now = decisions[0].now
-        standing = self.standing(connection, now, lead, busy)
-        again = {made.name: made for made in share(decisions, history, standing, now).decisions}
+        standing = self.standing(connection, moment, busy)
+        again = {made.name: made for made in share(decisions, history, standing, decisions[0].now).decisions}
         late = {
             made.name: StateError(
                 f"nothing was written, for others were faster: {_why_cut(again[made.name])}; the next cycle tries again"
@@ -82,7 +81,7 @@ class Limits:
         }
         if self.limits.removal_budget is not None:
             kept = [(entry, made) for entry, made in pairs if made.name not in late]
-            self._intended = intend_removals(connection, kept, standing, lead)
+            self._intended = intend_removals(connection, kept, standing, moment)
         return late
 
     def settle(self, connection: Connection, pairs: Sequence[tuple[Entry, Decision]]) -> None:

@@ -51,16 +51,16 @@ def live_bytes(connection: Connection) -> int:
     return int(total)
 
 
-def cut(connection: Connection, max_bytes: int, at: int, now: int) -> bool:
+def cut(connection: Connection, max_bytes: int, now: int) -> bool:
     """Delete some of the oldest data while there is more than `max_bytes`. Returns whether there is more to cut.
 
     The oldest detail goes first, to half of `max_bytes`, then events, to a tenth, series, and the rest of both; never
-    the last hour of anything, nor what decisions remember. `at`: on the state's own scale; `now`: by the wall clock.
+    the last hour of anything, nor what decisions remember.
     """
     excess = live_bytes(connection) - max_bytes
     if excess <= 0:
         return False
-    before = at - _LAST_HOUR
+    before = now - _LAST_HOUR
     detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
     events = _events(connection).size
     steps = (
@@ -96,21 +96,18 @@ def _cut_blocks(
     left = False
     cut_until: int | None = None
     for table in tables:
-        recorded = table.c.recorded
-        until = table.c.until if "until" in table.c else table.c.at
-        rows = connection.execute(
-            select(recorded, until, table.c.size).where(recorded < before).order_by(recorded).limit(_ROWS_AT_ONCE)
-        ).all()
+        at = schema.newest_time(table)
+        rows = connection.execute(select(at, table.c.size).where(at < before).order_by(at).limit(_ROWS_AT_ONCE)).all()
         gone = 0
         last: int | None = None
-        for when, until_then, size in rows:
+        for when, size in rows:
             if gone >= excess - freed:
                 break
             gone, last = gone + size, when
-            cut_until = until_then if cut_until is None else max(until_then, cut_until)
         if last is None:
             continue
-        connection.execute(delete(table).where(recorded <= last))
+        cut_until = last if cut_until is None else max(last, cut_until)
+        connection.execute(delete(table).where(at <= last))
         freed += gone
         left |= freed < excess and len(rows) == _ROWS_AT_ONCE
     if cut_until is not None:
@@ -123,20 +120,34 @@ def _cut_events(connection: Connection, before: int, excess: int, now: int) -> t
     found = _events(connection)
     if excess <= 0 or not found.rows:
         return 0, False
-    table, texts = schema.event, schema.event_text
+    table = schema.event
     wanted = min(ceil(excess * found.rows / found.size), _EVENTS_AT_ONCE)
-    rows = connection.execute(
-        select(table.c.recorded, table.c.at).where(table.c.recorded < before).order_by(table.c.recorded).limit(wanted)
-    ).all()
-    if not rows:
+    times = (
+        connection.execute(select(table.c.at).where(table.c.at < before).order_by(table.c.at).limit(wanted))
+        .scalars()
+        .all()
+    )
+    if not times:
         return 0, False
-    last = rows[-1].recorded
-    go, stay = TEXTS_USED.where(table.c.recorded <= last), TEXTS_USED.where(table.c.recorded > last)
-    connection.execute(delete(texts).where(texts.c.id.in_(go), texts.c.id.not_in(stay)))
-    connection.execute(delete(table).where(table.c.recorded <= last))
-    schema.upsert(connection, schema.cut, [{"tier": EVENTS, "until": max(row.at for row in rows), "at": now}])
+    last = times[-1]
+    connection.execute(delete(table).where(table.c.at <= last))
+    delete_unused_texts(connection)
+    schema.upsert(connection, schema.cut, [{"tier": EVENTS, "until": last, "at": now}])
     freed = found.size - _events(connection).size
-    return freed, freed < excess and len(rows) == wanted  # less than expected: their texts are still used
+    return freed, freed < excess and len(times) == wanted  # less than expected: their texts are still used
+
+
+def delete_unused_texts(connection: Connection) -> None:
+    """Delete the texts that no event has.
+
+    They are locked first, and looked at again by another statement: whoever writes an event locks its text as well
+    (`recording.write_events`), so that an event that was committed in between is seen.
+    """
+    texts = schema.event_text
+    unused = select(texts.c.id).where(texts.c.id.not_in(TEXTS_USED)).order_by(texts.c.id).limit(_EVENTS_AT_ONCE)
+    ids = connection.execute(unused.with_for_update(skip_locked=True)).scalars().all()
+    if ids:
+        connection.execute(delete(texts).where(texts.c.id.in_(ids), texts.c.id.not_in(TEXTS_USED)))
 
 
 def _events(connection: Connection) -> _Events:

@@ -20,29 +20,13 @@ NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 """SQL: the database's time in microseconds, also within a transaction."""
 
 
-class Found(NamedTuple):
-    """What a renewal found."""
-
-    member: str
-    now: int
-    lead: int
-    alone: bool
-    """Whether no other member has renewed its lease lately, by the database's clock."""
-
-
-_STANDS: Final = f"renewed + duration > {NOW}"
-_OTHERS: Final = f"SELECT 1 FROM member AS other WHERE other.id <> :id AND other.{_STANDS}"  # noqa: S608 - constants
-_KNOWN_LEAD: Final = "SELECT coalesce(max(lead), 0) FROM timeline"
-FOUND: Final = f"{NOW} AS now, ({_KNOWN_LEAD}) AS lead, NOT EXISTS ({_OTHERS}) AS alone"
-
-
-def prolong(connection: Connection, member: str) -> Found | None:
-    """Renew a lease; None: another member has ended it. Locks the row: an end under way is waited for, or waits."""
-    row = connection.execute(
-        text(f"UPDATE member SET token = :token, renewed = {NOW} WHERE id = :id RETURNING {FOUND}"),  # noqa: S608 - constants
+def prolong(connection: Connection, member: str) -> bool:
+    """Renew a lease; false: another member has ended it. Locks the row: an end under way is waited for, or waits."""
+    renewed = connection.execute(
+        text(f"UPDATE member SET token = :token, renewed = {NOW} WHERE id = :id"),  # noqa: S608 - constants
         {"id": member, "token": new_token()},
-    ).one_or_none()
-    return None if row is None else Found(member, *row)
+    )
+    return renewed.rowcount > 0
 
 
 def is_alive(connection: Connection, member: str) -> bool:

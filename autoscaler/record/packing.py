@@ -2,52 +2,90 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, func, select
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
 from autoscaler.record.evaluation import DECISION, Columns
-from autoscaler.record.journal import rows_from
+from autoscaler.record.journal import LEFT_ALONE, SEGMENT, rows_from
 from autoscaler.record.outline import outline_from
 from autoscaler.record.rows import Row, completed, pack_rows, runs
 from autoscaler.record.series import Point, pack_points, point_of
+from autoscaler.record.times import micros_of
 
 
-def pack_pages(connection: Connection, name: str, period: int, chunk: int) -> None:
-    """Pack all pages of a chunk of an adapter connection and delete them.
+class Segment(NamedTuple):
+    """Pages that are packed together."""
 
-    What is damaged among them cannot be packed and is gone: the shard that records is not to stop for it.
-    """
+    connection: str
+    shard: int
+    period: int
+    chunk: int
+    number: int
+
+    @property
+    def pages(self) -> ColumnElement[bool]:
+        """Its rows of the table `journal`."""
+        c = schema.journal.c
+        own = (c.connection == self.connection) & (c.shard == self.shard) & (c.period == self.period)
+        first = self.number * SEGMENT
+        return own & (c.chunk == self.chunk) & (c.number >= first) & (c.number < first + SEGMENT)
+
+
+def full_segments(connection: Connection, now: int) -> Sequence[Segment]:
+    """Those to which no page comes any more: another one has followed, or they were left alone."""
+    c = schema.journal.c
+    number = (c.number // SEGMENT).label("segment")
+    query = select(c.connection, c.shard, c.period, c.chunk, number, func.max(c.at))
+    newest, full = dict[tuple[Any, ...], tuple[Segment, int]](), list[Segment]()
+    in_order = connection.execute(query.group_by(c.connection, c.shard, c.period, c.chunk, number).order_by(number))
+    for name, shard, period, chunk, segment, at in in_order:
+        place = name, shard, period, chunk
+        if place in newest:
+            full.append(newest[place][0])
+        newest[place] = Segment(*place, segment), at
+    return [*full, *[one for one, at in newest.values() if at < now - micros_of(LEFT_ALONE)]]
+
+
+class Packed(NamedTuple):
+    """Rows of the tables `detail` and `series`."""
+
+    details: list[dict[str, Any]]
+    series: list[dict[str, Any]]
+
+
+def pack(connection: Connection, segment: Segment) -> Packed:
+    """The pages of a segment as blocks. What is damaged among them cannot be packed, and is left out."""
     table, owner = schema.journal, schema.autoscaler
-    mine = (table.c.connection == name) & (table.c.period == period) & (table.c.chunk == chunk)
     rows = dict[int, dict[int, Row]]()
-    recorded = dict[tuple[int, int], int]()
-    for page in connection.execute(select(table.c.body, table.c.lead).where(mine).order_by(table.c.number)):
+    for page in connection.execute(select(table.c.body).where(segment.pages).order_by(table.c.number)):
         with suppress(StateError):
             for owner_id, row in rows_from(page.body):
                 if not isinstance(row, StateError):
                     rows.setdefault(owner_id, {})[row.number] = row
-                    recorded[owner_id, row.number] = row.at - page.lead
     known = set(connection.execute(select(owner.c.id).where(owner.c.id.in_(list(rows)))).scalars())
-    details, charts = list[dict[str, Any]](), list[dict[str, Any]]()
+    packed = Packed([], [])
     bounds = bounds_of(connection, list(rows))
     for owner_id, found in rows.items():
         if owner_id not in known:
             continue  # forgotten since
-        # one that changed its sync period has rows of the time between in other pages
+        # one that changed its sync period, or its shard, has rows of the time between in other pages
         for run in runs(found[number] for number in sorted(found)):
-            newest_of_run = max(recorded[owner_id, row.number] for row in run)
             with suppress(StateError), readable(f"of id {owner_id}"):
                 points = points_of(run, bounds[owner_id])
-                details.append(block(owner_id, run, newest_of_run, pack_rows(run)))
-                charts.append(block(owner_id, run, newest_of_run, pack_points(points)))
-    if details:
-        connection.execute(insert(schema.detail), details)
-        connection.execute(insert(schema.series), charts)
-    connection.execute(delete(table).where(mine))
+                packed.details.append(block(owner_id, run, pack_rows(run)))
+                packed.series.append(block(owner_id, run, pack_points(points)))
+    return packed
+
+
+def replace_pages(connection: Connection, segment: Segment, packed: Packed) -> None:
+    """Keep the blocks in place of the pages, unless another daemon has done so since they were read."""
+    if connection.execute(delete(schema.journal).where(segment.pages)).rowcount and packed.details:
+        schema.upsert(connection, schema.detail, packed.details)
+        schema.upsert(connection, schema.series, packed.series)
 
 
 def bounds_of(connection: Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
@@ -77,15 +115,14 @@ def points_of(rows: Sequence[Row], bounds: Mapping[int, tuple[int, int]]) -> lis
     return points
 
 
-def block(owner_id: int, rows: Sequence[Row], recorded: int, body: bytes) -> dict[str, Any]:
-    """The row of the table `detail` or `series` with these rows packed as `body`. `recorded`: the newest of them."""
+def block(owner_id: int, rows: Sequence[Row], body: bytes) -> dict[str, Any]:
+    """The row of the table `detail` or `series` with these rows packed as `body`."""
     times = [row.at for row in rows]
     return {
         "autoscaler_id": owner_id,
         "first": rows[0].number,
         "since": min(times),
         "until": max(times),
-        "recorded": recorded,
         "size": len(body),
         "body": body,
     }

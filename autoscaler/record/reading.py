@@ -165,7 +165,7 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
         select(table.c.name, table.c.target, memory)
         .join(memory, memory.c.autoscaler_id == table.c.id)
         .where(table.c.name == name, memory.c.number > 0)
-        .order_by(memory.c.at - memory.c.lead)
+        .order_by(memory.c.at)
     )
     return [RecordedAutoscaler(connection, row) for row in connection.execute(query)]
 
@@ -181,7 +181,7 @@ def last_specifications(connection: Connection) -> Mapping[str, Autoscaler | Sta
         .join(memory, memory.c.autoscaler_id == owner.c.id)
         .join(last, last.c.autoscaler_id == owner.c.id)
         .join(spec, (spec.c.autoscaler_id == owner.c.id) & (spec.c.number == last.c.number))
-        .order_by(memory.c.at - memory.c.lead)
+        .order_by(memory.c.at)
     )
     found = dict[str, Autoscaler | StateError]()
     for name, body in connection.execute(query):

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -11,13 +12,14 @@ from sqlalchemy import Connection, Table, insert
 from autoscaler.decide import changed, remember
 from autoscaler.decide.sharing import size_of
 from autoscaler.isolation import each
-from autoscaler.model import Autoscaler, Decision, Event, History, Observation, TargetState
+from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName, TargetState
+from autoscaler.moment import Moment
 from autoscaler.record import schema
+from autoscaler.record.ages import taken
 from autoscaler.record.binary import Binary, pack
 from autoscaler.record.entries import HISTORY, SPEC, Entry, in_64_bits, mark_of, memory_body, write_memory
 from autoscaler.record.evaluation import DECISION, Columns, moving_columns, target_column
-from autoscaler.record.journal import Pages, chunk_of, page_of
-from autoscaler.record.packing import pack_pages
+from autoscaler.record.journal import SEGMENT, Page, Pages, chunk_of, newest_page, page_of
 from autoscaler.record.rows import Row, differing, marks_of
 from autoscaler.record.times import micros_of, to_micros
 
@@ -60,15 +62,11 @@ class Recording:
         target = target_column(self.observation.target) if self.target is None else self.target
         return target, *self.columns
 
-    def place(self, entry: Entry, page: int, lead: int, first: int) -> "Placed":
-        """Decide how it stands in a page of the journal.
-
-        `first`: the oldest page there is then; a whole row of an earlier one is packed, by this shard or by another of
-        the connection. `lead`: of its times (`timeline`).
-        """
+    def place(self, entry: Entry, page: int, when: Values) -> "Placed":
+        """Decide how it stands in a page of the journal. `when`: its cycle began, as `taken` says it."""
         number = entry.number + 1
         new_spec, spec, spec_mark = _spec(entry, self.scaler, number)
-        chained = entry.given is entry.chained and entry.period == self.period and entry.base_page >= first
+        chained = entry.given is entry.chained and entry.period == self.period and entry.base_segment == page // SEGMENT
         columns: tuple[bytes | None, ...] | None = None
         if chained and entry.base is not None:
             columns = differing((self.target, *self.columns), entry.base)
@@ -94,19 +92,16 @@ class Recording:
             history,
             memory={
                 "autoscaler_id": entry.id,
-                "seq": entry.next_seq(row.at),
+                "seq": entry.next_seq(self.decision.now),
                 "number": number,
-                "at": row.at,
-                "body": memory_body(history, self.columns[DECISION], spec, spec_mark),
-                "lead": lead,
+                **when,
+                "body": memory_body(history, self.decision.now, self.columns[DECISION], spec, spec_mark),
                 "counted": counted,
             },
             spec_mark=spec_mark,
             spec=new_spec,
-            change=(
-                change_row(entry.id, row, row.at - lead, self.columns) if changed(entry.latest, self.decision) else None
-            ),
-            events=_events(entry, self.decision, row, lead),
+            change=change_row(entry.id, row, self.columns) if changed(entry.latest, self.decision) else None,
+            events=_events(entry, self.decision, row),
         )
 
 
@@ -132,21 +127,24 @@ class Placed(Struct, frozen=True):
         """The autoscaler's."""
         return self.recording.name
 
-    def apply(self) -> None:
-        """Let the memory follow, once the rows are committed."""
+    def apply(self, booted: datetime) -> None:
+        """Let the memory follow, once the rows are committed.
+
+        `booted`: when this machine was started, by the wall clock that their times are of.
+        """
         entry, recording, row = self.entry, self.recording, self.row
         if row.whole:
             state = recording.observation.target
-            entry.base, entry.base_number, entry.base_page = marks_of(row.columns), row.number, self.page
+            entry.base, entry.base_number, entry.base_segment = marks_of(row.columns), row.number, self.page // SEGMENT
             entry.base_bytes = _bytes(row.columns)
             entry.base_target = state if isinstance(state, TargetState) else None
         elif recording.target is not None:
             entry.base_target = None
         entry.seq = entry.stored = self.memory["seq"]
-        entry.number, entry.at, entry.period = row.number, row.at, recording.period
+        entry.number, entry.period = row.number, recording.period
         entry.spec, entry.spec_mark, entry.scaler = row.spec, self.spec_mark, recording.scaler
         entry.history = entry.chained = entry.given = self.history  # what it was decided from may go
-        entry.lead = self.memory["lead"]
+        entry.booted = booted
         entry.latest = recording.decision
         entry.counted = self.memory["counted"]
 
@@ -165,14 +163,14 @@ class Recorded(NamedTuple):
 
 def write(
     connection: Connection,
-    name: str,
-    pages: dict[tuple[int, int], Pages],
+    name: ShardName,
+    pages: Pages,
     pairs: Sequence[tuple[Entry, Recording]],
-    lead: int,
+    moment: Moment,
 ) -> Recorded:
     """A handful of statements, however many decisions.
 
-    `name`: of their adapter connection; `pages` follows; `lead`: of all their times (`timeline`).
+    `name`: their shard; `pages` follows; `moment`: when the cycle of them began.
     """
     chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
     for entry, recording in pairs:
@@ -180,27 +178,24 @@ def write(
     placed = list[Placed]()
     broken = dict[str, Exception]()
     journal = list[Values]()
+    when = taken(moment, moment.now)
     for (period, chunk), members in chunks.items():
-        known = pages.get((period, chunk), Pages(first=1, last=0, unpacked=0, bytes=0))
-        full, page = known.is_full(period, chunk), known.last + 1
-        first = page if full else known.first
+        known = newest_page(pages, period, chunk)
+        page = known.following(period, chunk, moment.elapsed)
         entries = {recording.name: entry for entry, recording in members}
         mine = each(
             [recording for _, recording in members],
-            lambda one: one.place(entries[one.name], page, lead, first),  # noqa: B023 - called before the loop goes on
+            lambda one: one.place(entries[one.name], page, when),  # noqa: B023 - called before the loop goes on
             broken,
         )
         if not mine:
             continue
         placed += mine
-        rows = {one.entry.id: one.row for one in mine}
-        if full:
-            pack_pages(connection, name, period, chunk)
-            known = Pages(first, known.last, 0, 0)
-        body = page_of(rows)
-        place = {"connection": name, "period": period, "chunk": chunk, "number": page}
-        journal.append(place | {"lead": lead, "body": body})
-        pages[period, chunk] = Pages(first, page, known.unpacked + 1, known.bytes + len(body))
+        body = page_of({one.entry.id: one.row for one in mine})
+        place = {"connection": name.adapter, "shard": name.number, "period": period, "chunk": chunk, "number": page}
+        journal.append(place | {"at": to_micros(moment.now), "body": body})
+        size = len(body) if page % SEGMENT == 0 or not known.written else known.bytes + len(body)
+        pages[period, chunk] = Page(page, written=True, bytes=size, at=moment.elapsed)
     _insert(connection, schema.journal, journal)
     _insert(connection, schema.spec, [one.spec for one in placed if one.spec is not None])
     write_memory(connection, [(one.entry, one.memory) for one in placed])
@@ -232,29 +227,28 @@ def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None,
     return row, number, mark
 
 
-def change_row(owner_id: int, row: Row, recorded: int, columns: Columns) -> Values:
-    """Its row of the table `change`, of all columns or the last. `recorded`: on the state's own scale."""
+def change_row(owner_id: int, row: Row, columns: Columns) -> Values:
+    """Its row of the table `change`, of all columns or the last."""
     body = pack(COLUMNS_OF_A_DECISION.dump(columns[DECISION]))
     return {
         "autoscaler_id": owner_id,
         "number": row.number,
         "at": row.at,
-        "recorded": recorded,
         "spec": row.spec,
         "size": len(body),
         "body": body,
     }
 
 
-def _events(entry: Entry, decision: Decision, row: Row, lead: int) -> Sequence[EventRows]:
+def _events(entry: Entry, decision: Decision, row: Row) -> Sequence[EventRows]:
     return [
-        event_rows(event, (entry.id, row.number, position), row.at, lead, dry_run=decision.dry_run)
+        event_rows(event, (entry.id, row.number, position), row.at, dry_run=decision.dry_run)
         for position, event in enumerate(decision.events)
     ]
 
 
-def event_rows(event: Event, key: tuple[int, int, int], at: int, lead: int, *, dry_run: bool) -> EventRows:
-    """The rows of an event. `key`: its row's primary key; `at`: microseconds, under this lead (`timeline`)."""
+def event_rows(event: Event, key: tuple[int, int, int], at: int, *, dry_run: bool) -> EventRows:
+    """The rows of an event. `key`: its row's primary key; `at`: microseconds."""
     text = {"type": event.type.value, "reason": plain(event.reason), "message": plain(event.message)}
     known = text_id(**text)
     owner, number, position = key
@@ -263,7 +257,6 @@ def event_rows(event: Event, key: tuple[int, int, int], at: int, lead: int, *, d
         "number": number,
         "position": position,
         "at": at,
-        "recorded": at - lead,
         "dry_run": dry_run,
         "text_id": known,
     }
@@ -274,8 +267,8 @@ def write_events(connection: Connection, events: Sequence[EventRows]) -> None:
     """Insert events, and of their texts those that are new."""
     texts = {text["id"]: text for text, _ in events}
     if texts:
-        in_order = [texts[key] for key in sorted(texts)]  # shards that wait for each other's rows wait in one direction
-        schema.insert_absent(connection, schema.event_text, in_order)
+        # those that are there are locked: none is purged meanwhile; in order: who waits does so in one direction
+        schema.upsert(connection, schema.event_text, [texts[key] for key in sorted(texts)])
     _insert(connection, schema.event, [row for _, row in events])
 
 

@@ -4,63 +4,65 @@ It is committed with the intents, before the first write, so that a daemon that 
 turns out not to have been written is given back with the outcome. A write without an answer stays counted.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.model import Decision, Removal, RemovalBudget, Standing
+from autoscaler.moment import Moment
 from autoscaler.record import schema
+from autoscaler.record.ages import booted_by, kept_age, read_database_time, taken
 from autoscaler.record.entries import Entry
-from autoscaler.record.times import from_micros, micros_of, to_micros
+from autoscaler.record.times import from_micros
 
 _TABLE: Final = schema.removal
 
 
 class Intended(NamedTuple):
-    """A scale-in that is counted and has no outcome yet. Times in microseconds, on the state's own scale."""
+    """A scale-in that is counted and has no outcome yet."""
 
     counted: Counted
-    now: int
+    seq: int
     earlier: int
-    """When the unfinished one before it was intended; without one: now."""
+    """The `seq` of the unfinished one before it, for which it stands as well; without one: its own."""
 
 
-def read_removals(
-    connection: Connection, name: str, budget: RemovalBudget, now: datetime, lead: int
-) -> tuple[Removal, ...]:
-    """All of the adapter connection `name` within the budget's period, in order of time; `lead`: of now."""
-    owner = schema.autoscaler
+def read_removals(connection: Connection, name: str, budget: RemovalBudget, moment: Moment) -> tuple[Removal, ...]:
+    """All of the adapter connection `name` that are younger than the budget's period at this moment, in order."""
+    owner, database = schema.autoscaler, read_database_time(connection)
     query = (
-        select(owner.c.name, _TABLE.c.recorded, _TABLE.c.instances)
+        select(owner.c.name, _TABLE)
         .join(owner, owner.c.id == _TABLE.c.autoscaler_id)
-        .where(owner.c.connection == name, _TABLE.c.recorded > to_micros(now) - lead - micros_of(budget.period))
-        .order_by(_TABLE.c.recorded)
+        .where(owner.c.connection == name, _TABLE.c.instances > 0)
     )
-    return tuple(
-        [Removal(row.name, from_micros(row.recorded + lead), row.instances) for row in connection.execute(query)]
-    )
+    found = list[Removal]()
+    for row in connection.execute(query):
+        at, _ = kept_age(from_micros(row.at), booted_by(row, moment, database), moment)
+        if moment.now - at < budget.period:
+            found.append(Removal(row.name, at, row.instances, row.seq))
+    return tuple(sorted(found, key=lambda one: one.at))
 
 
 def intend_removals(
-    connection: Connection, pairs: Iterable[tuple[Entry, Decision]], standing: Standing, lead: int
+    connection: Connection, pairs: Iterable[tuple[Entry, Decision]], standing: Standing, moment: Moment
 ) -> Mapping[int, Intended]:
-    """Count the scale-ins among these; `lead`: of their times. Returns them by the autoscaler's id."""
-    counts = {(one.name, one.at): one.instances for one in standing.removals}
-    intended = dict[int, Intended]()
+    """Count the scale-ins among these, of a cycle that began at this moment. Returns them by the autoscaler's id."""
+    known = {(one.name, one.at): one for one in standing.removals}
+    intended, rows = dict[int, Intended](), list[dict[str, Any]]()
     for entry, made in pairs:
-        now, unfinished = to_micros(made.now) - lead, entry.given.unfinished
-        found = 0 if unfinished is None else counts.get((made.name, unfinished.at), 0)
-        counted = count(made, unfinished, found)
+        unfinished = entry.given.unfinished
+        before = None if unfinished is None else known.get((made.name, unfinished.at))
+        counted = count(made, unfinished, 0 if before is None else before.instances)
         if counted is not None:
-            earlier = now if unfinished is None else to_micros(unfinished.at) - lead
-            intended[entry.id] = Intended(counted, now, earlier)
-            if counted.before:  # the new row stands for both
-                connection.execute(delete(_TABLE).where(_is(entry.id, earlier)))
-    rows = [_row(owner_id, one.now, one.counted.instances) for owner_id, one in intended.items()]
-    schema.upsert(connection, _TABLE, rows)
+            seq = entry.next_seq(made.now)
+            intended[entry.id] = Intended(counted, seq, seq if before is None else before.seq)
+            key = {"autoscaler_id": entry.id, "seq": seq}
+            rows.append(key | taken(moment, made.now) | {"instances": counted.instances})
+    if rows:
+        connection.execute(insert(_TABLE), rows)
+    _count(connection, [(owner_id, one.earlier, 0) for owner_id, one in intended.items() if one.counted.before])
     return intended
 
 
@@ -68,27 +70,24 @@ def settle_removals(
     connection: Connection, pairs: Iterable[tuple[Entry, Decision]], intended: Mapping[int, Intended]
 ) -> None:
     """Give back what of it was not written, now that this is known of these."""
-    kept, gone = [], []
+    changed = list[tuple[int, int, int]]()
     for entry, made in pairs:
         if entry.id not in intended:
             continue
-        counted, now, earlier = intended[entry.id]
+        counted, seq, earlier = intended[entry.id]
         settled = settle(made, counted)
-        if settled.instances == 0:
-            gone.append({"owner_id": entry.id, "at": now})
-        elif settled.instances != counted.instances:
-            kept.append(_row(entry.id, now, settled.instances))
+        if settled.instances != counted.instances:
+            changed.append((entry.id, seq, settled.instances))
         if settled.before:
-            kept.append(_row(entry.id, earlier, settled.before))
-    if gone:
-        mine = (_TABLE.c.autoscaler_id == bindparam("owner_id")) & (_TABLE.c.recorded == bindparam("at"))
-        connection.execute(delete(_TABLE).where(mine), gone)
-    schema.upsert(connection, _TABLE, kept)
+            changed.append((entry.id, earlier, settled.before))
+    _count(connection, changed)
 
 
-def _is(owner_id: int, recorded: int) -> ColumnElement[bool]:
-    return (_TABLE.c.autoscaler_id == owner_id) & (_TABLE.c.recorded == recorded)
-
-
-def _row(owner_id: int, recorded: int, instances: int) -> dict[str, int]:
-    return {"autoscaler_id": owner_id, "recorded": recorded, "instances": instances}
+def _count(connection: Connection, changed: Collection[tuple[int, int, int]]) -> None:
+    """Count these, by the autoscaler's id and `seq`, as so many instances; their times stay."""
+    if changed:
+        mine = (_TABLE.c.autoscaler_id == bindparam("owner_id")) & (_TABLE.c.seq == bindparam("of_seq"))
+        rows = [{"owner_id": owner_id, "of_seq": seq, "units": units} for owner_id, seq, units in sorted(changed)]
+        again = update(_TABLE).where(mine)
+        # not by the statement itself: the time on the database's clock stays that of the intent
+        connection.execute(again.values(instances=bindparam("units"), database=_TABLE.c.database), rows)

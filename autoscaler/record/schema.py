@@ -1,8 +1,7 @@
 """The tables, and their version.
 
-Times are microseconds since 1970, UTC, by the wall clock; those named `recorded` are on the state's own scale
-(`timeline`), and `lead` is that of the times of its row. Columns named `body` hold values that only this package reads
-(`binary`).
+Times are microseconds since 1970, UTC, by the wall clock of whoever wrote them. Columns named `body` hold values that
+only this package reads (`binary`).
 """
 
 from collections.abc import Collection, Sequence
@@ -31,6 +30,9 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -39,6 +41,34 @@ VERSION: Final = 6
 """A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
+
+
+class database_time(FunctionElement[int]):  # noqa: N801 - it is written as SQL's own functions are
+    """The time on PostgreSQL's own clock, in microseconds, also within a transaction; NULL on SQLite."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(database_time)
+def _null(_element: database_time, _compiler: SQLCompiler, **_: Any) -> str:
+    return "NULL"
+
+
+@compiles(database_time, "postgresql")
+def _clock_timestamp(_element: database_time, _compiler: SQLCompiler, **_: Any) -> str:
+    return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+
+def _taken() -> Sequence[Column[Any]]:
+    """When, by which clocks, the times in a row were written: that says how old they are when it is read (`ages`)."""
+    return (
+        Column("at", BigInteger, nullable=False),
+        Column("boot", Text, nullable=False),  # which start of the machine
+        Column("elapsed", BigInteger, nullable=False),  # since then, by CLOCK_BOOTTIME
+        Column("database", BigInteger, default=database_time(), onupdate=database_time()),  # PostgreSQL's clock then
+    )
+
 
 schema_version = Table(
     "schema_version",
@@ -77,9 +107,8 @@ memory = Table(
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("seq", BigInteger, nullable=False),  # counts the writes of the row
     Column("number", BigInteger, nullable=False),  # of its newest cycle, in the order of commits; 0: there was none
-    Column("at", BigInteger, nullable=False),  # of its newest cycle; without one, of its unfinished write
+    *_taken(),  # of its newest cycle; without one, of its unfinished write
     Column("body", LargeBinary, nullable=False),  # what it remembers, and its newest decision
-    Column("lead", BigInteger, nullable=False),  # of everything remembered, the conditions' times too
     Column("counted", BigInteger),  # as what size under the connection's maxTotal; NULL: not known yet
 )
 
@@ -87,9 +116,10 @@ removal = Table(
     "removal",  # what scale-ins were intended to remove, as a connection's removal budget counts it
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("recorded", BigInteger, primary_key=True, autoincrement=False),  # when it was intended
-    Column("instances", BigInteger, nullable=False),  # units of size
-    Index("removal_recorded", "recorded"),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),  # of the memory that was written with it
+    *_taken(),
+    Column("instances", BigInteger, nullable=False),  # units of size; 0: it was given back
+    Index("removal_at", "at"),
     sqlite_with_rowid=False,
 )
 
@@ -97,8 +127,8 @@ sighting = Table(
     "sighting",  # when instances were first seen, and seen ready, where a target's back end does not say
     metadata,
     Column("target", Text, primary_key=True),
+    *_taken(),
     Column("body", LargeBinary, nullable=False),  # instance -> model.Sighting
-    Column("lead", BigInteger, nullable=False),
 )
 
 adapter_memory = Table(
@@ -123,11 +153,12 @@ journal = Table(
     "journal",  # the newest cycles of up to CHUNK autoscalers, a row a commit, until they are packed into blocks
     metadata,
     Column("connection", Text, primary_key=True),
+    Column("shard", Integer, primary_key=True, autoincrement=False),  # which of the connection's wrote it
     Column("period", BigInteger, primary_key=True, autoincrement=False),  # sync period: who has it commits together
     Column("chunk", Integer, primary_key=True, autoincrement=False),  # of autoscalers: id // CHUNK
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("lead", BigInteger, nullable=False),
-    Column("body", LargeBinary, nullable=False),  # journal.Page
+    Column("at", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),  # journal.page_of
     sqlite_with_rowid=False,
 )
 CHUNK: Final = 64
@@ -141,10 +172,9 @@ def _blocks(name: str) -> Table:
         Column("first", BigInteger, primary_key=True, autoincrement=False),  # number of the first cycle in it
         Column("since", BigInteger, nullable=False),  # the earliest and the latest time in it
         Column("until", BigInteger, nullable=False),
-        Column("recorded", BigInteger, nullable=False),  # the newest in it
         Column("size", Integer, nullable=False),  # bytes of the body
         Column("body", LargeBinary, nullable=False),
-        Index(f"{name}_recorded", "recorded"),
+        Index(f"{name}_until", "until"),
     )
 
 
@@ -157,11 +187,10 @@ change = Table(
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
-    Column("recorded", BigInteger, nullable=False),
     Column("spec", BigInteger, nullable=False),
     Column("size", Integer, nullable=False),  # bytes of the body
     Column("body", LargeBinary, nullable=False),  # the columns of a decision, packed
-    Index("change_recorded", "recorded"),
+    Index("change_at", "at"),
 )
 
 event = Table(
@@ -171,10 +200,9 @@ event = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the cycle
     Column("position", Integer, primary_key=True, autoincrement=False),  # among those of the cycle
     Column("at", BigInteger, nullable=False),
-    Column("recorded", BigInteger, nullable=False),
     Column("dry_run", Boolean, nullable=False),
     Column("text_id", BigInteger, nullable=False),
-    Index("event_recorded", "recorded"),
+    Index("event_at", "at"),
     sqlite_with_rowid=False,
 )
 
@@ -193,15 +221,6 @@ steering = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("body", LargeBinary, nullable=False),  # model.Steering
-)
-
-timeline = Table(
-    "timeline",  # one row: how far the wall clock was set forward since the state began
-    metadata,
-    Column("id", SmallInteger, primary_key=True, autoincrement=False),
-    Column("boot", Text, nullable=False),  # which start of the machine
-    Column("booted", BigInteger, nullable=False),  # and when that was, by the wall clock that `lead` is of
-    Column("lead", BigInteger, nullable=False),  # microseconds
 )
 
 counter = Table(
@@ -259,6 +278,11 @@ _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlit
 """By the dialect's name: whose parameters a statement is for."""
 
 
+def newest_time(table: Table) -> Column[int]:
+    """Of a table of what happened: the column that says what is too old."""
+    return table.c.until if "until" in table.c else table.c.at
+
+
 def number_after_rows(connection: Connection) -> None:
     """After rows were written with their ids, have the database number the next autoscaler after them.
 
@@ -298,7 +322,8 @@ def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]])
 def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
     """The statement, and the columns in the order of its parameters; empty: they are named."""
     table = metadata.tables[table_name]
-    statement = _insert(dialect_name, table)
+    given: dict[str, Any] = {each.name: bindparam(each.name) for each in table.columns if each.default is None}
+    statement = _insert(dialect_name, table).values(given)
     keys = [column.name for column in table.primary_key]
     replaced = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
     return _compiled(dialect_name, statement.on_conflict_do_update(index_elements=keys, set_=replaced))
@@ -320,7 +345,8 @@ def replace_known(connection: Connection, table: Table, column: str, rows: Seque
 def _replace_known(dialect_name: str, table_name: str, column: str) -> tuple[str, Sequence[str]]:
     table = metadata.tables[table_name]
     keys = {key.name for key in table.primary_key}
-    values: dict[str, Any] = {each.name: bindparam(each.name) for each in table.columns if each.name not in keys}
+    given = [each.name for each in table.columns if each.name not in keys and each.onupdate is None]
+    values: dict[str, Any] = {name: bindparam(name) for name in given}
     same = [table.c[key] == bindparam(key) for key in keys]
     statement = update(table).where(*same, table.c[column] == bindparam("before")).values(values)
     return _compiled(dialect_name, statement)

@@ -12,7 +12,6 @@ from autoscaler.record.entries import Key, Newest
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.leases import Leases
 from autoscaler.record.steering import SteeringCache
-from autoscaler.record.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,6 @@ class Shared:
     readers: Engine
     steering: SteeringCache
     housekeeper: Housekeeper
-    timeline: Timeline
     newest: dict[ShardName, int]
     """Shard -> the newest epoch that this process began."""
     leases: Leases | None

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Row, select
 
 from autoscaler.errors import StateError
 from autoscaler.model import Sightings, TargetRef
+from autoscaler.moment import Moment
 from autoscaler.record import schema
+from autoscaler.record.ages import booted_by, kept_age, read_database_time
 from autoscaler.record.binary import Binary
 from autoscaler.record.entries import SIGHTINGS, target_text
 
@@ -34,8 +36,8 @@ class Sighted:
     def __init__(self, forgotten: dict[str, str]) -> None:
         """`forgotten`: where it is said of which targets they are damaged, and begin anew by themselves."""
         self._forgotten = forgotten
-        self._held: dict[str, tuple[int, Sightings]] | None = None
-        """By target, each with the lead of its times; None: not read yet, or in doubt since a transaction failed."""
+        self._held: dict[str, tuple[Sightings, datetime]] | None = None
+        """By target, each with when this machine was started by the clock that its times are of; None: not read yet."""
         self._followed: frozenset[str] | None = None
         """The shard's targets; None: not known yet, every one that the state remembers is held."""
         self._unread: frozenset[str] = frozenset()
@@ -50,31 +52,27 @@ class Sighted:
             stay = targets - new
             self._held = {target: seen for target, seen in self._held.items() if target in stay}
 
-    def forget(self) -> None:
-        """Have them read again."""
-        self._held = None
+    def of(self, targets: Collection[TargetRef], moment: Moment, reading: Reading) -> Mapping[TargetRef, Sightings]:
+        """Those of these targets, with their times as the wall clock shows them at this moment.
 
-    def of(self, targets: Collection[TargetRef], lead: int, reading: Reading) -> Mapping[TargetRef, Sightings]:
-        """Those of these targets, with their times under this lead; one never seen is left out. Raises StateError."""
-        known = self._read(reading)
+        One never seen is left out. Raises StateError.
+        """
+        known = self._read(moment, reading)
         found = dict[TargetRef, Sightings]()
         for target in targets:
             text = target_text(target)
             if text in known:
-                before, seen = known[text]
-                if before != lead:
-                    step = timedelta(microseconds=lead - before)
-                    seen = {name: sighting.moved(step) for name, sighting in seen.items()}
-                    known[text] = lead, seen
-                found[target] = seen
+                seen, booted = known[text]
+                known[text] = kept_age(seen, booted, moment)
+                found[target] = known[text][0]
         return found
 
-    def committed(self, seen: Mapping[str, Sightings], lead: int) -> None:
+    def committed(self, seen: Mapping[str, Sightings], moment: Moment) -> None:
         """These are in the state now."""
         if self._held is not None:
-            self._held.update({text: (lead, known) for text, known in seen.items()})
+            self._held.update({text: (known, moment.booted) for text, known in seen.items()})
 
-    def _read(self, reading: Reading) -> dict[str, tuple[int, Sightings]]:
+    def _read(self, moment: Moment, reading: Reading) -> dict[str, tuple[Sightings, datetime]]:
         if self._held is not None and not self._unread:
             return self._held
         wanted = self._followed if self._held is None else self._unread
@@ -82,9 +80,10 @@ class Sighted:
         if wanted is not None and (few := schema.few(wanted)) is not None:
             query = query.where(schema.sighting.c.target.in_(few))
         with reading() as connection:
+            database = read_database_time(connection)
             rows = [row for row in connection.execute(query) if wanted is None or row.target in wanted]
-        leads = {row.target: row.lead for row in rows}
+        booted = {row.target: booted_by(row, moment, database) for row in rows}
         found = by_target(rows, SIGHTINGS, "since when its target's instances are known", self._forgotten)
-        self._held = (self._held or {}) | {target: (leads[target], seen) for target, seen in found.items()}
+        self._held = (self._held or {}) | {target: (seen, booted[target]) for target, seen in found.items()}
         self._unread = frozenset()
         return self._held

@@ -14,19 +14,15 @@ from autoscaler.record import database as databases
 from autoscaler.record import versions
 from autoscaler.record.archive import Archive
 from autoscaler.record.database import Database, FileLock
-from autoscaler.record.database_clock import DatabaseClock
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.housekeeping import Housekeeper, Retention
-from autoscaler.record.journal import Journal
-from autoscaler.record.leases import LeaseOptions, Leases, database_time, has_members
+from autoscaler.record.leases import LeaseOptions, Leases
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import new_process, sessions_of
 from autoscaler.record.shards import next_epoch
 from autoscaler.record.shared import Shared
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering, steer
-from autoscaler.record.timeline import SharedTimeline, Timeline, read_anchor
-from autoscaler.record.times import from_micros
 
 
 class State:
@@ -36,8 +32,6 @@ class State:
         self,
         database: Database,
         retention: Retention,
-        clock: Clock,
-        timeline: Timeline,
         leases: Leases | None,
         closing: ExitStack,
     ) -> None:
@@ -47,13 +41,10 @@ class State:
         closing.callback(readers.dispose)
         self._database = database
         self._closing = closing
-        self._journals: dict[str, Journal] = {}
-        self._shared = Shared(database, readers, SteeringCache(), Housekeeper(retention), timeline, {}, leases, latest)
+        housekeeper = Housekeeper(database, readers, retention, latest)
+        self._shared = Shared(database, readers, SteeringCache(), housekeeper, {}, leases, latest)
         self.archive: Final = Archive(database.url, readers, latest, leases)
         """For readers."""
-        self.timeline: Final = timeline
-        self.clock: Final = clock
-        """What the daemon goes by: on PostgreSQL the database's time."""
         self.leases: Final = leases
         """What this daemon holds of a state that several share; None: it is SQLite's, and one daemon has it all."""
 
@@ -68,8 +59,8 @@ class State:
     ) -> "State":
         """The state at `url`, or as SQLite in `state_dir`; created where there is none.
 
-        `clock`: the machine's; None: one that was never set since the state was used last. `leases`: how several
-        daemons share it, on PostgreSQL; None: by default. This one joins them with `leases.renew`.
+        `clock`: the machine's, for the lease. `leases`: how several daemons share it, on PostgreSQL; None: by default.
+        This one joins them with `leases.renew`.
         Raises StateError; on SQLite also where another daemon uses it.
         """
         where = databases.locate(url, state_dir)
@@ -81,31 +72,21 @@ class State:
             closing.callback(database.close)
             with database.writing() as connection:
                 _prepare(connection, where)
-                timeline = Timeline(read_anchor(connection))
-            if clock is not None:
-                timeline.follow(clock.moment(), database.writing)
-            return cls(database, retention, clock or SystemClock(), timeline, None, closing.pop_all())
+            return cls(database, retention, None, closing.pop_all())
 
     @classmethod
     def _open_shared(
-        cls, where: URL, retention: Retention, machine: Clock, options: LeaseOptions, closing: ExitStack
+        cls, where: URL, retention: Retention, clock: Clock, options: LeaseOptions, closing: ExitStack
     ) -> "State":
-        clock = DatabaseClock(machine)
         process = new_process()
         database = Database(where, idle=options.duration, sessions=sessions_of(process))
         closing.callback(database.close)
         database.require_sessions()
         with database.writing() as connection:
             wait_for(connection, Lock.OPENING)
-            sent = clock.elapsed()
-            now = database_time(connection)
-            clock.set(clock.seen(from_micros(now), sent, clock.elapsed()))
             _prepare(connection, where)
-            timeline = SharedTimeline(read_anchor(connection), clock)
-            if not has_members(connection, now):
-                timeline.begin(connection)
-        leases = Leases(database, clock, timeline, options, process)
-        return cls(database, retention, clock, timeline, leases, closing.pop_all())
+        leases = Leases(database, clock, options, process)
+        return cls(database, retention, leases, closing.pop_all())
 
     def ledger(self, connection: str, number: int = 1, of: int = 1) -> Ledger:
         """What the autoscalers of a shard of an adapter connection remember, in a new epoch of the shard.
@@ -123,12 +104,16 @@ class State:
         for stale in [each for each in newest if each.adapter == connection and each.of != of]:
             del newest[stale]
         newest[name] = epoch
-        return Ledger(self._shared, name, epoch, member, self._journals.setdefault(connection, Journal(connection)))
+        return Ledger(self._shared, name, epoch, member)
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler]) -> None:
         """Keep this much from now on, and of these autoscalers for ever (a reloaded configuration)."""
         self._shared.housekeeper.retention = retention
         self._shared.housekeeper.configured = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
+
+    def tidy(self, now: datetime) -> None:
+        """Keep the state small, when it is time to: in a thread in which no cycle runs. Raises StateError."""
+        self._shared.housekeeper.tidy(now)
 
     def steer(self, name: str, steering: Steering) -> None:
         """Keep what operators ask of an autoscaler from its next cycle on, in place of what they asked before.
@@ -143,7 +128,7 @@ class State:
         No other process changes anything meanwhile. `event`: what is recorded of each change, at `now`.
         Raises StateError.
         """
-        return change_steering(self._database, change, event, now, self.timeline.lead)
+        return change_steering(self._database, change, event, now)
 
     def close(self) -> None:
         """Leave those that share it, and close every connection. Raises StateError where it cannot be said.

@@ -24,19 +24,19 @@ SteeringEvent: TypeAlias = Callable[[Steering, Steering], Event | None]
 
 
 def change_steering(
-    database: Database, change: SteeringChange, event: SteeringEvent, now: datetime, lead: int
+    database: Database, change: SteeringChange, event: SteeringEvent, now: datetime
 ) -> Mapping[str, Steering]:
     """Keep what operators ask of autoscalers, with an event of each, in one transaction. Returns what changed.
 
     No other process changes anything between what `change` is given and what it returns: a pause and an override that
     two hosts are asked for in the same moment are both kept. `change` and `event` are given what is expired, too, but
-    not what cannot be read. `lead`: of `now` (`timeline`). An autoscaler without any decision yet gets no event: the
+    not what cannot be read. An autoscaler without any decision yet gets no event: the
     events are those of its target. Raises StateError.
     """
     with database.writing() as connection:
         before, asked = _change(connection, change)
         told = {name: event(before.get(name, Steering()), one) for name, one in asked.items()}
-        _write_events(connection, {name: one for name, one in told.items() if one is not None}, to_micros(now), lead)
+        _write_events(connection, {name: one for name, one in told.items() if one is not None}, to_micros(now))
     return asked
 
 
@@ -63,7 +63,7 @@ def _change(connection: Connection, change: SteeringChange) -> tuple[Mapping[str
     return known, asked
 
 
-def _write_events(connection: Connection, events: Mapping[str, Event], at: int, lead: int) -> None:
+def _write_events(connection: Connection, events: Mapping[str, Event], at: int) -> None:
     """Each behind those of its autoscaler's newest cycle: a later cycle's events have another number."""
     owner, memory, table = schema.autoscaler, schema.memory, schema.event
     of_newest = (table.c.autoscaler_id == memory.c.autoscaler_id) & (table.c.number == memory.c.number)
@@ -72,15 +72,15 @@ def _write_events(connection: Connection, events: Mapping[str, Event], at: int, 
         .join(memory, memory.c.autoscaler_id == owner.c.id)
         .outerjoin(table, of_newest)
         .where(memory.c.number > 0)
-        .group_by(owner.c.name, owner.c.id, memory.c.number, memory.c.at, memory.c.lead)
-        .order_by(memory.c.at - memory.c.lead)  # of an autoscaler that had several targets, the last one stays
+        .group_by(owner.c.name, owner.c.id, memory.c.number, memory.c.at)
+        .order_by(memory.c.at)  # of an autoscaler that had several targets, the last one stays
     )
     names = schema.few(events)
     if names is not None:
         query = query.where(owner.c.name.in_(names))
     found = {row.name: row for row in connection.execute(query)}
     keys = {name: (row.id, row.number, 0 if row.last is None else row.last + 1) for name, row in found.items()}
-    rows = [event_rows(event, keys[name], at, lead, dry_run=False) for name, event in events.items() if name in keys]
+    rows = [event_rows(event, keys[name], at, dry_run=False) for name, event in events.items() if name in keys]
     write_events(connection, rows)
 
 

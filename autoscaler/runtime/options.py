@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoscaler.clock import Clock
 from autoscaler.config import load_for_daemon
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
-from autoscaler.record import Retention
+from autoscaler.record import LeaseOptions, Retention, State
 from autoscaler.runtime.wanted import refuse_other_hosts
 
 if TYPE_CHECKING:
@@ -54,6 +55,12 @@ def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
 def retention_of(settings: Settings) -> Retention:
     """What of the state is kept."""
     return Retention(settings.state.detail, settings.state.retention, settings.state.max_size)
+
+
+def open_state(settings: Settings, state_dir: Path, clock: Clock) -> State:
+    """The state that the configuration names. Raises StateError."""
+    leases = LeaseOptions(settings.ha.lease_duration, settings.ha.renew_deadline, settings.ha.retry_period)
+    return State.open(settings.state.url, state_dir, retention_of(settings), clock, leases)
 
 
 def unfollowable(options: RunOptions, before: Settings, after: Settings) -> str | None:

@@ -53,16 +53,14 @@ class Runtime:
         stop: Stop | None = None,
         membership: Membership | None = None,
         host: str | None = None,
-        machine: Clock | None = None,
     ) -> None:
         """`report` is called with every cycle that ended, on its shard's thread.
 
         `stop`: asked for, whatever else is under way here is given up and raises Stopping; `close` comes next.
         `membership`: among the daemons that share the state; None: there is no other. `host`: this machine's name, by
-        which it serves connections that are bound to one; None: it serves them all. `machine`: its own clock, by which
-        the schedule wakes, where `clock` is the database's.
+        which it serves connections that are bound to one; None: it serves them all.
         """
-        self.shards = Shards(machine or clock, logger)
+        self.shards = Shards(clock, logger)
         self._state = state
         self._clock = clock
         self._logger = logger

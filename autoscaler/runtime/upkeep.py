@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
-from autoscaler.record import Cut
+from autoscaler.record import Cut, State
 from autoscaler.schedule import Shards
 from autoscaler.threads import NoThread, spawn
+
+_T = TypeVar("_T")
 
 _SECONDS: Final = 5.0
 _QUIET_SECONDS: Final = 1.0
@@ -24,19 +27,19 @@ class Upkeep:
 
     def __init__(
         self,
-        look: Callable[[], Sequence[Cut]],
+        state: State,
         cut: Callable[[Sequence[Cut]], None],
         answered: Callable[[bool], None],
         shards: Shards,
         clock: Clock,
         logger: Logger,
     ) -> None:
-        """`look`: reads what the state was cut short by, which `cut` is told; may raise StateError.
+        """Keeps `state` small, and looks whether it answers: `answered` is told.
 
-        `answered` is told whether the state did.
+        `cut` is told what the state was cut short by.
         """
         self._shards = shards
-        self._look = look
+        self._state = state
         self._cut = cut
         self._answered = answered
         self._clock = clock
@@ -45,6 +48,7 @@ class Upkeep:
         """On the monotonic clock."""
         self._looking: Future[Sequence[Cut]] | None = None
         """The look that is under way."""
+        self._tidying: Future[None] | None = None
         self._retired = 0
         """How many shards had ended when what they left behind was freed last."""
         self._collect_by: float | None = None
@@ -60,13 +64,29 @@ class Upkeep:
             return
         self._due = self._clock.monotonic() + _SECONDS
         memory.trim()
+        self._begin_tidying()
         if self._looking is not None:
             self._failed(f"the state has not answered for {_SECONDS:g} s; check the database")
             return
+        self._looking = self._spawn(self._state.archive.cuts)
+
+    def _begin_tidying(self) -> None:
+        if self._tidying is not None:
+            if not self._tidying.done():
+                return
+            try:
+                self._tidying.result()
+            except StateError as failure:
+                self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+        self._tidying = self._spawn(partial(self._state.tidy, self._clock.now()))
+
+    def _spawn(self, work: Callable[[], _T]) -> "Future[_T] | None":
+        """What comes of it, on a thread of its own; None: there is none left."""
         try:
-            self._looking = spawn("upkeep", self._look)
+            return spawn("upkeep", work)
         except NoThread as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
+            return None
 
     def _free(self) -> None:
         """What shards that ended have left behind, when it disturbs no cycle."""

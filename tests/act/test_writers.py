@@ -55,7 +55,7 @@ class Shard:
         self.actuator = Actuator(back, SystemClock(), RecordingLogger(), is_current, shards)
 
     def act(self, *decisions: Decision, seconds: float = 30) -> Mapping[str, Outcome]:
-        return self.actuator.act(decisions, Call(NOW, time.monotonic() + seconds))
+        return self.actuator.act(decisions, Call(NOW, SystemClock().monotonic() + seconds))
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_daemons_that_share_the_state_divide_the_writes_at_a_time() -> None:
     """The back end takes so many of them all together; each has one at least."""
     back = Back()
     actuator = Actuator(back, SystemClock(), RecordingLogger())
-    call = Call(NOW, time.monotonic() + 30, members=2)
+    call = Call(NOW, SystemClock().monotonic() + 30, members=2)
     outcomes = actuator.act([rescale(name) for name in ("a", "b", "c")], call)
     assert {type(outcome) for outcome in outcomes.values()} == {Written}
     assert back.most_at_once == 1

@@ -258,21 +258,6 @@ def test_shards_that_the_configuration_needs_no_more_are_given_back(house: House
     assert house.give_back() == set(NAMES[2:])
 
 
-def test_the_schedule_goes_by_the_machines_own_clock(tmp_path: Path) -> None:
-    """By which it wakes. The database's says what time it is in a cycle, and may be another by minutes."""
-    database, machine, log = FakeClock(), FakeClock(), RecordingLogger()
-    state = State.open(None, tmp_path, Retention())
-    metrics = Metrics(CollectorRegistry(), database, "0")
-    shards = Runtime(state, tmp_path, database, log, lambda batch: None, metrics, machine=machine).shards
-    database.step(600)
-    shards.follow_clock()
-    assert shards.clock_steps() == 0
-    machine.step(-600)
-    shards.follow_clock()
-    assert shards.clock_steps() == 1
-    state.close()
-
-
 def test_a_renewal_that_fails_is_logged_once(house: House) -> None:
     """It is tried every two seconds."""
     for _ in range(3):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.errors import ConfigError
-from autoscaler.runtime import RunOptions, read
+from autoscaler.runtime.options import RunOptions, read
 from tests.daemon.running import autoscaler, write_config
 
 

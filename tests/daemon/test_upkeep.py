@@ -1,10 +1,12 @@
 """What shards that ended leave behind is freed when it disturbs no cycle."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 import pytest
 
 from autoscaler import memory
+from autoscaler.record import Cut
 from autoscaler.runtime import Upkeep
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.schedule.clock import FakeClock
@@ -37,9 +39,22 @@ def shards() -> FakeShards:
     return FakeShards()
 
 
+class FakeState:
+    """One that answers."""
+
+    def __init__(self) -> None:
+        self.archive = self
+
+    def cuts(self) -> Sequence[Cut]:
+        return ()
+
+    def tidy(self, now: datetime) -> None:
+        pass
+
+
 @pytest.fixture
 def turn(shards: FakeShards) -> Callable[[], None]:
-    upkeep = Upkeep(lambda: (), lambda _: None, lambda _: None, shards, CLOCK, RecordingLogger())  # type: ignore[arg-type]  # a fake
+    upkeep = Upkeep(FakeState(), lambda _: None, lambda _: None, shards, CLOCK, RecordingLogger())  # type: ignore[arg-type]  # fakes
 
     def a_second_later() -> None:
         CLOCK.advance(1)

@@ -107,7 +107,7 @@ class Daemon:
 
     def cycle(self, jobs: int, *, seconds: float = 30) -> Decision:
         self.seen.jobs, self.now = jobs, self.now + timedelta(seconds=15)
-        (made,) = reconcile([WEB], Call(self.now, time.monotonic() + seconds), self.ports).decisions
+        (made,) = reconcile([WEB], Call(self.now, SystemClock().monotonic() + seconds), self.ports).decisions
         return made
 
     def lands(self) -> None:

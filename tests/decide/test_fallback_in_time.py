@@ -15,6 +15,7 @@ from autoscaler.model import (
     Pause,
     Proposed,
     Steering,
+    later,
 )
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, state, value
 from tests.decide.outage import CALM, DOWN, Outage, condition, with_fallback
@@ -80,7 +81,7 @@ def test_the_time_survives_a_clock_that_is_set() -> None:
     life = Outage(scaler(with_fallback()))
     life.cycle(DOWN)
     hour = timedelta(hours=1)
-    life.history, life.now = life.history.moved(hour), life.now + hour
+    life.history, life.now = later(life.history, hour), life.now + hour
     assert condition(life.cycle(DOWN, after=179)).reason == "FallbackPending"
     assert condition(life.cycle(DOWN, after=1)).status
 

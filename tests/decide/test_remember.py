@@ -22,6 +22,7 @@ from autoscaler.model import (
     ScalingRules,
     SelectPolicy,
     ValueReading,
+    later,
 )
 from tests.decide.build import NOW, QUEUE_15, Life, scaler, state, value
 
@@ -141,18 +142,18 @@ def test_a_history_that_moved_along_with_the_clock_decides_as_if_nobody_had_set_
     for load, is_set in cycles:
         if is_set:
             stepped.now += step
-            stepped.history = stepped.history.moved(step)
+            stepped.history = later(stepped.history, step)
             moved += step
         expected = unset.step(load, after=15)
         made = stepped.step(load, after=15)
         assert made.trace == expected.trace
-        assert stepped.history.moved(-moved) == unset.history
+        assert later(stepped.history, -moved) == unset.history
 
 
 def test_an_unfinished_write_moves_along_with_the_clock() -> None:
     """It is waited for as long as without the step."""
     intent = Intent(8, 5, NOW)
-    assert History(unfinished=intent).moved(timedelta(hours=1)) == History(
+    assert later(History(unfinished=intent), timedelta(hours=1)) == History(
         unfinished=Intent(8, 5, NOW + timedelta(hours=1))
     )
 

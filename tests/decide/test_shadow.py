@@ -32,6 +32,7 @@ from autoscaler.model import (
     Steering,
     TargetType,
     Written,
+    later,
 )
 from tests.decide.build import LONG_AGO, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.shadowing import START_UP, World
@@ -317,7 +318,7 @@ def test_its_memory_keeps_its_age_when_the_clock_is_set() -> None:
     world = World(scaler(INFLIGHT_10), 2)
     world.cycle(60_000)
     by = timedelta(hours=3)
-    moved = world.history.moved(by).shadow
+    moved = later(world.history, by).shadow
     assert moved is not None
     assert (moved.since, moved.ready(world.now + by), moved.ready(world.now + by + START_UP)) == (
         world.shadow.since + by, 2, 4,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 from autoscaler.decide import remember
-from autoscaler.model import History, Written
+from autoscaler.model import History, Written, later
 from autoscaler.record import Record
 from tests.record.test_decided_again import comparable, decided_again
 
@@ -23,8 +23,8 @@ def forgotten(records: Sequence[Record]) -> Iterator[str]:
         assert after.history is not None
         left, found = remember(before.scaler, before.history, before.decision), after.history
         moved = timedelta(0) if left.at is None or found.at is None else found.at - left.at
-        expected = _committed(left.moved(moved), left.moved(moved))
-        if expected != _committed(found, left.moved(moved)):
+        expected = _committed(later(left, moved), later(left, moved))
+        if expected != _committed(found, later(left, moved)):
             yield f"{_named(after)}: decided from {found}, and the one before left {left}"
 
 

@@ -1,6 +1,5 @@
 """Values for these tests, defaulted where a test does not care."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -31,7 +30,7 @@ TARGET: Final = TargetRef("fleet", "web")
 
 def call(seconds: float = 30.0, now: datetime = NOW, members: int = 1) -> Call:
     """A cycle at `now` that has this much time, of one of so many daemons."""
-    return Call(now, time.monotonic() + seconds, members=members)
+    return Call(now, SystemClock().monotonic() + seconds, members=members)
 
 
 def instance(name: str, *identities: str, **fields: Any) -> Instance:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.model import Phase, TargetRef, TargetState
+from autoscaler.model import Phase, TargetRef, TargetState, later
 from autoscaler.observe.readiness import Normaliser, normalise
 from tests.observe.build import NOW, ago, instance
 
@@ -73,7 +73,7 @@ def test_what_is_known_otherwise_counts_at_once() -> None:
     normaliser, state = Normaliser(), TargetState(1, 1, (instance("a"),))
     _, known = normaliser(TARGET, state, {}, NOW)
     normaliser(TARGET, state, known, NOW)
-    moved = {name: sighting.moved(timedelta(hours=1)) for name, sighting in known.items()}
+    moved = {name: later(sighting, timedelta(hours=1)) for name, sighting in known.items()}
     complete, _ = normaliser(TARGET, state, moved, LATER)
     assert complete.instances[0].started_at == NOW + timedelta(hours=1)
 

@@ -132,6 +132,8 @@ def save(
     new = {} if sightings is None else {decisions[0].target: sightings}
     observed = Observed({made.name: seen or observation() for made in decisions}, new)
     ledger.record(used, observed, decisions)
+    if decisions:
+        ledger._shared.housekeeper.tidy(decisions[0].now)  # as the daemon's upkeep does, sooner or later
 
 
 def count_rows(ledger: Ledger, table: str) -> int:

@@ -29,6 +29,7 @@ from autoscaler.model import (
     UnfulfilledBrake,
     ValueReading,
     Written,
+    later,
 )
 from autoscaler.record import Ledger
 from tests.decide.braking import active, workers
@@ -157,7 +158,7 @@ def test_each_cycle_can_be_decided_again(opener: Opener) -> None:
 
 def test_all_that_is_remembered_moves_with_the_clock() -> None:
     hour = timedelta(hours=1)
-    later = START + hour
+    after = START + hour
     memory = BrakeMemory(
         Shortfall(START, 1, 2, 3, stalled=True),
         7,
@@ -167,12 +168,12 @@ def test_all_that_is_remembered_moves_with_the_clock() -> None:
         (OwnSize(6, START, answered=True),),
         OutsideChange(START, 8, 9),
     )
-    assert memory.moved(hour) == BrakeMemory(
-        Shortfall(later, 1, 2, 3, stalled=True),
+    assert later(memory, hour) == BrakeMemory(
+        Shortfall(after, 1, 2, 3, stalled=True),
         7,
         2,
-        InstanceLoss(later, 3, 4),
+        InstanceLoss(after, 3, 4),
         5,
-        (OwnSize(6, later, answered=True),),
-        OutsideChange(later, 8, 9),
+        (OwnSize(6, after, answered=True),),
+        OutsideChange(after, 8, 9),
     )

@@ -22,6 +22,7 @@ from autoscaler.model import (
     TargetState,
     TargetType,
     ValueReading,
+    later,
 )
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
@@ -101,4 +102,4 @@ def test_a_value_is_remembered_as_the_end_of_the_failure(opener: Opener) -> None
 def test_a_failure_moves_with_the_clock() -> None:
     since = START
     failure = MetricFailure(MetricType.PODS, "load", 0, since, FallbackState.ACTIVE)
-    assert failure.moved(timedelta(hours=1)) == replace(failure, since=since + timedelta(hours=1))
+    assert later(failure, timedelta(hours=1)) == replace(failure, since=since + timedelta(hours=1))

@@ -13,9 +13,10 @@ from autoscaler.model import Direction, Pause, ShardName, Steering, shard_of
 from autoscaler.record import Ledger, schema
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.member_rows import evict
+from autoscaler.record.times import to_micros
 from tests.record.conftest import in_threads
 from tests.record.hosts import SECONDS, SHARDS, WEB, Host, Hosts
-from tests.record.samples import at, decision, keep, rising, save, scaler
+from tests.record.samples import at, decision, keep, rising, scaler
 from tests.record.test_epochs_postgresql import until_blocked
 
 pytestmark = pytest.mark.slow
@@ -137,10 +138,9 @@ def test_one_daemon_keeps_house_at_a_time(hosts: Hosts) -> None:
     with other.state._database.writing() as connection:
         wait_for(connection, Lock.HOUSEKEEPING)
         keep(ledger, decision(0))
-    assert one.state._shared.housekeeper._due < 0
-    ledger.recall([scaler()])
-    save(ledger, decision(15))
-    assert one.state._shared.housekeeper._due > 0
+    assert one.state._shared.housekeeper._due == to_micros(at(0))
+    keep(ledger, decision(15))
+    assert one.state._shared.housekeeper._due > to_micros(at(15))
 
 
 def test_a_daemon_that_is_stopped_while_it_shares_costs_no_other_its_lease(hosts: Hosts) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
 from autoscaler.record import Retention, State, schema, target_text
-from autoscaler.record.member_rows import Found, dead_members, prolong
+from autoscaler.record.member_rows import dead_members, prolong
 from tests.record.conftest import in_threads
 from tests.record.hosts import ALL, DEADLINE, LEASE, SECONDS, SHARDS, WEB, Host, Hosts, configured
 from tests.record.postgresql import empty_state
@@ -179,7 +179,6 @@ def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> N
             host.turn()
         hosts.advance(2)
     assert (wrong.count(), right.count()) == (4, 4)
-    assert wrong.state.clock.now() == right.state.clock.now() == at(40)
     assert wrong.leases.seconds_left() == right.leases.seconds_left() == DEADLINE - 2
 
 
@@ -230,7 +229,7 @@ def test_a_lease_counts_from_before_it_was_asked_for(hosts: Hosts, monkeypatch: 
     """The answer may take long. So the lease is over here before it is over for others, who saw the renewal later."""
     (only,) = hosts.joined(1)
 
-    def slow(connection: Connection, member: str) -> Found | None:
+    def slow(connection: Connection, member: str) -> bool:
         found = prolong(connection, member)
         hosts.advance(4)
         return found

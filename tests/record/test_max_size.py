@@ -11,7 +11,6 @@ from tests.record.conftest import Opener, kept_for
 from tests.record.samples import START, at, decision, event, keep, scaler
 from tests.record.test_retention import noise
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 QUARTER = 900.0
 MB = 1_000_000
@@ -123,21 +122,6 @@ def test_the_oldest_detail_goes_first(opener: Opener) -> None:
     assert 8.5 * MB < total(ledger, schema.detail) < 10 * MB
     assert numbers(ledger, schema.series) == list(range(1, 151))
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
-
-
-def test_what_was_recorded_after_a_clock_was_set_back_is_not_the_oldest(sqlite_opener: Opener) -> None:
-    """Else the newest goes, and what is from the future stays for ever."""
-    clock = FakeClock(START)
-    ledger = sqlite_opener.ledger(limited(1))
-    for step in (0.0, -40 * 24 * 3600.0):
-        clock.step(step)
-        for quarter in range(12):
-            clock.advance(QUARTER)
-            ledger.follow_clock(clock.moment())
-            keep(ledger, decision((clock.now() - START).total_seconds()), seen=noise(quarter))
-    left = [record.decision.now for record in sqlite_opener.archive().records("web")]
-    assert left
-    assert max(left) == clock.now()
 
 
 def test_what_was_cut_is_known(opener: Opener) -> None:

@@ -6,17 +6,20 @@ from itertools import accumulate, pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event, select
 
 from autoscaler.errors import StateError
-from autoscaler.model import TargetType
+from autoscaler.model import Observed, TargetType
+from autoscaler.record import schema
 from autoscaler.record.binary import differences, running_sums
 from autoscaler.record.evaluation import COLUMNS
-from autoscaler.record.journal import page_of, rows_from
+from autoscaler.record.journal import SEGMENT, page_of, rows_from
 from autoscaler.record.rows import Row, completed, differing, marks_of, pack_rows, runs, unpack_rows
 from autoscaler.record.series import Point, pack_points, unpack_points
 from tests.record.conftest import Opener
-from tests.record.samples import at, decision, keep, observation, scaler
+from tests.record.samples import START, at, count_rows, decision, keep, observation, scaler
 from tests.replaced import replace
+from tests.schedule.clock import FakeClock
 
 quick = settings(max_examples=50, deadline=None)
 TIMES = st.integers(-(2**50), 2**50)
@@ -140,14 +143,43 @@ def test_a_journal_holds_an_hour_however_long_the_period(sqlite_opener: Opener) 
     assert [row.decision.now for row in sqlite_opener.archive().records("web")] == [at(60 * n) for n in range(121)]
 
 
-def test_chunks_of_autoscalers_are_packed_in_turns(sqlite_opener: Opener, short_blocks: int) -> None:
-    """All at once would hold up one cycle an hour for all of them."""
-    ledger = sqlite_opener.ledger()
-    names = [f"s{number}" for number in range(200)]  # ids to 200 fall into chunks 0 to 3
-    packed = []
-    for cycle in range(short_blocks + 1):
-        keep(ledger, *(decision(15 * cycle, name) for name in names))
-        packed.append(sqlite_opener.archive().size().rows["detail"])
-    steps = differences(packed)
-    assert max(steps) < 200
-    assert packed[-1] >= 200
+def test_no_cycle_packs_sums_or_deletes(opener: Opener, short_blocks: int) -> None:
+    """Others wait for the rows that its transaction has locked."""
+    ledger, statements = opener.ledger(), list[str]()
+    event.listen(
+        ledger._shared.database._engine, "before_cursor_execute", lambda *call: statements.append(call[2].lower())
+    )
+    for cycle in range(2 * short_blocks):
+        ledger.recall([scaler()])
+        ledger.record({"web": scaler()}, Observed({"web": observation()}), [decision(15 * cycle)])
+    assert not [one for one in statements if "delete" in one or "sum(" in one or "detail" in one]
+    assert count_rows(ledger, "journal") == 2 * short_blocks
+    ledger._shared.housekeeper.tidy(at(15 * 2 * short_blocks))
+    assert count_rows(ledger, "journal") == short_blocks
+    assert len(list(opener.archive().records("web"))) == 2 * short_blocks
+
+
+def test_what_a_shard_that_is_gone_has_left_is_packed_a_day_later(opener: Opener) -> None:
+    """No page follows that would begin another segment: another number of shards serves its targets."""
+    ledger = opener.ledger()
+    for cycle in range(2):
+        keep(ledger, decision(15 * cycle))
+    ledger._shared.housekeeper.tidy(at(23 * 3600))
+    assert count_rows(ledger, "journal") == 2
+    ledger._shared.housekeeper.tidy(at(25 * 3600))
+    assert count_rows(ledger, "journal") == 0
+    assert len(list(opener.archive().records("web"))) == 2
+
+
+def test_a_shard_that_stood_still_for_half_a_day_begins_another_segment(sqlite_opener: Opener) -> None:
+    """What it wrote before may be packed: a row that is completed by one of there could not be read."""
+    ledger, clock = sqlite_opener.ledger(), FakeClock(START)
+    for hours in (0, 13, 0):
+        clock.advance(3600 * hours + 15)
+        ledger.follow_clock(clock.moment())
+        ledger.recall([scaler()])
+        made = decision((clock.now() - START).total_seconds())
+        ledger.record({"web": scaler()}, Observed({"web": observation()}), [made])
+    with ledger._shared.readers.begin() as connection:
+        numbers = list(connection.execute(select(schema.journal.c.number).order_by(schema.journal.c.number)).scalars())
+    assert [number // SEGMENT - numbers[0] // SEGMENT for number in numbers] == [0, 1, 1]

@@ -1,16 +1,20 @@
 """What is too old goes, tier by tier, a little at a time."""
 
 import random
+import threading
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import delete
 
 from autoscaler.model import InstanceReading, Observation
-from autoscaler.record import Archive, Ledger, Retention
-from tests.record.conftest import Opener, kept_for
+from autoscaler.record import Archive, Ledger, Retention, schema
+from autoscaler.record.max_size import delete_unused_texts
+from autoscaler.record.recording import event_rows, write_events
+from tests.record.conftest import Opener, in_threads, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 HOUR = 3600.0
 DETAIL = kept_for(detail=timedelta(hours=2), retention=timedelta(hours=12))
@@ -69,6 +73,42 @@ def test_texts_of_events_go_with_the_last_of_them(opener: Opener) -> None:
     hourly(ledger, 14, first=13)
     assert [row.message for row in opener.archive().events("web")] == ["New size: 8"]
     assert count_rows(ledger, "event_text") == 1
+
+
+def test_the_text_of_an_event_that_is_being_written_stays(opener: Opener) -> None:
+    """The event that had it was deleted, and a shard commits another one at the same moment."""
+    ledger = opener.ledger()
+    keep(ledger, decision(0, events=[event()]))
+    database, purged = ledger._shared.database, threading.Event()
+
+    def purge() -> None:
+        with database.writing() as connection:
+            delete_unused_texts(connection)
+        purged.set()
+
+    with database.writing() as connection:
+        connection.execute(delete(schema.event))
+    with ExitStack() as purging:
+        with database.writing() as connection:
+            write_events(connection, [event_rows(event(), (1, 2, 0), 0, dry_run=False)])
+            raised = purging.enter_context(in_threads([purge]))
+            purged.wait(0.2)  # on SQLite it waits for this commit
+        assert purged.wait(30)
+    assert raised == []
+    assert [row.message for row in opener.archive().events()] == [event().message]
+
+
+def test_specifications_go_with_the_last_cycle_that_names_them(opener: Opener) -> None:
+    """Each reload that changes an autoscaler adds one."""
+    ledger = opener.ledger(kept_for(timedelta(hours=2), timedelta(hours=2)))
+    for hour in range(8):
+        for quarter in range(4):
+            changed = scaler(maximum=20 + hour)
+            keep(ledger, decision(HOUR * hour + 900 * quarter), scalers=[changed])
+    assert count_rows(ledger, "spec") <= 4
+    archive = opener.archive()
+    kept = [record.scaler.max_replicas for record in archive.records("web")]
+    assert (kept[0], kept[-1]) == (25, 27)
 
 
 def test_beyond_detail_the_last_change_is_known(opener: Opener) -> None:
@@ -138,50 +178,6 @@ def test_nothing_is_looked_for_in_every_cycle(opener: Opener) -> None:
         keep(ledger, decision(seconds))
         events.append(count_rows(ledger, "event"))
     assert events == [1, 1, 1, 0]
-
-
-@pytest.mark.parametrize("step", [40 * 24 * HOUR, -40 * 24 * HOUR, 40 * 365 * 24 * HOUR])
-@pytest.mark.usefixtures("short_blocks")
-def test_a_clock_that_is_set_makes_nothing_old_or_young(sqlite_opener: Opener, step: float) -> None:
-    """An archive of 30 days outlives a step of 40 days, and what is 30 days old goes however the clock was set."""
-    clock = FakeClock(at(0))
-    state = sqlite_opener.state(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
-    ledger = state.ledger(FLEET)
-
-    def quarter(count: int) -> None:
-        for _ in range(count):
-            clock.advance(HOUR / 4)
-            ledger.follow_clock(clock.moment())
-            keep(ledger, decision((clock.now() - at(0)).total_seconds(), events=[event()]))
-
-    def kept() -> list[int]:
-        return [len(list(state.archive.records("web"))), len(state.archive.series("web")), count_rows(ledger, "event")]
-
-    quarter(7)
-    clock.step(step)
-    quarter(1)
-    assert kept() == [8, 8, 8]
-    quarter(12)
-    detail, series, events = kept()
-    assert 8 <= detail <= 12  # blocks of four go as a whole
-    assert 16 <= series <= 20
-    assert events == 17
-    times = [record.decision.now for record in state.archive.records("web")]
-    assert times == sorted(times)  # what was before the step is gone
-
-
-@pytest.mark.usefixtures("short_blocks")
-def test_an_autoscaler_that_left_is_not_forgotten_for_a_clock_that_is_set(sqlite_opener: Opener) -> None:
-    """It was decided about a minute ago."""
-    clock = FakeClock(at(0))
-    ledger = sqlite_opener.ledger(kept_for(retention=timedelta(hours=4)))
-    ledger.follow_clock(clock.moment())
-    keep(ledger, decision(0, "gone", "gone"))
-    clock.step(1000 * HOUR)
-    clock.advance(60)
-    ledger.follow_clock(clock.moment())
-    keep(ledger, decision(1000 * HOUR + 60))
-    assert sqlite_opener.archive().knows("gone")
 
 
 def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from autoscaler.model import (
     TargetState,
     TargetType,
     ValueReading,
+    later,
 )
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
@@ -71,7 +72,7 @@ def test_it_keeps_its_age_when_the_clock_is_set(sqlite_opener: Opener) -> None:
     daemon.cycle(40)
     before = daemon.shadow()
     daemon.clock.step(3600)
-    assert daemon.shadow() == before.moved(timedelta(hours=1))
+    assert daemon.shadow() == later(before, timedelta(hours=1))
 
 
 def test_charts_have_its_size(sqlite_opener: Opener) -> None:

@@ -85,7 +85,7 @@ def test_a_pause_and_an_override_that_two_hosts_are_asked_for_at_once_are_both_k
 
     def widen() -> None:
         began.set()
-        change_steering(other, widened, lambda *_: None, START, 0)
+        change_steering(other, widened, lambda *_: None, START)
 
     def paused(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
         widening.__enter__()

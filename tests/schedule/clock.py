@@ -6,7 +6,7 @@ from autoscaler.moment import Moment
 
 
 class FakeClock:
-    """Wall and monotonic time advance together; `step` sets the wall clock alone, the machine may `sleep`."""
+    """Wall and monotonic time advance together, also while the machine sleeps; `step` sets the wall clock alone."""
 
     def __init__(self, wall: datetime = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)) -> None:
         self._wall = wall
@@ -25,10 +25,10 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         self.sleep(seconds)
-        self._monotonic += seconds
 
     def sleep(self, seconds: float) -> None:
-        """As the kernel makes it: CLOCK_MONOTONIC stands still, CLOCK_BOOTTIME does not."""
+        """As the kernel makes it: CLOCK_BOOTTIME goes on."""
+        self._monotonic += seconds
         self._wall += timedelta(seconds=seconds)
         self._elapsed += timedelta(seconds=seconds)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from autoscaler.decide import conclude, decide, remember
 from autoscaler.decide.sharing import cut_as_recorded
 from autoscaler.errors import TargetError
-from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Intent, Outcome
+from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Intent, Outcome, later
 from autoscaler.whatif.past.past import Finding, FindingKind, Moment, span
 
 
@@ -147,7 +147,7 @@ def _explained(follows: History, recorded: History) -> Iterator[_Explanation]:
     """What is known to come between two cycles, one after another, each on top of those before it."""
     if follows.at is not None and recorded.at is not None and follows.at != recorded.at:
         by = recorded.at - follows.at
-        follows = follows.moved(by)
+        follows = later(follows, by)
         direction = "forward" if by > timedelta(0) else "back"
         message = f"the wall clock was set {direction} by {span(abs(by))}"
         yield _Explanation(FindingKind.CLOCK, message, follows)

@@ -31,6 +31,7 @@ from autoscaler.model import (
     Standing,
     Steering,
     TargetState,
+    later,
 )
 from autoscaler.whatif.past.past import Finding, FindingKind, Moment
 from autoscaler.whatif.replay.fitting import Fitting
@@ -202,7 +203,7 @@ class _Candidate:
             if recorded is not None and recorded.at is not None and before.history is not None:
                 step = recorded.at - before.at
             if step:
-                history = history.moved(step)
+                history = later(history, step)
                 self._removals = tuple([replace(each, at=each.at + step) for each in self._removals])
                 if self._decided is not None:
                     self._decided = replace(self._decided, now=self._decided.now + step)

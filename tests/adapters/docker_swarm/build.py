@@ -26,7 +26,7 @@ def ref(name: str) -> TargetRef:
 
 def call(seconds: float = 20) -> Call:
     """A call with so many seconds from now."""
-    return Call(SystemClock().now(), time.monotonic() + seconds)
+    return Call(SystemClock().now(), SystemClock().monotonic() + seconds)
 
 
 def change(size: int, state: TargetState | int) -> ScaleChange:

@@ -23,6 +23,7 @@ from autoscaler.model import (
     Steering,
     TargetType,
     Written,
+    later,
 )
 from autoscaler.whatif.past.past import FindingKind, Moment
 from autoscaler.whatif.replay.replay import Load, Replay, found_at, replay
@@ -142,7 +143,7 @@ def test_a_clock_that_was_set_is_found_and_everything_keeps_its_age() -> None:
     life = Life()
     life.cpu(120)
     life.now += timedelta(hours=2)
-    life.history = life.history.moved(timedelta(hours=2))
+    life.history = later(life.history, timedelta(hours=2))
     life.cpu(120)
     own = again(life.moments)
     assert FindingKind.CLOCK in kinds(own)
@@ -275,7 +276,7 @@ def test_a_candidate_keeps_its_ages_when_the_clock_is_set() -> None:
     life = Life(size=6)
     life.cpu(60)
     life.now += timedelta(hours=1)
-    life.history = life.history.moved(timedelta(hours=1))
+    life.history = later(life.history, timedelta(hours=1))
     life.cpu(10)
     found = list(replay(life.moments, replace(life.scaler, max_replicas=20), Load.RECORDED))
     assert [each.decision.desired for each in found] == [6, 6]

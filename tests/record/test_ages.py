@@ -1,16 +1,13 @@
-"""The state's own scale of time: what a setting of the wall clock moves, and what it does not.
-
-On SQLite, where it is the machine's; `test_shared_timeline` has the database's.
-"""
+"""What is remembered keeps its age, whatever clock is set: by one process, by its successor, by another host."""
 
 from datetime import timedelta
 
 import pytest
 
-from autoscaler.model import History, Recommendation, Sighting
+from autoscaler.model import History, Recommendation, Sighting, later
 from autoscaler.record import Ledger
-from autoscaler.record.timeline import Anchor
 from tests.record.conftest import Opener
+from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, START, at, decision, keep, rising, save, scaler, written
 from tests.schedule.clock import FakeClock
 
@@ -21,15 +18,6 @@ STEPS = [HOUR, -HOUR, DAY, -DAY, 30, -30]
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock(START)
-
-
-def seconds(micros: int) -> float:
-    return micros / 1_000_000
-
-
-def anchored(clock: FakeClock) -> Anchor:
-    """The scale of a state that begins now."""
-    return Anchor().followed(clock.moment())
 
 
 def cycle(ledger: Ledger, clock: FakeClock, name: str = "web", size: int = 5) -> History:
@@ -45,59 +33,47 @@ def ages(history: History, clock: FakeClock) -> list[float]:
     return [(clock.now() - each.at).total_seconds() for each in history.recommendations]
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_the_lead_follows_a_step_of_the_wall_clock(clock: FakeClock, step: float) -> None:
-    anchor = anchored(clock)
-    clock.advance(15)
-    clock.step(step)
-    assert seconds(anchor.followed(clock.moment()).lead) == step
-
-
-def test_a_clock_that_nobody_sets_leaves_the_scale_alone(clock: FakeClock) -> None:
-    """It is not written again in every cycle."""
-    anchor = anchored(clock)
-    clock.advance(30 * DAY)
-    assert anchor.followed(clock.moment()) is anchor
-
-
 @pytest.mark.parametrize("slew", [0.5, -0.5, 0.01])
-def test_small_steps_add_up_and_no_age_is_ever_wrong_by_more_than_a_second(clock: FakeClock, slew: float) -> None:
-    """A clock that is pushed half a second a cycle would else end a window of 300 s in a minute of cycles."""
-    anchor, set_by = anchored(clock), 0.0
-    for _ in range(240):
+def test_small_steps_make_no_age_wrong_by_more_than_a_second(
+    sqlite_opener: Opener, clock: FakeClock, slew: float
+) -> None:
+    """A clock that is pushed a little all the time would else end a window of 300 s within some hundred cycles."""
+    ledger = sqlite_opener.ledger()
+    cycle(ledger, clock, size=9)
+    for second in range(240):
         clock.advance(1)
         clock.step(slew)
-        set_by += slew
-        anchor = anchor.followed(clock.moment())
-        assert abs(seconds(anchor.lead) - set_by) <= 1.0001
+        ledger.follow_clock(clock.moment())
+        (age,) = ages(ledger.recall([scaler()])["web"], clock)
+        assert age == pytest.approx(second + 1, abs=1.0001)
 
 
-def test_a_machine_that_slept_has_let_time_go_by(clock: FakeClock) -> None:
+def test_a_machine_that_slept_has_let_time_go_by(sqlite_opener: Opener, clock: FakeClock) -> None:
     """The kernel tells of it: what is older than a window is."""
-    anchor = anchored(clock)
+    ledger = sqlite_opener.ledger()
+    cycle(ledger, clock)
     clock.sleep(8 * HOUR)
-    assert anchor.followed(clock.moment()) is anchor
+    assert ages(cycle(ledger, clock), clock) == [8 * HOUR]
 
 
-def test_after_another_start_of_the_machine_the_wall_clock_is_believed(clock: FakeClock) -> None:
+def test_after_another_start_of_the_machine_the_wall_clock_is_believed(sqlite_opener: Opener, clock: FakeClock) -> None:
     """It was off for two hours, or its clock was set: nothing says which."""
-    anchor = anchored(clock)
+    cycle(sqlite_opener.ledger(), clock)
     clock.reboot()
     clock.step(2 * HOUR)
-    followed = anchor.followed(clock.moment(), newest=anchor.booted)
-    assert followed.lead == 0
+    ledger = sqlite_opener.restart()
+    assert ages(cycle(ledger, clock), clock) == [2 * HOUR]
     clock.advance(15)
     clock.step(HOUR)
-    assert seconds(followed.followed(clock.moment()).lead) == HOUR
+    assert ages(cycle(ledger, clock), clock) == [15]
 
 
-def test_after_another_start_with_an_earlier_clock_no_time_has_gone_by(clock: FakeClock) -> None:
+def test_after_another_start_with_an_earlier_clock_no_time_has_gone_by(sqlite_opener: Opener, clock: FakeClock) -> None:
     """A machine without a battery wakes up in 1970: what was remembered keeps the age that it had."""
-    anchor = anchored(clock)
-    newest = round(clock.now().timestamp() * 1_000_000)
+    cycle(sqlite_opener.ledger(), clock)
     clock.reboot()
     clock.step(-DAY)
-    assert seconds(anchor.followed(clock.moment(), newest).lead) == -DAY
+    assert ages(cycle(sqlite_opener.restart(), clock), clock) == [0]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -113,7 +89,7 @@ def test_what_is_remembered_keeps_its_age(sqlite_opener: Opener, clock: FakeCloc
     clock.advance(15)
     clock.step(step)
     ledger.follow_clock(clock.moment())
-    assert ledger.recall([scaler()])["web"] == before.moved(timedelta(seconds=step))
+    assert ledger.recall([scaler()])["web"] == later(before, timedelta(seconds=step))
 
 
 @pytest.mark.parametrize("restart", [True, False])
@@ -142,7 +118,6 @@ def test_a_step_while_no_daemon_ran_is_followed(sqlite_opener: Opener, clock: Fa
     clock.advance(60)
     clock.step(HOUR)
     state = sqlite_opener.state(clock=clock)
-    assert state.timeline.moved == timedelta(hours=1)
     assert ages(cycle(state.ledger(FLEET), clock), clock) == [60]
 
 
@@ -151,7 +126,6 @@ def test_time_that_went_by_while_no_daemon_ran_counts(sqlite_opener: Opener, clo
     sqlite_opener.close()
     clock.advance(2 * HOUR)
     state = sqlite_opener.state(clock=clock)
-    assert not state.timeline.moved
     assert ages(cycle(state.ledger(FLEET), clock), clock) == [2 * HOUR]
 
 
@@ -222,3 +196,26 @@ def test_a_state_that_never_saw_a_clock_begins_with_the_first(sqlite_opener: Ope
     state.follow_clock(clock.moment())  # a minute before the newest decision
     history = state.recall([scaler()])["web"]
     assert history.recommendations == (Recommendation(5, clock.now()),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("own", "database", "expected"),
+    [(0, 0, 60), (HOUR, 0, 60), (0, HOUR, 60), (-HOUR, 0, 0), (0, -HOUR, 0), (HOUR, HOUR, 60 + HOUR)],
+)
+def test_between_hosts_the_clock_counts_by_which_less_time_has_gone_by(
+    hosts: Hosts, own: float, database: float, expected: float
+) -> None:
+    """So one clock's step ends no window; what it extends one by is no more than the step."""
+    (first,) = hosts.joined(1)
+    ledger = first.ledger()
+    cycle(ledger, first.clock)
+    first.leases.leave()
+    second = hosts.start()
+    second.clock.reboot()
+    hosts.advance(60)
+    second.clock.step(own)
+    hosts.step(database)
+    for _ in range(2):
+        second.turn()
+    assert ages(cycle(second.ledger(), second.clock), second.clock) == [expected]

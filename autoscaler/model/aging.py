@@ -1,0 +1,31 @@
+"""What is remembered, at another time: after the wall clock was set everything keeps its age."""
+
+from datetime import datetime, timedelta
+from typing import TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from autoscaler.model.steering import Steering
+
+_T = TypeVar("_T")
+
+
+def later(value: _T, by: timedelta) -> _T:
+    """The same with every time in it later by this much: a History, or a part of one; sightings.
+
+    What operators asked for ends at the wall clock's time that they were told.
+    """
+    return cast("_T", _later(value, by))
+
+
+def _later(value: object, by: timedelta) -> object:
+    if isinstance(value, datetime):
+        return value + by
+    if isinstance(value, tuple):
+        return tuple([_later(each, by) for each in value])
+    if isinstance(value, dict):
+        return {key: _later(each, by) for key, each in value.items()}
+    if isinstance(value, Struct) and not isinstance(value, Steering):
+        return replace(value, **{name: _later(getattr(value, name), by) for name in value.__struct_fields__})
+    return value
