@@ -218,7 +218,7 @@ class Daemon:
         )
 
     def _serve(self) -> "WebServer":
-        from autoscaler.web import Sources, serve  # noqa: PLC0415 - a single cycle needs no server
+        from autoscaler.web import Sources, WebServer  # noqa: PLC0415 - a single cycle needs no server
         from autoscaler.web.page import pages  # noqa: PLC0415 - as above
 
         sources = Sources(
@@ -240,7 +240,7 @@ class Daemon:
         )
         listen = self._options.listen or self._settings.web.listen_address
         control = self._settings.web.control_socket or default_socket(os.environ, self._state_dir)
-        web = serve(sources, listen, self._web_config, self._logger, pages(sources, self._logger), control)
+        web = WebServer(sources, listen, self._web_config, self._logger, pages(sources, self._logger), control)
         web.start()
         return web
 

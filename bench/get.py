@@ -27,7 +27,7 @@ from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State
-from autoscaler.web import Sources, serve
+from autoscaler.web import Sources, WebServer
 from tests.decide.build import CPU_60, samples, scaler, state
 from tests.web.shards import SoundShards
 
@@ -88,7 +88,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
 
 
 def _served_median(folder: Path, sources: Sources) -> float:
-    server = serve(sources, "127.0.0.1:0", None, configure(Level.ERROR, Format.AUTO))
+    server = WebServer(sources, "127.0.0.1:0", None, configure(Level.ERROR, Format.AUTO))
     server.start()
     try:
         return _median(folder, server.url)

@@ -27,6 +27,7 @@ class Output(StrEnum):
     WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
+    NAME = "name"
 
 
 def get(
@@ -39,9 +40,11 @@ def get(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="table; wide: also all metrics, the desired size, the host, the state and why; json; yaml.",
+            help="table; wide: also all metrics, the desired size, the host, the state and why; json; yaml; "
+            "name: the names alone.",
         ),
     ] = Output.TABLE,
+    no_headers: Annotated[bool, typer.Option("--no-headers", help="Leave out the table's first line.")] = False,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
@@ -57,8 +60,8 @@ def get(
         raise typer.BadParameter("cannot be combined with names; give one of the two", param_hint="--selector")
     chosen = selector(labels)
     document = output in (Output.JSON, Output.YAML)
-    if document and watch:
-        raise typer.BadParameter("can only be combined with -o wide; leave out -o json or yaml", param_hint="--watch")
+    if watch and output not in (Output.TABLE, Output.WIDE):
+        raise typer.BadParameter(f"can only be combined with -o wide; leave out -o {output}", param_hint="--watch")
     with exit_on_error(), Source(Where(server, http_config_file, config_file)) as source:
 
         def look() -> Sequence[Summary]:
@@ -69,6 +72,9 @@ def get(
             listed = AutoscalerList(autoscalers=tuple(found), total=len(found), refused_reload=source.refused_reload)
             show_document(listed, Form(output.value))
             return
+        if output is Output.NAME:
+            show(each.name for each in found)
+            return
         below = _Notes(wide=output is Output.WIDE)
         if not found and not watch:
             below.show((), source.refused_reload)
@@ -77,7 +83,7 @@ def get(
             return
         shared = any(each.held_by is not None or each.unheld for each in found)
         listing = _Listing(wide=output is Output.WIDE, shared=shared)
-        listing.begin(found)
+        listing.begin(found, header=not no_headers)
         below.show(found, source.refused_reload)
 
         def go_on() -> None:
@@ -102,11 +108,11 @@ class _Listing:
         self._table = Table(self._header, screen())
         self._shown: dict[str, Row] = {}
 
-    def begin(self, found: Sequence[Summary]) -> None:
-        """The header, and every row."""
+    def begin(self, found: Sequence[Summary], *, header: bool) -> None:
+        """The header if it is wanted, and every row."""
         rows, now = _rows(found), datetime.now(UTC)
         self._table.fit([self._cells(row, now) for row in rows.values()])
-        show([self._table.header(), *self._lines(rows, now)])
+        show([*([self._table.header()] if header else []), *self._lines(rows, now)])
         self._shown = rows
 
     def go_on(self, found: Sequence[Summary]) -> None:

@@ -74,13 +74,13 @@ def _is_printable(values: Any) -> bool:
 
 
 @contextmanager
-def exit_on_error() -> Iterator[None]:
-    """An AutoscalerError in the block becomes one message on stderr, and exit code 1."""
+def exit_on_error(code: int = 1) -> Iterator[None]:
+    """An AutoscalerError in the block becomes one message on stderr, and the exit code."""
     try:
         yield
     except AutoscalerError as error:
         show_error(error)
-        raise typer.Exit(1) from None
+        raise typer.Exit(code) from None
 
 
 def show_error(error: AutoscalerError) -> None:

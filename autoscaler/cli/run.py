@@ -40,7 +40,9 @@ def run(
     log_level: Annotated[
         Level,
         typer.Option(
-            "--log.level", metavar="LEVEL", help="The lowest level that is logged: debug, info, warning or error."
+            "--log.level",
+            metavar="LEVEL",
+            help="The lowest level that is logged: debug, info, warn (or warning) or error.",
         ),
     ] = Level.INFO,
     log_format: Annotated[

@@ -118,7 +118,8 @@ class Server:
 
     def get(self, kind: type[_Document], *path: str, **parameters: str | int | None) -> _Document:
         """The document at a path below the API's prefix; parameters of None are left out. Raises NotFound."""
-        query = urlencode({key: value for key, value in parameters.items() if value is not None})
+        given = {key: value for key, value in parameters.items() if value is not None}
+        query = urlencode(given, errors="replace")  # an argument need not be UTF-8
         return self._read_as(kind, self._ask("GET", _joined(path) + (f"?{query}" if query else "")))
 
     def post(self, kind: type[_Document], *path: str, body: Mapping[str, Any]) -> _Document:
@@ -226,7 +227,7 @@ def _permission(path: Path) -> str:
 
 
 def _joined(path: Sequence[str]) -> str:
-    return "".join(f"/{quote(part, safe='')}" for part in path)
+    return "".join(f"/{quote(part, safe='', errors='replace')}" for part in path)
 
 
 def _is_loopback(host: str) -> bool:

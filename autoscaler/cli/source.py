@@ -38,6 +38,8 @@ _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
 """Where systemd keeps the service's state. A shell does not have the service's $STATE_DIRECTORY."""
 _PAGE: Final = 2_500
 """Autoscalers of one answer: ten thousand in one took the daemon a hundred MiB for a moment."""
+_LONGEST_NAME: Final = 253
+"""That the API takes."""
 _MOST_EVENTS: Final = 10_000
 
 
@@ -94,7 +96,9 @@ class Where:
             by_hand = default_socket(os.environ, state_folder(os.environ))
             # `exists` raises where a folder is closed
             socket = by_hand if os.access(by_hand, os.F_OK) else _SERVICE_SOCKET
-        return socket, _DEFAULT_SERVER if address is None else f"http://{address}"
+        if address is None:
+            return socket, _DEFAULT_SERVER
+        return socket, f"http://{'127.0.0.1' if address.startswith(':') else ''}{address}"
 
 
 class Source:
@@ -121,29 +125,32 @@ class Source:
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
-    def autoscalers(self, selector: Selector | None = None) -> Sequence[Summary]:
-        """All of them, or those whose labels fit, by name."""
+    def autoscalers(self, selector: Selector | None = None, containing: str = "") -> Sequence[Summary]:
+        """All of them, or those whose labels fit and whose names contain a text, by name."""
         found: list[Summary] = []
         while True:
-            page = self._page(len(found), selector)
+            page = self._page(len(found), selector, containing[:_LONGEST_NAME])
             self.refused_reload = page.refused_reload
             found += page.autoscalers
             if len(found) >= page.total or not page.autoscalers:
                 return found
 
-    def _page(self, offset: int, selector: Selector | None) -> AutoscalerList:
+    def _page(self, offset: int, selector: Selector | None, containing: str) -> AutoscalerList:
         fits = None if selector is None else selector.text
         return self._read(
-            lambda server: server.get(AutoscalerList, "autoscalers", offset=offset, limit=_PAGE, labelSelector=fits),
-            lambda library, now: library.page(now, offset, _PAGE, selector=selector),
+            lambda server: server.get(
+                AutoscalerList, "autoscalers", offset=offset, limit=_PAGE, name=containing, labelSelector=fits
+            ),
+            lambda library, now: library.page(now, offset, _PAGE, containing, selector),
         )
 
     def named(self, names: Sequence[str]) -> Sequence[Summary]:
         """Those of these names, in their order. Raises UnknownName."""
-        known = {each.name: each for each in self.autoscalers()}
+        alone = names[0] if len(set(names)) == 1 else ""  # so that one costs no answer about the whole fleet
+        known = {each.name: each for each in self.autoscalers(containing=alone)}
         for name in names:
             if name not in known:
-                raise unknown(name, known)
+                raise unknown(name, [each.name for each in self.autoscalers()])
         return [known[name] for name in dict.fromkeys(names)]
 
     def autoscaler(self, name: str) -> "Detail":

@@ -28,7 +28,8 @@ Reason: TypeAlias = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the autoscaler, and logged.")
 ]
 
-_MOST_SECONDS: Final = 999_999
+_UNITS: Final = ((1, "s", 9_999_999), (60, "m", 999_999), (3600, "h", 99_999))
+"""Seconds of a unit, its letter, and the most of it that the API takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,10 @@ def seconds(text: str | None) -> str | None:
         raise typer.BadParameter(str(error), param_hint="--for") from None
     if given < 1:
         raise typer.BadParameter(f"{text} is too short; give a second or more", param_hint="--for")
-    return f"{given}s" if given <= _MOST_SECONDS else f"{given // 60}m"
+    for unit, letter, most in _UNITS:
+        if given // unit <= most:
+            return f"{given // unit}{letter}"
+    raise typer.BadParameter(f"{text} is too long; give 11y or less, or leave it out", param_hint="--for")
 
 
 def _in_force(name: str, steering: SteeringDocument) -> str:

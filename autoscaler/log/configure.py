@@ -24,6 +24,8 @@ class Level(StrEnum):
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
+    WARN = "warn"
+    """The same, as Prometheus' own programs call it."""
     ERROR = "error"
 
 

@@ -1,7 +1,7 @@
 """The daemon's own HTTP server: health, /metrics, the `api`, and whatever it is given of the `page`."""
 
-from autoscaler.web.server import WebServer, serve
+from autoscaler.web.server import WebServer
 from autoscaler.web.sources import Sources
 from autoscaler.web.webconfig import WebConfig, check_operators, load_web_config
 
-__all__ = ["Sources", "WebConfig", "WebServer", "check_operators", "load_web_config", "serve"]
+__all__ = ["Sources", "WebConfig", "WebServer", "check_operators", "load_web_config"]

@@ -10,12 +10,6 @@ _IPV6_HOST_BITS: Final = 64
 """Of an IPv6 address: whoever has one has all that differ in these (RFC 6177)."""
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a client's address is of this machine."""
-    address = _parse(host)
-    return address is not None and address.is_loopback
-
-
 def client_of(host: str) -> str:
     """What a client is counted by: its IPv4 address, or the /64 network of its IPv6 address."""
     address = _parse(host)

@@ -1,175 +1,111 @@
-"""All connections: accepted by us, counted from then on, and ended when they are too slow or too many.
+"""The connections of a listening socket: a newcomer always finds a place, and whoever does nothing gives way.
 
-uvicorn, as any asyncio server, accepts whatever comes: a thousand clients that send nothing take every file descriptor
+uvicorn, as any asyncio server, accepts every client: a thousand clients that send nothing take every file descriptor
 of the process, and nothing scales any more.
 """
 
 import asyncio
-import errno
 import socket
 import ssl
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.server import ServerState
 
-from autoscaler.clock import Clock
-from autoscaler.logger import Logger
-from autoscaler.web.addresses import client_of, is_loopback, peer_of
-from autoscaler.web.connection import MAY_GIVE_WAY, Connection, Phase
-from autoscaler.web.flood import Flood
+from autoscaler.web.connection import Connection
+from autoscaler.web.refusals import Refusals
 
-_BATCH: Final = 32
-"""Connections that are accepted in one turn of the loop, and that give way at once."""
-_PAUSE_SECONDS: Final = 0.02
-"""Without accepting in a flood: 1,600 connections a second are enough."""
+BACKLOG: Final = 1024
+"""Clients that the kernel lets wait to be accepted: in a flood the operator's own is among them."""
+_BATCHES: Final = 8
+"""Of places: one at a time is emptied in a flood."""
+_FULL_SECONDS: Final = 0.02
+"""Between two batches: so many newcomers are enough, and leave processor time to the shards."""
 _FAILED_SECONDS: Final = 1.0
 """Without accepting after it has failed, mostly because the process or the machine has no descriptor left."""
-_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_MOST_UNSENT_BYTES: Final = 64 * 2**20
-"""Of answers that clients do not take, for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the clients of one listening socket may take."""
+
+    connections: int
+    """At once."""
+    request_seconds: float = 10.0
+    """From the beginning of the connection, or the last answer, until a request is complete."""
+    handshake_seconds: float = 5.0
+    """TLS's."""
+    untaken_seconds: float = 30.0
+    """Without taking anything of an answer."""
 
 
 class Connections:
-    """Of one server. Used from its event loop alone."""
+    """Of one listening socket. Used from the server's event loop alone."""
 
     def __init__(
         self,
         listening: socket.socket,
-        most: int,
+        limits: Limits,
         tls: ssl.SSLContext | None,
         settings: uvicorn.Config,
-        clock: Clock,
-        logger: Logger,
+        refusals: Refusals,
     ) -> None:
-        """`most`: at once. Other machines leave a sixteenth of them to this one; one address has half at most."""
+        """`settings`: the application that answers, among others."""
+        listening.setblocking(False)
+        if listening.family != socket.AF_UNIX:  # what is accepted inherits it; see tcp(7)
+            milliseconds = int(limits.untaken_seconds * 1000)
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
         self._listening = listening
-        self._most = most
-        self._most_of_strangers = most - most // 16
-        self._most_of_one = most // 2
-        self._tls = tls
+        self._limits = limits
         self._settings = settings
-        self._clock = clock
-        self._flood = Flood("connection_flood", clock, logger)
+        self._refusals = refusals
+        self._tls: dict[str, Any] = {}
+        """As asyncio takes it."""
+        if tls is not None:
+            self._tls = {"ssl": tls, "ssl_handshake_timeout": limits.handshake_seconds}
         self._open: dict[Connection, asyncio.Task[None]] = {}
-        """With the task that connects each."""
-        self._of_client: Counter[str] = Counter()
-        self._resuming: asyncio.TimerHandle | None = None
+        """With the task that serves each; the oldest first."""
 
-    def start(self, state: ServerState) -> None:
-        """Accept from now on; `state` is uvicorn's."""
-        self._state = state
-        self._listening.setblocking(False)
-        self._resume()
-
-    def stop(self) -> None:
-        """Accept nothing more. What there is goes on."""
-        self._pause()
-
-    def drop_all(self) -> None:
-        """End what there is."""
-        self._drop(tuple(self._open))
-
-    def look(self) -> None:
-        """To be called every half second or so: ends those whose time is over."""
-        now = self._clock.monotonic()
-        self._drop([each for each in self._open if each.overdue(now)])
-        self._flood.look()
-
-    def _resume(self) -> None:
-        asyncio.get_running_loop().add_reader(self._listening, self._accept)
-
-    def _pause(self, seconds: float | None = None) -> None:
+    async def accept(self, state: ServerState) -> None:
+        """Accept clients until this is cancelled; those that were accepted are served on. `state`: uvicorn's."""
         loop = asyncio.get_running_loop()
-        loop.remove_reader(self._listening)
-        if self._resuming is not None:
-            self._resuming.cancel()
-        self._resuming = None if seconds is None else loop.call_later(seconds, self._resume)
-
-    def _accept(self) -> None:
-        """A batch of those who wait; in a flood, what there is gets its turn before the next batch."""
-        refused = self._flood.refused
-        for _ in range(_BATCH):
+        while True:
             try:
-                accepted, address = self._listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                break
+                client, _ = await loop.sock_accept(self._listening)
             except OSError as error:
-                if error.errno in _EXHAUSTED:
-                    self._give_way(self._open, error.strerror or "")
-                self._pause(_FAILED_SECONDS)
-                return
-            # the address of a Unix socket's client is a name that it chose itself, if any
-            host = f"uid {peer_of(accepted)}" if accepted.family == socket.AF_UNIX else address[0]
-            if self._has_room(host):
-                self._connect(accepted, client_of(host))
-            else:
-                accepted.close()
-        if self._flood.refused > refused:
-            self._pause(_PAUSE_SECONDS)
+                self._refusals.count(cause=error.strerror)
+                self._end(self._idle())  # scaling needs their descriptors
+                await asyncio.sleep(_FAILED_SECONDS)
+                continue
+            if len(self._open) >= self._limits.connections:
+                self._refusals.count(cause="too many connections", most=self._limits.connections)
+                self._end(self._idle()[: self._limits.connections // _BATCHES])
+                await asyncio.sleep(_FULL_SECONDS)
+            if len(self._open) >= self._limits.connections:
+                client.close()  # all others wait for an answer
+                continue
+            connection = Connection(self._settings, state, self._limits.request_seconds)
+            self._open[connection] = loop.create_task(self._serve(connection, client))
+            await asyncio.sleep(0)  # where many wait to be accepted, what they send is looked at in between
 
-    def _has_room(self, host: str) -> bool:
-        """Whether one more of this address may come in. If others can give way to it, they do."""
-        if is_loopback(host):
-            return len(self._open) < self._most or self._give_way(self._open, "too many connections")
-        client = client_of(host)
-        if self._of_client[client] >= self._most_of_one:
-            own = [each for each in self._open if each.client_name == client]
-            return self._give_way(own, "too many connections of one address")
-        return len(self._open) < self._most_of_strangers or self._give_way(self._open, "too many connections")
+    def _idle(self) -> list[Connection]:
+        """Those that wait for their clients, the oldest first."""
+        return [each for each in self._open if each.waits_for_client]
 
-    def _give_way(self, some: Collection[Connection], cause: str) -> bool:
-        """End up to a batch of those that wait for their client: of whom there are most first, then the oldest.
-
-        False: there are none.
-        """
-        idle = [each for each in some if each.phase <= MAY_GIVE_WAY]
-        idle.sort(key=lambda each: (-self._of_client[each.client_name], each.phase is Phase.KEEP_ALIVE))
-        going = idle[:_BATCH]
-        self._flood.count(max(1, len(going)), cause=cause, connections=len(self._open), most=self._most)
-        self._drop(going)
-        return bool(going)
-
-    def _connect(self, accepted: socket.socket, client: str) -> None:
-        connection = Connection(client, self._settings, self._state, self._bound_unsent, self._forget)
-        self._of_client[client] += 1
-        self._open[connection] = connecting = asyncio.create_task(self._hand_over(connection, accepted))
-        connecting.add_done_callback(lambda _: self._handed_over(connection, accepted))
-
-    async def _hand_over(self, connection: Connection, accepted: socket.socket) -> None:
-        accepted.setblocking(False)
-        with suppress(OSError):  # whoever speaks no TLS, or leaves, is nobody's error
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted, ssl=self._tls)
-
-    def _handed_over(self, connection: Connection, accepted: socket.socket) -> None:
-        if not connection.connected:
-            accepted.close()
-            self._forget(connection)
-
-    def _drop(self, some: Collection[Connection]) -> None:
+    def _end(self, some: Iterable[Connection]) -> None:
         for each in some:
-            if each.connected:
-                each.transport.abort()
-            else:
-                self._open[each].cancel()
-            self._forget(each)
+            self._open[each].cancel()
 
-    def _forget(self, connection: Connection) -> None:
-        if self._open.pop(connection, None) is not None:
-            self._of_client[connection.client_name] -= 1
-            self._of_client += Counter()  # without those that came to nothing
-
-    def _bound_unsent(self) -> None:
-        """Memory: those go whose clients have not taken their answers for longest, until the rest is within bounds."""
-        slow = [each for each in self._open if each.unsent]
-        now = self._clock.monotonic()
-        total = sum(each.unsent for each in slow)
-        for each in sorted(slow, key=lambda each: each.since(now))[:-1]:
-            if total <= _MOST_UNSENT_BYTES:
-                return
-            total -= each.unsent
-            self._flood.count(cause="answers that are not taken", connections=len(self._open), most=self._most)
-            self._drop([each])
+    async def _serve(self, connection: Connection, client: socket.socket) -> None:
+        """From the accept to the end; the connection ends when this is cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            with suppress(OSError):  # a client that speaks no TLS, or leaves, is not our error
+                await loop.connect_accepted_socket(lambda: connection, client, **self._tls)
+                await connection.lost.wait()
+        finally:
+            connection.end()
+            del self._open[connection]

@@ -18,11 +18,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from autoscaler.config.control_socket import check_length
 from autoscaler.errors import ListenError
 from autoscaler.web.api.answers import ErrorType, failure
+from autoscaler.web.connections import BACKLOG
 
 MOST_CONNECTIONS: Final = 64
-"""At once; a user has at most half of them."""
-_BACKLOG: Final = 1024
-"""Clients that the kernel lets wait to be accepted. Others it refuses at once."""
+"""At once."""
 _MODE: Final = 0o660
 
 
@@ -49,7 +48,7 @@ class ControlSocket:
         try:
             self.listening.bind(os.fspath(path))
             path.chmod(_MODE)
-            self.listening.listen(_BACKLOG)
+            self.listening.listen(BACKLOG)
             self._identity = _identity(path)
             self._folder_group = path.parent.stat().st_gid
         except OSError as error:
@@ -80,14 +79,14 @@ class ControlGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if self._control.refuses(scope["peer"]):
+        if self._control.refuses(scope["state"]["peer"]):
             message = (
                 "the control socket is for operators: processes of the daemon's own user, such as a pool's workers, "
                 "may not use it"
             )
             await failure(ErrorType.FORBIDDEN, message)(scope, receive, send)
             return
-        scope["user"] = await anyio.to_thread.run_sync(_name, scope["peer"])  # a directory service may be slow
+        scope["user"] = await anyio.to_thread.run_sync(_name, scope["state"]["peer"])  # a directory service may be slow
         scope["change_refused"] = ""
         await self._app(scope, receive, send)
 

@@ -3,14 +3,14 @@
 import resource
 from typing import Final
 
-_MOST_CONNECTIONS: Final = 512
+_MOST_CONNECTIONS: Final = 256
 _FEWEST_CONNECTIONS: Final = 8
 _DESCRIPTORS: Final = 4096
 """That the process asks for where the hard limit allows it. Workers inherit it, so it is no larger than useful."""
 
 
 def most_connections() -> int:
-    """512, or half of the descriptors that this process may open; the other half is for scaling.
+    """256, or half of the descriptors that this process may open; the other half is for scaling.
 
     Raises the soft limit where it is low and the hard one allows it: systemd's and a shell's is 1,024.
     """

@@ -5,6 +5,7 @@
 - Cross-site requests: what changes state must not come from another origin, nor in a form's encoding.
 - Credentials: as the web configuration says. Only clients that `web.operators` names change state. An address proves
   nothing: a proxy on this machine lends its own to every client.
+- Request smuggling: a request whose end is ambiguous is refused, and its connection ends.
 - Floods: as many requests as `rate_limit` allows; wrong passwords as `logins` says.
 
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
@@ -70,7 +71,7 @@ class Guard:
         self._app = app
         self._clock = clock
         self._names = {"localhost", host.lower(), socket.gethostname().lower()} - {""}
-        self.logins = Logins(clock, logger)
+        self._logins = Logins(clock, logger)
         self._config: WebConfig | None = None
         self._credentials: Credentials | None = None
         self._rate: TokenBucket | None = None
@@ -104,6 +105,7 @@ class Guard:
         headers = Headers(scope=scope)
         try:
             self._refuse_too_many()
+            _refuse_ambiguous(headers)
             self._refuse_rebinding(headers)
             changes = scope["method"] not in _READS
             if changes:
@@ -148,14 +150,15 @@ class Guard:
     async def _user(self, scope: Scope, headers: Mapping[str, str]) -> str | None:
         credentials, config = self._credentials, self._config
         if credentials is None or config is None:
-            return scope.get("certificate")
+            name: str | None = scope["state"].get("certificate")
+            return name
         given = headers.get("authorization", "")
         user = credentials.remembered(given)
         if user is not None or (scope["method"] in _READS and scope["path"] in config.excluded_paths):
             return user
         if not credentials.refused(given):
             try:
-                user = await self.logins.user(credentials, given, client_of(scope["client"][0]))
+                user = await self._logins.user(credentials, given, client_of(scope["client"][0]))
             except LoginRefused as refused:
                 kind = ErrorType.TOO_MANY_REQUESTS if refused.guessing else ErrorType.UNAVAILABLE
                 raise Refusal(kind, f"{refused}; try again in a second", RETRY) from None
@@ -170,6 +173,13 @@ class Guard:
         if user is not None:
             return f"the user {user[:64]!r} may only read: web.operators does not name it; {_INSTEAD}"
         return f"only users that web.operators names make changes over TCP; {_INSTEAD}"
+
+
+def _refuse_ambiguous(headers: Mapping[str, str]) -> None:
+    """Two servers could see different ends of the request: smuggling (RFC 9112, 6.1)."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        message = "both Content-Length and Transfer-Encoding are given; send one of them"
+        raise Refusal(ErrorType.BAD_DATA, message, {"Connection": "close"})
 
 
 def _refuse_change(why: str) -> None:

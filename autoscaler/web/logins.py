@@ -12,7 +12,7 @@ from autoscaler.clock import Clock
 from autoscaler.logger import Logger
 from autoscaler.web.bucket import TokenBucket
 from autoscaler.web.credentials import Credentials
-from autoscaler.web.flood import Flood
+from autoscaler.web.refusals import Refusals
 
 _MOST_WAITING: Final = 16
 """Passwords: what a bcrypt cost of 10 takes about a second for."""
@@ -55,7 +55,7 @@ class Logins:
         """Client -> how many more may fail; the one that failed last comes last."""
         self._working: asyncio.Task[None] | None = None
         self._arrived = asyncio.Event()
-        self.flood = Flood("login_flood", clock, logger)
+        self._refusals = Refusals("login_flood", clock, logger)
 
     async def user(self, credentials: Credentials, header: str, client: str) -> str | None:
         """The user whom a header names, or None when it does not hold. Raises LoginRefused."""
@@ -66,20 +66,15 @@ class Logins:
         self._arrived.set()
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
-        try:
-            return await login.user
-        finally:
-            if login in self._waiting:  # the client is gone
-                self._waiting.remove(login)
+        return await login.user
 
     def _refuse_one(self) -> None:
         """The oldest of the client of whom most wait."""
         client, _ = Counter(login.client for login in self._waiting).most_common(1)[0]
         login = next(login for login in self._waiting if login.client == client)
         self._waiting.remove(login)
-        self.flood.count(client=client)
-        if not login.user.done():  # it is, of a client that has left at this moment
-            login.user.set_exception(LoginRefused(guessing=self._tokens(client) < 1))
+        self._refusals.count(client=client)
+        login.user.set_exception(LoginRefused(guessing=self._tokens(client) < 1))
 
     async def _work(self) -> None:
         while self._waiting:
@@ -90,13 +85,9 @@ class Logins:
                 continue
             self._waiting.remove(login)
             try:
-                user = await self._look(login)
+                login.user.set_result(await self._look(login))
             except Exception as error:  # noqa: BLE001 - a bug fails this login, not the next
-                if not login.user.done():
-                    login.user.set_exception(error)
-                continue
-            if not login.user.done():
-                login.user.set_result(user)
+                login.user.set_exception(error)
 
     async def _look(self, login: _Login) -> str | None:
         user = login.credentials.remembered(login.header)  # another one of the same may have been looked at meanwhile

@@ -1,4 +1,4 @@
-"""The server: uvicorn on a thread of its own inside the daemon, with `connections` of ours in place of its sockets.
+"""The server: uvicorn on a thread of its own inside the daemon; `connections` accepts its clients.
 
 It answers on a TCP address and, where it is given one, on the control socket.
 """
@@ -8,10 +8,11 @@ import errno
 import logging
 import re
 import socket
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -23,30 +24,20 @@ from autoscaler.config.settings import WebSettings
 from autoscaler.errors import ConfigError, ListenError, Problem, named
 from autoscaler.logger import Logger
 from autoscaler.web.app import application
-from autoscaler.web.connections import Connections
+from autoscaler.web.connections import BACKLOG, Connections, Limits
 from autoscaler.web.control import MOST_CONNECTIONS, ControlGuard, ControlSocket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.guard import Guard
-from autoscaler.web.selector import ConsiderateSelector
+from autoscaler.web.refusals import Refusals
 from autoscaler.web.sources import Sources
 from autoscaler.web.webconfig import WebConfig
 
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1
 """That what is being answered may still take."""
-_GOODBYE_SECONDS: Final = 0.05
-"""For connections that are being closed: TLS takes a few more turns of the loop to say so."""
-_HANGS_SECONDS: Final = _STOP_SECONDS + 1
-"""Then uvicorn ends it by force, and logs an error: it should have ended by itself."""
-_BACKLOG: Final = 1024
-"""Clients that the kernel lets wait to be accepted: in a flood the operator's own is among them."""
+_FOLLOW_SECONDS: Final = 10.0
 _UNSENT_BYTES: Final = 128 * 1024
 """Of an answer, that the kernel keeps for a client that is slow to take it. Linux doubles it."""
-_SWITCH_SECONDS: Final = 0.001
-"""How long a thread that computes keeps Python's lock from a shard; Python's own 5 ms are many for a shard that waits
-for it hundreds of times in a cycle."""
-_LOOK_SECONDS: Final = 0.5
-"""How often deadlines are looked at."""
 
 
 class WebServer:
@@ -60,8 +51,13 @@ class WebServer:
         logger: Logger,
         pages: Sequence[BaseRoute] = (),
         control: Path | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        """Takes the address and the control socket's path, and answers nothing yet. Raises ListenError."""
+        """Takes the address and the control socket's path, and answers nothing yet. Raises ListenError.
+
+        `listen`: HOST:PORT; port 0 finds a free one. `config`: of --web.config.file. `pages`: further routes.
+        `control`: the control socket's path; None: there is none. `limits`: of clients over TCP; None: the usual ones.
+        """
         self._logger = logger
         self._config = config
         self._socket = _listen(listen)
@@ -80,11 +76,13 @@ class WebServer:
         settings = _settings(self._guard)
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that sends no HTTP must not fill our log
         self._context = None if config is None or config.tls is None else config.tls.context()
-        connections = [Connections(self._socket, most_connections(), self._context, settings, clock, logger)]
+        limits, refusals = limits or Limits(most_connections()), Refusals("connection_flood", clock, logger)
+        self._connections = [Connections(self._socket, limits, self._context, settings, refusals)]
         if self._control is not None:
             of_control = _settings(ControlGuard(app, self._control))
-            connections.append(Connections(self._control.listening, MOST_CONNECTIONS, None, of_control, clock, logger))
-        self._server = _Server(settings, connections, self._guard.logins.flood.look)
+            limits = replace(limits, connections=MOST_CONNECTIONS)
+            self._connections.append(Connections(self._control.listening, limits, None, of_control, refusals))
+        self._server = uvicorn.Server(settings)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
 
@@ -102,28 +100,32 @@ class WebServer:
 
     def stop(self) -> None:
         """Finish what is being answered, for a short while, and let go of the address."""
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # an answer that is given up now is no error
         self._server.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(_HANGS_SECONDS + 2)
+            self._thread.join(_STOP_SECONDS + 3)
         self._socket.close()
         if self._control is not None:
             self._control.close()
 
-    def follow(self, config: WebConfig | None, web: WebSettings) -> None:
+    def follow(self, config: WebConfig | None, web: WebSettings, seconds: float = _FOLLOW_SECONDS) -> None:
         """Follow other configurations: users, headers, limits, operators, and what the certificate's files hold now.
 
-        Raises ConfigError for what needs a restart, then nothing has changed.
+        Raises ConfigError for what needs a restart, and when it is not begun within so many seconds; then nothing has
+        changed.
         """
         before = self._config or WebConfig(Path())
         now = config or before
         if now.tls != before.tls or bool(now.users) != bool(before.users):
             changed = "tls_server_config changed, or the first user was added or the last one removed"
             self._refuse(now, f"{changed}, which a reload cannot follow; restart the daemon, or change it back")
-        until = time.monotonic() + _START_SECONDS
+        following = Future[None]()
+        self._loop.call_soon_threadsafe(self._follow, following, config, web)
+        wait([following], seconds)
+        if following.cancel():
+            self._refuse(now, f"the HTTP server did not follow it within {seconds:g} s; reload again")
         try:
-            asyncio.run_coroutine_threadsafe(self._follow(config, web, until), self._loop).result(_START_SECONDS)
-        except TimeoutError:
-            self._refuse(now, f"the HTTP server did not follow it within {_START_SECONDS:g} s; reload again")
+            following.result()
         except OSError as error:
             self._refuse(now, f"the certificates cannot be loaded: {error.strerror}; check the files")
         self._config = config
@@ -131,79 +133,40 @@ class WebServer:
     def _refuse(self, config: WebConfig, message: str) -> NoReturn:
         raise ConfigError([Problem(str(config.path), 1, 1, "", message)]) from None
 
-    async def _follow(self, config: WebConfig | None, web: WebSettings, until: float) -> None:
-        """On the server's own thread, between two handshakes. Not begun after `until`: the caller has given up."""
-        if time.monotonic() >= until:
-            return
-        if self._context is not None and config is not None and config.tls is not None:
-            config.tls.load_into(self._context)
-        self._guard.follow(config, web)
-
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        await self._server.serve(sockets=[])
-        await asyncio.sleep(_GOODBYE_SECONDS)
+    def _follow(self, following: Future[None], config: WebConfig | None, web: WebSettings) -> None:
+        """On the server's own thread, between two handshakes."""
+        if not following.set_running_or_notify_cancel():
+            return  # the caller has given up
+        try:
+            if self._context is not None and config is not None and config.tls is not None:
+                config.tls.load_into(self._context)
+            self._guard.follow(config, web)
+        except Exception as error:  # noqa: BLE001 - the caller's
+            following.set_exception(error)
+        else:
+            following.set_result(None)
 
     def _run(self) -> None:
-        sys.setswitchinterval(_SWITCH_SECONDS)
         try:
-            with asyncio.Runner(loop_factory=_loop) as runner:
-                runner.run(self._serve())
+            asyncio.run(self._serve())
         except BaseException as error:  # noqa: BLE001 - reported by `start`, or logged
             self._failure = error
             if self._server.started:
                 self._logger.error("web_failed", error=named(error))  # noqa: TRY400 - see `named`
 
-
-class _Server(uvicorn.Server):
-    """uvicorn's, which accepts nobody itself."""
-
-    def __init__(self, settings: uvicorn.Config, connections: Sequence[Connections], look: Callable[[], None]) -> None:
-        """`look`: called twice a second."""
-        super().__init__(settings)
-        self._connections = connections
-        self._look = look
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        for each in self._connections:
-            each.start(self.server_state)
-        self._looking = asyncio.create_task(self._look_often())
-        await super().startup(sockets)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._looking.cancel()
-        for each in self._connections:
-            each.stop()
-        ending = asyncio.create_task(self._end_answers())
-        await super().shutdown(sockets)
-        ending.cancel()
-        self._drop_all()  # TLS clients that do not answer our goodbye
-
-    async def _end_answers(self) -> None:
-        """What is not answered in time is not: a page that is being read must not hold the daemon up."""
-        await asyncio.sleep(_STOP_SECONDS)
-        self._drop_all()
-        await asyncio.sleep(_GOODBYE_SECONDS)
-        for answer in [*self.server_state.tasks]:
-            answer.cancel()
-
-    async def _look_often(self) -> None:
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            for each in self._connections:
-                each.look()
-            self._look()
-
-    def _drop_all(self) -> None:
-        for each in self._connections:
-            each.drop_all()
+    async def _serve(self) -> None:
+        """Until `stop`. Connections that are left then are cancelled by asyncio.run."""
+        self._loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            accepting = [group.create_task(each.accept(self._server.server_state)) for each in self._connections]
+            await self._server.serve(sockets=[])
+            for each in accepting:
+                each.cancel()
 
 
 def _settings(app: ASGIApp) -> uvicorn.Config:
     settings = uvicorn.Config(
         app,
-        loop="asyncio",
-        http="h11",
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -211,30 +174,10 @@ def _settings(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=_HANGS_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS,
     )
     settings.load()
     return settings
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.SelectorEventLoop(ConsiderateSelector())
-
-
-def serve(
-    sources: Sources,
-    listen: str,
-    config: WebConfig | None,
-    logger: Logger,
-    pages: Sequence[BaseRoute] = (),
-    control: Path | None = None,
-) -> WebServer:
-    """A server that holds its address and awaits `start`.
-
-    `listen`: HOST:PORT; port 0 finds a free one. `config`: of --web.config.file. `pages`: further routes. `control`:
-    the control socket's path; None: there is none. Raises ListenError.
-    """
-    return WebServer(sources, listen, config, logger, pages, control)
 
 
 def _listen(address: str) -> socket.socket:
@@ -245,7 +188,7 @@ def _listen(address: str) -> socket.socket:
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         family, _, _, _, place = found
-        listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
+        listening = socket.create_server(place[:2], family=family, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             cause = "is in use by another process; stop that one, or listen elsewhere (--web.listen-address)"

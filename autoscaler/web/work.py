@@ -1,4 +1,4 @@
-"""What answers are made of takes time: a few threads, a short queue, and nothing for clients that have left."""
+"""What answers are made of takes time: a few threads, and a short queue."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ class TooBusy(Exception):
 
 
 class Work:
-    """Runs functions on threads. A caller that is cancelled while it waits for its turn leaves the queue.
+    """Runs functions on threads.
 
     While others wait, a thread rests as long as it has worked. Shards and these threads share Python's lock: without
     the rest, a shard would stand behind them whenever it comes back from waiting for an answer.

@@ -54,7 +54,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, Retention, State
-from autoscaler.web import Sources, WebServer, load_web_config, serve
+from autoscaler.web import Sources, WebServer, load_web_config
 from autoscaler.web.page import pages
 from tests.replaced import replace
 from tests.web.serving import Logged
@@ -336,7 +336,7 @@ def served(
         log = Logged()
         with TemporaryDirectory() as short:  # a test's own folder may be too deep for a socket
             control = Path(short, "control.sock")
-            server = serve(sources, listen, config, log, pages(sources, log), control)
+            server = WebServer(sources, listen, config, log, pages(sources, log), control)
             server.start()
             try:
                 yield Served(world, server, control, log)

@@ -6,13 +6,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from autoscaler.cli.tables.listing import Row
 from autoscaler.cli.tables.notes import notes
-from autoscaler.documents.summary import summary
+from autoscaler.documents.library import Library
+from autoscaler.documents.summary import AutoscalerList, summary
 from autoscaler.model import Steering
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import CPU_60, NOW, QUEUE_15, scaler
@@ -80,9 +82,34 @@ def test_names_choose_and_order_the_rows(online: ServedScene) -> None:
     assert [line.split()[0] for line in said.lines[1:]] == ["web", "jobs"]
 
 
+def test_one_name_is_asked_for_alone(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`get web --watch` had ten thousand autoscalers sent each second."""
+    sent, page = list[int](), Library.page
+
+    def noting(*given: Any) -> AutoscalerList:
+        found = page(*given)
+        sent.append(len(found.autoscalers))
+        return found
+
+    monkeypatch.setattr(Library, "page", noting)
+    assert online.run("get", "web", "--no-headers").lines[0].startswith("web ")
+    assert sent == [1]
+
+
 def test_json_is_what_the_daemon_says(online: ServedScene) -> None:
     """Nothing is lost on the way to a script."""
     assert json.loads(online.run("get", "-o", "json").out) == online.served.data("/api/v1/autoscalers")
+
+
+def test_without_headers_there_are_rows_alone(online: ServedScene) -> None:
+    """For a loop of the shell, as kubectl has it; the columns stay where they are."""
+    for form in ("table", "wide"):
+        assert online.run("get", "-o", form, "--no-headers").lines == online.run("get", "-o", form).lines[1:]
+
+
+def test_names_alone_are_for_other_commands(online: ServedScene) -> None:
+    assert online.run("get", "-o", "name").out == "broken\njobs\nweb\n"
+    assert online.run("get", "web", "-o", "name").out == "web\n"
 
 
 def test_yaml_holds_the_same(online: ServedScene) -> None:
@@ -111,15 +138,26 @@ def test_an_unknown_name_brings_the_nearest(online: ServedScene, offline: Scene)
         assert said.err.endswith("there is no autoscaler 'job'; did you mean jobs?\n")
 
 
+@pytest.mark.parametrize("command", ["get", "describe"])
+def test_a_name_that_is_no_utf_8_is_unknown(online: ServedScene, command: str) -> None:
+    """As the shell hands on a byte that is none."""
+    said = online.run(command, "web\udcff")
+    assert (said.code, said.out) == (1, "")
+    assert "there is no autoscaler 'web" in said.err
+
+
 def test_a_name_like_no_other_brings_the_list(online: ServedScene) -> None:
     """Nothing is guessed; what would steer a terminal is not repeated."""
     said = online.run("get", "\x1b[31mzzzzzz")
     assert said.err == "there is no autoscaler '\\x1b[31mzzzzzz'; `autoscaler get` lists them\n"
 
 
-def test_watching_a_document_is_refused(online: ServedScene) -> None:
+@pytest.mark.parametrize("form", ["json", "name"])
+def test_watching_a_document_is_refused(online: ServedScene, form: str) -> None:
     """Rows are watched; a half-written JSON list would help nobody."""
-    assert online.run("get", "-o", "json", "--watch").code == 2
+    said = online.run("get", "-o", form, "--watch")
+    assert said.code == 2
+    assert f"leave out -o {form}" in said.err
 
 
 def test_what_left_the_configuration_is_still_listed(online: ServedScene) -> None:

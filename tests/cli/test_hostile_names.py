@@ -9,7 +9,7 @@ import requests
 
 from autoscaler.errors import MetricError
 from autoscaler.model import Direction, Hold, HoldReason, Override, Pause, Steering, TargetRef
-from autoscaler.web import serve
+from autoscaler.web import WebServer
 from autoscaler.web.page import pages
 from tests.cli.scene import ServedScene
 from tests.decide.build import CPU_60, QUEUE_15, instances, samples, scaler, state
@@ -73,7 +73,7 @@ def test_documents_for_programs_escape_what_steers_a_terminal(scene: ServedScene
 def test_the_page_shows_names_as_text(scene: ServedScene) -> None:
     """The overview and the autoscaler's own page: markup of anybody's is shown and not read."""
     sources, log = scene.daemon.sources(), Logged()
-    server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log))
+    server = WebServer(sources, "127.0.0.1:0", None, log, pages(sources, log))
     server.start()
     try:
         for path in ("/", "/autoscalers/web"):

@@ -74,6 +74,7 @@ def test_a_minimum_above_the_maximum_is_told_by_the_command_itself(offline: Scen
         ("pause", "web", "--for", "soon"),
         ("pause", "web", "--for", "0"),
         ("pause", "web", "--for", "10ms"),
+        ("pause", "web", "--for", "12y"),
         ("pause", "web", "--direction", "up"),
         ("pause",),
         ("pause", "web", "--all"),
@@ -117,7 +118,7 @@ def test_those_whose_labels_fit_are_stopped(online: ServedScene) -> None:
     assert "no autoscaler has labels that fit 'team=mail'" in said.err
 
 
-@pytest.mark.parametrize("span", ["1s", "90m", "1h30m15s", "20d", "3w"])
+@pytest.mark.parametrize("span", ["1s", "90m", "1h30m15s", "20d", "3w", "2y", "11y"])
 def test_every_duration_is_understood(online: ServedScene, span: str) -> None:
     """The API takes fewer forms than people write."""
     assert online.run("pause", "web", "--for", span).code == 0

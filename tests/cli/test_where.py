@@ -76,6 +76,8 @@ def test_the_address_of_a_configuration_is_asked_and_not_another_daemons(
     file = tmp_path / "autoscaler.yaml"
     file.write_text(f"web: {{listenAddress: '{address}'}}\nautoscalers: []\n")
     assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web ")
+    file.write_text(f"web: {{listenAddress: ':{address.rpartition(':')[2]}'}}\nautoscalers: []\n")
+    assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web "), "every address is ours too"
     monkeypatch.setattr(source, "_DEFAULT_SERVER", online.served.server.url)
     file.write_text("web: {listenAddress: '0.0.0.0:1'}\nautoscalers: []\n")
     said = online.run("get", "--config.file", str(file))

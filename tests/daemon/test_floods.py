@@ -31,15 +31,14 @@ def test_idle_connections_cost_no_query_and_no_answer(folder: Path, prometheus: 
         daemon.wait_for("decision", written=2)
         url, before = url_of(daemon), len(daemon.log)
         with idle_connections(url, 1100):
-            daemon.wait_for("connection_flood_began", most=512)
+            daemon.wait_for("connection_flood", most=256)
             shown = finished([sys.executable, "-m", "autoscaler", "get", f"--server={url}"], folder)
             assert (shown.returncode, "web" in shown.stdout) == (0, True), shown.stderr
             daemon.wait_for("decision", count=len(daemon.events("decision")) + 5)
         lines = daemon.log[before:]
         assert len([line for line in lines if line["event"] != "decision"]) < 5
-        assert all(line["level"] == "info" for line in lines if line["event"] == "decision")
+        assert [line for line in lines if line["event"] == "decision" and line["level"] != "info"] == []
         assert longest_gap(decided(daemon, "web")) < 2
-        assert daemon.wait_for("connection_flood_ended")["refused"] >= 1100 - 512
         assert daemon.stop() == 0
 
 
@@ -70,7 +69,7 @@ def test_no_descriptor_left_is_no_reason_to_spin(folder: Path, prometheus: str) 
         url, before = url_of(daemon), len(daemon.log)
         limit_descriptors(daemon, len(list(Path(f"/proc/{daemon.process.pid}/fd").iterdir())) + 8)
         with idle_connections(url, 50):
-            daemon.wait_for("connection_flood_began", cause="Too many open files")
+            daemon.wait_for("connection_flood", cause="Too many open files")
             used = processor_seconds(daemon)
             daemon.wait_for("decision", count=len(daemon.events("decision")) + 3)
             assert processor_seconds(daemon) - used < 1.5

@@ -195,7 +195,7 @@ def test_the_dry_run_is_replayed_with_its_shadow(life: Life) -> None:
 def test_a_case_of_it_gives_the_same_decisions(life: Life, options: tuple[str, ...], tmp_path: Path) -> None:
     """Without its state, and under other names."""
     case, config = tmp_path / "case.jsonl.gz", f"--config.file={life.folder}/autoscaler.yaml"
-    done = command(life.folder, "export", "web", "-o", str(case), config, *options)
+    done = command(life.folder, "export", "web", "--output-file", str(case), config, *options)
     assert done.returncode == 0, done.stderr
     again = finished([sys.executable, "-m", "autoscaler", "replay", "--case", str(case)], tmp_path / "none")
     assert again.returncode == 0, again.stdout + again.stderr

@@ -46,9 +46,10 @@ def test_where_there_is_no_terminal_a_line_is_json() -> None:
     assert list(line) == ["timestamp", "level", "event", "shards"]
 
 
-def test_below_the_level_nothing_is_logged() -> None:
-    """`--log.level=warning` leaves what an operator must see."""
-    log, out = configured(Level.WARNING)
+@pytest.mark.parametrize("level", ["warning", "warn"])
+def test_below_the_level_nothing_is_logged(level: str) -> None:
+    """`--log.level=warn`, as Prometheus has it, leaves what an operator must see."""
+    log, out = configured(Level(level))
     log.info("ready")
     log.warning("tick_missed")
     assert [line["event"] for line in lines(out)] == ["tick_missed"]

@@ -1,9 +1,10 @@
-"""Clients that are slow, silent or many, and when the server has looked at them."""
+"""Clients that are slow, silent or many, and what they are answered."""
 
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 import pytest
@@ -47,45 +48,22 @@ def answer(opened: socket.socket, request: bytes = GET) -> bytes:
         return b""
 
 
-def send_for_ever(opened: socket.socket, part: bytes) -> None:
-    """Or until a GiB was taken."""
-    for _ in range(2**30 // len(part)):
+def send_for_ever(opened: socket.socket, part: bytes) -> NoReturn:
+    """Until the server has had enough."""
+    while True:
         opened.sendall(part)
 
 
 def is_open(opened: socket.socket) -> bool:
     opened.settimeout(0)
     try:
-        return opened.recv(1) != b""
+        return opened.recv(65536) != b""
     except BlockingIOError:
         return True
     except ConnectionError:
         return False
     finally:
         opened.settimeout(PATIENCE_SECONDS)
-
-
-def seen(served: Served, number: int = 1, *, control: bool = False) -> None:
-    """Wait until the server has looked at so many connections: from then on their time runs.
-
-    `control`: of the control socket.
-    """
-    table = served.server._server._connections[control]
-    pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS * 50)):
-        if len(table._open) >= number and all(each._seen == (each.phase, each._requests) for each in [*table._open]):
-            return
-        pause.wait(0.02)
-    pytest.fail("the server has not looked")
-
-
-def look(served: Served) -> None:
-    """Have the server look at its connections now."""
-    looked = threading.Event()
-    loop, table = served.server._loop, served.server._server._connections[0]
-    loop.call_soon_threadsafe(table.look)
-    loop.call_soon_threadsafe(looked.set)
-    assert looked.wait(PATIENCE_SECONDS)
 
 
 def wait_until(true: Callable[[], bool]) -> None:

@@ -16,7 +16,8 @@ from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
-from autoscaler.web import Sources, WebServer, load_web_config, serve
+from autoscaler.web import Sources, WebServer, load_web_config
+from autoscaler.web.connections import Limits
 from autoscaler.web.page import pages
 from autoscaler.web.work import Work
 from tests.documents.lives import At
@@ -119,13 +120,15 @@ class Served:
 
 
 @contextmanager
-def serving(daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0") -> Iterator[Served]:
+def serving(
+    daemon: Daemon, config: Path | None = None, listen: str = "127.0.0.1:0", limits: Limits | None = None
+) -> Iterator[Served]:
     log, before = Logged(), _threads()
     sources = daemon.sources()
     web_config = None if config is None else load_web_config(config)
     with TemporaryDirectory() as folder:  # a test's own folder may be too deep for a socket
         control_socket = Path(folder, "control.sock")
-        server = serve(sources, listen, web_config, log, pages(sources, log), control_socket)
+        server = WebServer(sources, listen, web_config, log, pages(sources, log), control_socket, limits)
         try:
             server.start()
             with requests.Session() as session, unix_session(control_socket) as control:

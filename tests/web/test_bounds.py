@@ -3,15 +3,13 @@
 import asyncio
 import resource
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from autoscaler.web.bucket import TokenBucket
 from autoscaler.web.descriptors import most_connections
-from autoscaler.web.flood import Flood
-from autoscaler.web.selector import ConsiderateSelector
+from autoscaler.web.refusals import Refusals
 from autoscaler.web.work import SharedWork, TooBusy, Work
 from tests.documents.lives import At
 from tests.web.serving import Logged
@@ -45,14 +43,14 @@ class Limits:
 @pytest.mark.parametrize(
     ("limits", "soft", "most"),
     [
-        (Limits(1024, 524_288), 4096, 512),
-        (Limits(1024, 1024), 1024, 512),
+        (Limits(1024, 524_288), 4096, 256),
+        (Limits(1024, 1024), 1024, 256),
         (Limits(256, 256), 256, 128),
-        (Limits(256, 2048), 2048, 512),
+        (Limits(256, 2048), 2048, 256),
         (Limits(256, 2048, locked=True), 256, 128),
-        (Limits(8192, 524_288), 8192, 512),
-        (Limits(1024, resource.RLIM_INFINITY), 4096, 512),
-        (Limits(resource.RLIM_INFINITY, resource.RLIM_INFINITY), resource.RLIM_INFINITY, 512),
+        (Limits(8192, 524_288), 8192, 256),
+        (Limits(1024, resource.RLIM_INFINITY), 4096, 256),
+        (Limits(resource.RLIM_INFINITY, resource.RLIM_INFINITY), resource.RLIM_INFINITY, 256),
         (Limits(10, 10), 10, 8),
     ],
 )
@@ -66,35 +64,17 @@ def test_half_of_the_descriptors_are_for_scaling(
     assert limits.now[0] == soft
 
 
-def test_a_flood_is_logged_when_it_begins_and_when_it_is_over() -> None:
+def test_refusals_in_masses_are_logged_once_a_minute() -> None:
     clock, log = At(), Logged()
-    flood = Flood("some_flood", clock, log)
+    refusals = Refusals("some_flood", clock, log)
     for _ in range(1_000):
-        flood.count(cause="many")
-        clock.seconds += 0.01
-        flood.look()
-    clock.seconds += 10
-    flood.look()
-    flood.look()
+        refusals.count(cause="many")
+    clock.seconds += 60
+    refusals.count(cause="others")
     assert log.lines == [
-        {"event": "some_flood_began", "cause": "many"},
-        {"event": "some_flood_ended", "refused": 1_000, "seconds": 10},
+        {"event": "some_flood", "refused": 1, "cause": "many"},
+        {"event": "some_flood", "refused": 1_000, "cause": "others"},
     ]
-
-
-def test_a_loop_that_is_flooded_rests_as_long_as_it_works() -> None:
-    """Processor time of this thread, so the test's own is real."""
-    selector = ConsiderateSelector()
-    selector.select(0)
-    until = time.thread_time() + 0.1
-    while time.thread_time() < until:
-        pass
-    began = time.monotonic()
-    selector.select(0)
-    assert time.monotonic() - began >= 0.09
-    began = time.monotonic()
-    selector.select(0)
-    assert time.monotonic() - began < 0.05, "what is paid is not paid again"
 
 
 @pytest.fixture
@@ -116,24 +96,6 @@ def test_a_queue_that_is_full_says_so(go_on: threading.Event) -> None:
         assert await work.run(lambda: "again") == "again"
 
     asyncio.run(test())
-
-
-def test_who_leaves_the_queue_is_not_worked_for(go_on: threading.Event) -> None:
-    done: list[str] = []
-
-    async def test() -> None:
-        work = Work(threads=1, most_waiting=2)
-        first = asyncio.create_task(work.run(lambda: go_on.wait(20)))
-        await asyncio.sleep(0.05)
-        gone = asyncio.create_task(work.run(lambda: done.append("gone")))
-        await asyncio.sleep(0.05)
-        gone.cancel()
-        go_on.set()
-        await first
-        await work.run(lambda: done.append("last"))
-
-    asyncio.run(test())
-    assert done == ["last"]
 
 
 def test_all_who_ask_for_the_same_get_one_answer(go_on: threading.Event) -> None:

@@ -34,6 +34,7 @@ def status(method: str, client: str) -> int:
         "path": "/",
         "headers": [(b"host", b"10.0.0.1:9797")],
         "client": (client, 40000),
+        "state": {},
     }
     asyncio.run(Guard(ok, None, WebSettings(), At(), "0.0.0.0", Logged())(scope, receive, send))
     found: int = sent[0]["status"]

@@ -97,7 +97,7 @@ def test_the_queue_is_bounded_and_the_oldest_make_room(queue: Queue) -> None:
         queue.let_go(100)
 
     run(test)
-    assert queue.log.named("login_flood_began") == [{"event": "login_flood_began", "client": "192.0.2.1"}]
+    assert queue.log.named("login_flood") == [{"event": "login_flood", "refused": 1, "client": "192.0.2.1"}]
 
 
 def test_who_fails_too_often_waits_and_who_does_not_goes_first(queue: Queue) -> None:
@@ -133,37 +133,6 @@ def test_right_passwords_are_never_limited(queue: Queue) -> None:
             credentials = Credentials({f"user{number}": bcrypt.gensalt(4)}, queue.clock)
             queue.let_go()
             assert await queue.logins.user(credentials, header(RIGHT, f"user{number}"), "192.0.2.1") is not None
-
-    run(test)
-
-
-def test_a_client_that_is_gone_is_not_hashed_for(queue: Queue) -> None:
-    async def test() -> None:
-        first = queue.ask("first")
-        await asyncio.sleep(0.05)
-        gone, last = queue.ask("gone"), queue.ask("last")
-        await asyncio.sleep(0.05)
-        gone.cancel()
-        queue.let_go(3)
-        assert list(await asyncio.gather(first, last)) == [None, None]
-
-    run(test)
-    assert "gone" not in queue.hashed
-
-
-def test_room_is_made_of_a_client_that_leaves_at_that_moment(queue: Queue) -> None:
-    """Its login can no more be refused, and that is not the newcomer's error."""
-
-    async def test() -> None:
-        waiting = list(await queue.guess(18))
-        await asyncio.sleep(0.05)
-        oldest = next(task for task in waiting[1:] if not task.done())
-        newest = queue.ask(RIGHT, "192.0.2.1")
-        oldest.cancel()
-        await asyncio.sleep(0.05)
-        assert not newest.done()
-        queue.let_go(20)
-        assert await newest == ANN
 
     run(test)
 

@@ -46,6 +46,10 @@ def diff(
         str, typer.Option("--since", metavar="TIME", help=f"Replay what happened since then: {TIME_FORMS}.")
     ] = "24h",
     no_replay: Annotated[bool, typer.Option("--no-replay", help="Replay nothing: show what changes alone.")] = False,
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="Exit 1 if something changes, 0 if nothing does, 2 if the comparison fails."),
+    ] = False,
     output: Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")] = Form.TEXT,
     server: ServerUrl = None,
     http_config_file: HttpConfigFile = None,
@@ -62,7 +66,7 @@ def diff(
     begin, end = moment(since, "--since"), datetime.now(UTC)
     if begin >= end:
         raise typer.BadParameter("has to be in the past", param_hint="--since")
-    with exit_on_error():
+    with exit_on_error(2 if exit_code else 1):
         new = load(file)
         where = Where(server, http_config_file, config_file)
         before = _running(where, file) if against is None else _loaded(against, config_file or against)
@@ -72,13 +76,15 @@ def diff(
         sections = None if before.settings is None else section_changes(before.settings, new)
         replays = {} if no_replay else _replayed(changes, _Replay(before, file, new, begin, end))
         document = diff_document(before.label, str(file), sections, changes, len(chosen) - len(changes), replays)
-        if output is not Form.TEXT:
+        if output is Form.TEXT:
+            on = screen()
+            for each in document.autoscalers:
+                show([*block(each, on), ""])
+            show(last_lines(document))
+        else:
             show_document(document, output)
-            return
-        on = screen()
-        for each in document.autoscalers:
-            show([*block(each, on), ""])
-        show(last_lines(document))
+    if exit_code and (changes or sections):
+        raise typer.Exit(1)
 
 
 class _Before(NamedTuple):

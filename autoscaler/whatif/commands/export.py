@@ -17,8 +17,8 @@ from autoscaler.whatif.past.past import Moment
 def export(
     name: Name,
     *,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The new file; usually NAME.jsonl.gz.")
+    output_file: Annotated[
+        Path, typer.Option("--output-file", metavar="FILE", help="The new file; usually NAME.jsonl.gz.")
     ],
     since: Annotated[
         str, typer.Option("--since", metavar="TIME", help=f"Write what happened since then: {TIME_FORMS}.")
@@ -51,12 +51,12 @@ def export(
             past, other = StatePast(archive, name, begin, end), Anonymizer()
             seen = _told(past.moments(), tell, begin, end)
             if anonymize:
-                done = write_case(output, other.name(name), begin, end, other.moments(seen), anonymized=True)
+                done = write_case(output_file, other.name(name), begin, end, other.moments(seen), anonymized=True)
             else:
-                done = write_case(output, name, begin, end, seen)
+                done = write_case(output_file, name, begin, end, seen)
     first, last = (at.isoformat(timespec="seconds") for at in (done.first, done.last))
     typer.echo(
-        f"{output}: {done.cycles:,} cycle{'s' if done.cycles > 1 else ''}, {first} to {last}, {done.bytes:,} bytes"
+        f"{output_file}: {done.cycles:,} cycle{'s' if done.cycles > 1 else ''}, {first} to {last}, {done.bytes:,} bytes"
     )
 
 

@@ -25,7 +25,7 @@ from autoscaler.model import (
 from autoscaler.record import State, schema
 from autoscaler.record.max_size import DETAIL, EVENTS, SERIES
 from autoscaler.record.times import to_micros
-from autoscaler.web import serve
+from autoscaler.web import WebServer
 from autoscaler.web.page import pages
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.documents.lives import Recorded, open_state
@@ -62,7 +62,7 @@ def serving_pages(state: State, life: Recorded) -> Iterator[Site]:
     sources = daemon.sources()
     with TemporaryDirectory() as folder:
         control = Path(folder, "control.sock")
-        server = serve(sources, "127.0.0.1:0", None, log, pages(sources, log), control)
+        server = WebServer(sources, "127.0.0.1:0", None, log, pages(sources, log), control)
         server.start()
         try:
             yield Site(state, server.url, log, daemon.health, control)

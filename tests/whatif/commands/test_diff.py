@@ -104,6 +104,19 @@ def test_the_same_configuration_changes_nothing(online: Scene, written: Path) ->
     assert (said.code, said.out) == (0, "autoscalers: 3 as before\n")
 
 
+def test_the_exit_code_says_whether_something_changes_where_it_is_asked_for(online: Scene, written: Path) -> None:
+    """For a pipeline that loads a file only if it has to; as of `git diff`. A failure is neither."""
+    new = edited(written, "maxReplicas: 10", "maxReplicas: 12")
+    for options in ((), ("-o", "json"), ("jobs",)):
+        assert online.run("diff", str(written), "--exit-code", *options).code == 0
+    for options in ((), ("-o", "json"), ("--against", str(written))):
+        assert online.run("diff", str(new), "--no-replay", "--exit-code", *options).code == 1
+    assert online.run("diff", str(new), "jobs", "--exit-code").code == 0
+    section = write(written.with_name("section.yaml"), f"state: {{retention: 7d}}\n{CONFIGURATION}")
+    assert online.run("diff", str(section), "--against", str(written), "--exit-code").code == 1
+    assert online.run("diff", str(written.with_name("none.yaml")), "--exit-code").code == 2
+
+
 def test_it_needs_no_daemon(online: Scene, written: Path) -> None:
     """Then against what ran last, and it says so."""
     said = without_daemon(online, "diff", str(edited(written, "maxReplicas: 10", "maxReplicas: 12")))

@@ -13,7 +13,7 @@ from tests.whatif.commands.test_replay import candidate
 
 def exported(scene: Scene, folder: Path, *options: str) -> Path:
     file = folder / "web.jsonl.gz"
-    said = scene.run("export", "web", "-o", str(file), *options)
+    said = scene.run("export", "web", "--output-file", str(file), *options)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(f"{file}: 4 cycles, ")
     return file
@@ -100,23 +100,23 @@ def test_options_that_do_not_fit_together_are_refused(offline: Scene, tmp_path: 
     file = str(exported(offline, tmp_path))
     assert offline.run("replay", "--case", file, "--since", "1h").code == 2
     assert offline.run("replay", "web", "--case", file).code == 2
-    assert offline.run("export", "web", "-o", file, "--since", "1h", "--until", "2h").code == 2
+    assert offline.run("export", "web", "--output-file", file, "--since", "1h", "--until", "2h").code == 2
     assert offline.run("export", "web").code == 2
 
 
 def test_a_name_that_nobody_knows_names_the_nearest(offline: Scene, tmp_path: Path) -> None:
-    said = offline.run("export", "wbe", "-o", str(tmp_path / "case"))
+    said = offline.run("export", "wbe", "--output-file", str(tmp_path / "case"))
     assert (said.code, said.err) == (1, "there is no autoscaler 'wbe'; did you mean web?\n")
 
 
 def test_a_file_that_is_there_is_not_written_over(offline: Scene, tmp_path: Path) -> None:
     file = exported(offline, tmp_path)
-    said = offline.run("export", "web", "-o", str(file))
+    said = offline.run("export", "web", "--output-file", str(file))
     assert (said.code, said.err) == (1, f"{file} is there already; name another file\n")
 
 
 def test_a_time_without_cycles_makes_no_file(offline: Scene, tmp_path: Path) -> None:
-    said = offline.run("export", "web", "-o", str(tmp_path / "case"), "--since", "48h", "--until", "24h")
+    said = offline.run("export", "web", "--output-file", str(tmp_path / "case"), "--since", "48h", "--until", "24h")
     assert said.code == 1
     assert "no cycle of the time asked for" in said.err
     assert not (tmp_path / "case").exists()
