@@ -74,14 +74,15 @@ class Logins:
         login = next(login for login in self._waiting if login.client == client)
         self._waiting.remove(login)
         self._refusals.count(client=client)
-        login.user.set_exception(LoginRefused(guessing=self._tokens(client) < 1))
+        login.user.set_exception(LoginRefused(guessing=self._tokens(client, self._clock.monotonic()) < 1))
 
     async def _work(self) -> None:
         while self._waiting:
             self._arrived.clear()
-            login = max(reversed(self._waiting), key=lambda each: self._tokens(each.client))
-            if self._tokens(login.client) < 1:
-                await self._pause(self._failures[login.client].wait_seconds(self._clock.monotonic()))
+            now = self._clock.monotonic()  # one for all: the older of two from one address must not seem to have more
+            login = max(reversed(self._waiting), key=lambda each: self._tokens(each.client, now))
+            if self._tokens(login.client, now) < 1:
+                await self._pause(self._failures[login.client].wait_seconds(now))
                 continue
             self._waiting.remove(login)
             try:
@@ -102,9 +103,9 @@ class Logins:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._arrived.wait(), seconds)
 
-    def _tokens(self, client: str) -> float:
+    def _tokens(self, client: str, now: float) -> float:
         bucket = self._failures.get(client)
-        return _FAILURES if bucket is None else bucket.tokens(self._clock.monotonic())
+        return _FAILURES if bucket is None else bucket.tokens(now)
 
     def _failed(self, client: str) -> None:
         bucket = self._failures.pop(client, None) or TokenBucket(_FAILURES, _FAILURE_SECONDS)

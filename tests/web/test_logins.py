@@ -24,11 +24,19 @@ def header(password: str, user: str = ANN) -> str:
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
 
+class Ticking(At):
+    """A clock that goes on a little with each look."""
+
+    def monotonic(self) -> float:
+        self.seconds += 1e-6
+        return self.seconds
+
+
 class Queue:
     """One in which hashing takes as long as the test says: one password for each `let_go`."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.clock = At()
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, clock: At | None = None) -> None:
+        self.clock = clock or At()
         self.hashed: list[str] = []
         self._turn = threading.Semaphore(0)
         monkeypatch.setattr(bcrypt, "checkpw", self._check)
@@ -123,6 +131,27 @@ def test_who_fails_too_often_waits_and_who_does_not_goes_first(queue: Queue) -> 
 
     run(test)
     assert queue.hashed[10:] == ["of another address", "newest"]
+
+
+def test_the_newest_of_an_address_goes_first_while_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A right password waited 12 s behind guesses whose clients had left: the older one seemed to have failed less."""
+    queue = Queue(monkeypatch, Ticking())
+
+    async def test() -> None:
+        guesses = await queue.guess(10)
+        queue.let_go(10)
+        assert await asyncio.gather(*guesses) == [None] * 10
+        left = [queue.ask(f"left {number}") for number in range(5)]
+        right = queue.ask(RIGHT)
+        await asyncio.sleep(0.05)
+        queue.clock.seconds += 1
+        queue.let_go()
+        assert await right == ANN
+        for each in left:
+            each.cancel()
+
+    run(test)
+    assert queue.hashed[10:] == [RIGHT]
 
 
 def test_right_passwords_are_never_limited(queue: Queue) -> None:
