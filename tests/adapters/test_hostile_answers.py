@@ -24,7 +24,7 @@ _SECONDS: Final = 10.0
 """To the deadline of each call. A bounded answer is refused long before."""
 _LONGEST_TEXT: Final = 2048
 _CHILD: Final = """
-import json, sys
+import gc, json, sys
 from pathlib import Path
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, bare
@@ -38,6 +38,7 @@ kind, name, folder, seconds = sys.argv[1], sys.argv[2], Path(sys.argv[3]), float
 clock, target = SystemClock(), TargetRef("test", name)
 change = ScaleChange("1", 3, 2, None, "a test says so")
 for line in sys.stdin:
+    gc.collect()  # each answer is judged by itself, not by what the collector has left of those before it
     Adapter = load(kind)
     adapter = Adapter(make_context(Adapter.Settings.model_validate_json(line), folder))
     answers = []

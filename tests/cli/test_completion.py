@@ -44,7 +44,7 @@ def test_bash_completes_commands() -> None:
 
 def test_bash_completes_options_and_their_values() -> None:
     assert in_bash("get", "--se") == ["--selector", "--server"]
-    assert in_bash("get", "-o", "") == ["table", "wide", "json", "yaml"]
+    assert in_bash("get", "-o", "") == ["table", "wide", "json", "yaml", "name"]
 
 
 def test_bash_knows_where_the_script_belongs() -> None:

@@ -82,7 +82,7 @@ def test_a_shard_that_hangs_is_named_in_the_log_and_the_status_and_its_connectio
         url = daemon.wait_for("listening")["url"]
         daemon.wait_for("shard_hung", adapter="third", shard=SHARD_OF["b"])
         shown = requests.get(f"{url}/metrics", timeout=10).text
-        daemon.wait_until_told("STATUS=5 autoscalers on 2 connections; hanging: third/1")
+        daemon.wait_until_told(f"STATUS=5 autoscalers on 2 connections; hanging: third/{SHARD_OF['b']}")
         third.release(1)
         daemon.wait_for("shard_recovered", adapter="third", shard=SHARD_OF["b"])
         daemon.wait_for("decision", autoscaler="b", current=3)

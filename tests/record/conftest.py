@@ -8,7 +8,7 @@ import pytest
 
 from autoscaler.clock import Clock
 from autoscaler.model import ShardName
-from autoscaler.record import Archive, Ledger, Retention, State
+from autoscaler.record import Archive, LeaseOptions, Ledger, Retention, State
 from tests.record.hosts import Hosts
 from tests.record.postgresql import empty_state, running_postgresql
 from tests.record.samples import FLEET
@@ -44,8 +44,12 @@ class Opener:
         self._open: list[State | Archive] = []
 
     def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
-        """As the daemon opens it; on PostgreSQL it serves all that no other one does."""
-        state = State.open(self.url, self.folder, retention, clock)
+        """As the daemon opens it; on PostgreSQL it serves all that no other one does.
+
+        Where a test advances the `clock`, nobody renews the lease meanwhile: it lasts for days.
+        """
+        leases = None if clock is None else LeaseOptions(timedelta(days=20), timedelta(days=10))
+        state = State.open(self.url, self.folder, retention, clock, leases)
         self._open.append(state)
         if state.leases is not None:
             state.leases.renew()

@@ -66,7 +66,7 @@ def rehearse(folder: Path, short: bool) -> Iterator[Row]:
             yield _of_kind(outcome, 2 * LEASE_SECONDS)
     yield from _of_all(outcomes)
     for number, bug in enumerate(_SHORT_PLANTS if short else PLANTS):
-        home = folder / f"planted-{number}"
+        home = folder / f"p{number}"
         home.mkdir()
         findings = found(bug, home, _SHORT_LEASE_SECONDS)
         yield Row(
