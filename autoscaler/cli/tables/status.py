@@ -13,10 +13,11 @@ _HEADER: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST A
 
 def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
     """What it is, in lines."""
+    autoscalers = "1 autoscaler" if daemon.autoscalers == 1 else f"{daemon.autoscalers} autoscalers"
     lines = [
         f"Version:        {clean(daemon.version)}",
         f"Started:        {age(now - daemon.started)} ago",
-        f"Configuration:  {clean(daemon.configuration)}, {daemon.autoscalers} autoscalers",
+        f"Configuration:  {clean(daemon.configuration)}, {autoscalers}",
         f"State:          {daemon.level.value}",
     ]
     return [*lines, "Lease:          lost; nothing is scaled"] if daemon.lease_lost else lines
