@@ -55,7 +55,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _documents() -> list[str]:
-    return [*_PAGES, *(f"docs/{file.name}" for file in (ROOT / "docs").glob("*.md"))]
+    return [*_PAGES, *(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))]
 
 
 def _document_of(page: str) -> str | None:

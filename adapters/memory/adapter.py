@@ -1,6 +1,6 @@
 """The two verbs of the contract in their smallest form. To write your own, copy this and put your client for `Groups`.
 
-docs/adapters.md walks through it.
+docs/internals/adapters.md walks through it.
 """
 
 from collections.abc import Mapping, Sequence

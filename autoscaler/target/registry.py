@@ -33,5 +33,7 @@ def load(type_name: str) -> AdapterType:
         ) from error
     for attribute in ("Settings", "target_keys", "target_problem"):
         if not hasattr(adapter, attribute):
-            raise AdapterError(f"adapter {type_name!r} ({entry.value}) has no {attribute}; see docs/adapters.md")
+            raise AdapterError(
+                f"adapter {type_name!r} ({entry.value}) has no {attribute}; see docs/internals/adapters.md"
+            )
     return cast("AdapterType", adapter)

@@ -76,7 +76,7 @@ def test_a_dry_run_starts_nothing_and_says_what_it_would(folder: Path, prometheu
 
 
 def test_an_idle_daemon_is_small(folder: Path, prometheus: str) -> None:
-    """It shares a small machine with what it scales: 90 MiB at most, as docs/performance.md has it."""
+    """It shares a small machine with what it scales: 90 MiB at most, as docs/internals/performance.md has it."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
     with running_daemon(config, program=alone.program()) as daemon:
         daemon.wait_for("decision", count=3)

@@ -23,7 +23,7 @@ class Row:
     runs: int
     """How many times it was put to the test."""
     promised: str
-    """As docs/reliability.md says it: "no target is written twice for one decision"."""
+    """As docs/internals/reliability.md says it: "no target is written twice for one decision"."""
     seen: str
     """Figures: "0 of 412 writes"."""
     broken: Sequence[str] = ()

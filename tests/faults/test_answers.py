@@ -16,5 +16,5 @@ def test_no_bad_answer_makes_anything_smaller_or_stops_anybody_for_good(tmp_path
 
 
 def test_there_are_29_bad_answers() -> None:
-    """As docs/reliability.md says."""
+    """As docs/internals/reliability.md says."""
     assert len(ANSWERS) == 29

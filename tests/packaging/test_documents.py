@@ -12,7 +12,7 @@ from tests.decisions import decision
 from tests.faults.rehearsals import REHEARSALS
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [str(file.relative_to(ROOT)) for file in DOCUMENTS]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
@@ -45,7 +45,7 @@ def test_every_promise_of_security_has_the_tests_and_the_bad_days_that_it_names(
 
 def test_every_promise_of_reliability_has_the_tests_and_the_rehearsals_that_it_names() -> None:
     """And every rehearsal is named there: what is tried says what it is tried for."""
-    text = (ROOT / "docs/reliability.md").read_text()
+    text = (ROOT / "docs/internals/reliability.md").read_text()
     tests = re.findall(r"`(tests/[\w/]+\.py)`", text)
     assert len(tests) > 10
     assert [file for file in tests if not (ROOT / file).exists()] == []
@@ -98,7 +98,7 @@ def test_the_log_line_that_is_shown_has_the_keys_of_a_real_one() -> None:
 
 def test_every_place_that_the_architecture_names_exists() -> None:
     """A newcomer looks there first."""
-    text = (ROOT / "docs/architecture.md").read_text()
+    text = (ROOT / "docs/internals/architecture.md").read_text()
     rooms = re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE)
     answers = re.findall(r"^\| [^`|]+ \| (.+) \|$", text, re.MULTILINE)
     named = [name for cell in [*rooms, *answers] for name in re.findall(r"`([\w./]+)`", cell)]
@@ -109,7 +109,7 @@ def test_every_place_that_the_architecture_names_exists() -> None:
 def test_the_architectures_layers_are_those_that_are_checked() -> None:
     """One of the two would mislead."""
     (shown,) = re.findall(
-        r"^    (whatif > .*(?:\n        > .*)*)", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE
+        r"^    (whatif > .*(?:\n        > .*)*)", (ROOT / "docs/internals/architecture.md").read_text(), re.MULTILINE
     )
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     assert " ".join(shown.split()) == " > ".join(contracts[0]["layers"])

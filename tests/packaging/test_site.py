@@ -60,9 +60,9 @@ def pages(site: Path) -> dict[Path, Page]:
 
 def test_every_document_is_a_page_of_the_site(site: Path) -> None:
     """A page that is not built is found by nobody."""
-    documents = {file.with_suffix(".html").name for file in (ROOT / "docs").glob("*.md")}
+    documents = {str(file.relative_to(ROOT / "docs").with_suffix(".html")) for file in (ROOT / "docs").rglob("*.md")}
     further = {"index.html", "changelog.html", "contributing.html", "security-policy.html"}
-    assert documents | further <= {file.name for file in site.iterdir()}
+    assert documents | further <= {str(file.relative_to(site)) for file in site.rglob("*.html")}
 
 
 def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Page]) -> None:
@@ -94,10 +94,10 @@ def test_an_anchor_that_does_not_exist_fails_the_build(tmp_path: Path) -> None:
     for name in ("docs", "config", "systemd", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name)
     with (tmp_path / "docs" / "page.md").open("a") as page:
-        page.write("\n[no such heading](state.md#no-such-heading)\n")
+        page.write("\n[no such heading](running.md#no-such-heading)\n")
     built = build(tmp_path / "site", tmp_path)
     assert built.returncode == 1
-    assert "state.md#no-such-heading" in built.stdout
+    assert "running.md#no-such-heading" in built.stdout
 
 
 def _broken(file: Path, page: Page, pages: dict[Path, Page]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from autoscaler.model import Autoscaler
 from tests.decide.build import Life, value
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONNECTIONS = {
     "fleet": {"type": "aws-asg", "region": "eu-west-1"},
     "nomad": {"type": "nomad"},

@@ -18,7 +18,7 @@ _CONFIGURATION: Final = DOCS.parent / "config" / "examples" / "memory.yaml"
 
 
 def recipes() -> Iterator[object]:
-    for document in sorted({*DOCS.glob("*.md"), DOCS.parent / "README.md"}):
+    for document in sorted({*DOCS.rglob("*.md"), DOCS.parent / "README.md"}):
         text = document.read_text()
         for recipe in _RECIPE.finditer(text):
             if document.name not in _FOLLOWED:
