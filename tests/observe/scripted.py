@@ -129,9 +129,11 @@ class Ahead(SystemClock):
     """A clock whose monotonic time a test moves on."""
 
     seconds = 0.0
+    stands_at: float | None = None
+    """Where nothing else moves it on: a test's result then depends on no pause of the machine."""
 
     def monotonic(self) -> float:
-        return time.monotonic() + self.seconds
+        return (super().monotonic() if self.stands_at is None else self.stands_at) + self.seconds
 
 
 class Simulated:
@@ -142,6 +144,7 @@ class Simulated:
         self.cost: Callable[[Sequence[str]], float] = lambda _: 0.001
         """Seconds that a query for these groups takes; for none, the whole answer."""
         self._shard = shard
+        shard.clock.stands_at = shard.clock.monotonic()
         self._lock = threading.Lock()
         monkeypatch.setattr(Prometheus, "exchange", lambda _, *given, **how: self._exchange(*given, **how))
 
@@ -191,10 +194,9 @@ class Shard:
             self.sources, self.connections, self.clock, self.log, queries=self.queries, gates=self.gates
         )
         cycle = call(**how)
+        left = cycle.deadline - SystemClock().monotonic()
         try:
-            return observer.observe(
-                self.scalers, replace(cycle, deadline=cycle.deadline + self.clock.seconds)
-            ).observations
+            return observer.observe(self.scalers, replace(cycle, deadline=self.clock.monotonic() + left)).observations
         finally:
             observer.close()
 
