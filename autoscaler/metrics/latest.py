@@ -104,11 +104,12 @@ class Latest(Collector):
         )  # fmt: skip
         for scaler, decision, success, counts, turns in known:
             name = scaler.name
+            mine = {"autoscaler": name}
             info.add_metric((name, scaler.target.adapter, scaler.target.name, str(scaler.dry_run).lower()), 1)
             if scaler.labels:
-                labels.add_sample(labels.name, {"autoscaler": name, **_label_names(scaler.labels)}, 1)
-            period.add_metric((name,), scaler.sync_period.total_seconds())
-            succeeded.add_metric((name,), success)
+                labels.add_sample(labels.name, {**mine, **_label_names(scaler.labels)}, 1)
+            period.add_sample(period.name, mine, scaler.sync_period.total_seconds())
+            succeeded.add_sample(succeeded.name, mine, success)
             for action, count in zip(_MOVES, counts, strict=True):
                 rescales.add_metric((name, action), count)
             turned.add_metric((name,), turns)
@@ -165,36 +166,38 @@ class _LatestFamilies:
         )  # fmt: skip
 
     def add(self, made: Decision) -> None:
-        """The series of one autoscaler."""
-        labels = (made.name,)
+        """The series of one autoscaler. Series of the same labels share them: there are many."""
+        labels = {"autoscaler": made.name}
         for family, size in (
             (self._current, made.current), (self._desired, made.desired), (self._shadow, made.shadow),
             (self._minimum, made.minimum), (self._maximum, made.maximum),
         ):  # fmt: skip
             if size is not None:
-                family.add_metric(labels, size)
+                family.add_sample(family.name, labels, size)
         if made.shadow_memory is not None:
-            self._saturated.add_metric(labels, made.shadow_memory.saturated)
+            self._saturated.add_sample(self._saturated.name, labels, made.shadow_memory.saturated)
         for condition in made.conditions:
             self._condition.add_metric((made.name, condition.type, condition.reason), condition.status)
         for metric, names in zip(made.metrics, _labels(made), strict=True):
-            self._add_metric(metric, names)
+            self._add_metric(metric, dict(zip(_METRIC, names, strict=True)))
         strangers = sum(len(metric.unmatched) + metric.more_unmatched for metric in made.metrics)
-        self._unmatched.add_metric(labels, strangers)
+        self._unmatched.add_sample(self._unmatched.name, labels, strangers)
         if made.steering.pause is not None:
             self._paused.add_metric((made.name, made.steering.pause.direction), 1)
         if made.steering.override is not None:
-            self._overridden.add_metric(labels, 1)
+            self._overridden.add_sample(self._overridden.name, labels, 1)
 
-    def _add_metric(self, metric: MetricOutcome, names: Sequence[str]) -> None:
-        if (current := _value(metric)) is not None:
-            self._value.add_metric(names, _in_units(current, metric.target))
-        self._target.add_metric(names, _in_units(metric.target.value, metric.target))
-        self._failed.add_metric(names, metric.failed)
-        if (missing := metric.missing_ratio) is not None:
-            self._missing.add_metric(names, missing)
-        if metric.on_fallback:
-            self._fallback.add_metric(names, 1)
+    def _add_metric(self, metric: MetricOutcome, labels: dict[str, str]) -> None:
+        current, missing = _value(metric), metric.missing_ratio
+        for family, value in (
+            (self._value, None if current is None else _in_units(current, metric.target)),
+            (self._target, _in_units(metric.target.value, metric.target)),
+            (self._failed, metric.failed),
+            (self._missing, missing),
+            (self._fallback, 1 if metric.on_fallback else None),
+        ):
+            if value is not None:
+                family.add_sample(family.name, labels, value)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
