@@ -27,7 +27,8 @@ SHARDS: Final = 12
 _FIRST: Final = {shard_of(TargetRef("fleet", f"s{n}"), SHARDS): n for n in reversed(range(100))}
 NAMES: Final = tuple(f"s{n}" for n in sorted(_FIRST.values()))
 """Autoscalers, each in a shard of its own."""
-QUICK: Final = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+QUICK: Final = {"leaseDuration": "6s", "renewDeadline": "4500ms", "retryPeriod": "500ms"}
+"""For tests of a lease's end: a busy machine stands still for seconds."""
 SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "500ms"}
 """With these nothing comes of a lease's end while a test runs."""
 
@@ -66,7 +67,7 @@ class Hosts:
         fleet = adapters or {"fleet": {"type": "memory", "shards": SHARDS, "groups": {name: {} for name in names}}}
         return write_config(folder, self.prometheus, scalers, fleet, state={"url": url or self.url}, ha=dict(ha))
 
-    def start(self, host: str, ha: Mapping[str, str] = QUICK, **of_config: Any) -> "Host":
+    def start(self, host: str, ha: Mapping[str, str] = SLOW, **of_config: Any) -> "Host":
         """A daemon that is ready."""
         config = self.config(host, ha, **of_config)
         daemon = self.stack.enter_context(running_daemon(config, program=program(host), env=self.env))

@@ -69,7 +69,7 @@ def test_each_serves_half_and_any_shows_all(hosts: Hosts) -> None:
 
 def test_what_a_killed_one_served_is_taken_over_at_its_leases_end(hosts: Hosts) -> None:
     """Nobody gives it back, and nothing is forgotten: the next one goes on with what the state remembers."""
-    one, two = hosts.start("one"), hosts.start("two")
+    one, two = hosts.start("one", QUICK), hosts.start("two", QUICK)
     hosts.wait_until_held({"one": 6, "two": 6})
     one.daemon.process.kill()
     hosts.wait_until_held({"two": 12})
@@ -78,7 +78,7 @@ def test_what_a_killed_one_served_is_taken_over_at_its_leases_end(hosts: Hosts) 
 
 def test_what_a_stopped_one_served_is_given_back_at_once(hosts: Hosts) -> None:
     """An upgrade on one host after the other leaves no target alone for as long as a lease lasts."""
-    one, two = hosts.start("one", SLOW), hosts.start("two", SLOW)
+    one, two = hosts.start("one"), hosts.start("two")
     hosts.wait_until_held({"one": 6, "two": 6})
     assert one.daemon.stop() == 0
     hosts.wait_until_held({"two": 12})
@@ -87,11 +87,11 @@ def test_what_a_stopped_one_served_is_given_back_at_once(hosts: Hosts) -> None:
 
 def test_one_that_joins_moves_no_more_than_evenness_needs(hosts: Hosts) -> None:
     """Each shard that moves is a cycle that comes late, and a ledger that is read again."""
-    hosts.start("one", SLOW)
-    hosts.start("two", SLOW)
+    hosts.start("one")
+    hosts.start("two")
     hosts.wait_until_held({"one": 6, "two": 6})
     before = hosts.holders()
-    hosts.start("three", SLOW)
+    hosts.start("three")
     hosts.wait_until_held({"one": 4, "two": 4, "three": 4})
     after = hosts.holders()
     assert sum(after[shard] != before[shard] for shard in before) == 4
@@ -151,11 +151,11 @@ def test_what_a_call_hangs_in_is_not_given_back_before_the_leases_end(hosts: Hos
     third = ThirdParty(folder)
     hosts.env = third.env
     hangs = {"fleet": third.section("scale", target="s0", shards=SHARDS)["third"]}
-    one = hosts.start("one", SLOW, adapters=hangs)
+    one = hosts.start("one", adapters=hangs)
     one.daemon.until(lambda: third.notes("hangs") != [], "a write that hangs")
     assert one.daemon.stop() == 0
     assert len(hosts.holders()) == 1
-    two = hosts.start("two", SLOW, adapters={"fleet": third.section(shards=SHARDS)["third"]})
+    two = hosts.start("two", adapters={"fleet": third.section(shards=SHARDS)["third"]})
     hosts.wait_until_held({"one": 1, "two": 11})
     two.wait_for_decisions(set(NAMES) - {"s0"})
     assert two.decided() == set(NAMES) - {"s0"}
@@ -166,7 +166,7 @@ def test_one_that_has_not_reloaded_yet_keeps_its_own_and_is_said_to_differ(hosts
     one, two = hosts.start("one"), hosts.start("two")
     hosts.wait_until_held({"one": 6, "two": 6})
     both = [name for name in NAMES if (one.held_by()[name] or "").startswith("one,")]
-    hosts.config("two", QUICK, maxReplicas=7)
+    hosts.config("two", SLOW, maxReplicas=7)
     two.daemon.send(signal.SIGHUP)
     two.daemon.wait_for("reloaded")
     two.daemon.until(lambda: bool(two.get("status/hosts")["hosts"][0]["differs"]), "one differs")
@@ -176,7 +176,7 @@ def test_one_that_has_not_reloaded_yet_keeps_its_own_and_is_said_to_differ(hosts
     assert second["differs"] == []
     assert f"differs: {', '.join(sorted(NAMES)[:2])}" in one.run("status")
     one.wait_for_decisions(both)
-    hosts.config("one", QUICK, maxReplicas=7)
+    hosts.config("one", SLOW, maxReplicas=7)
     one.daemon.send(signal.SIGHUP)
     one.daemon.wait_for("reloaded")
     one.daemon.until(lambda: not any(each["differs"] for each in one.get("status/hosts")["hosts"]), "none differs")
@@ -191,7 +191,7 @@ def test_what_one_of_them_alone_has_loaded_is_its_own_on_all(hosts: Hosts) -> No
     """Who only holds the shard, and has an autoscaler of another name there, does not serve it."""
     one, two = hosts.start("one", names=["s0"]), hosts.start("two", names=["s0"])
     one.wait_for_decisions(["s0"])
-    config = hosts.config("two", QUICK, names=["s0"])
+    config = hosts.config("two", SLOW, names=["s0"])
     config.write_text(config.read_text().replace("name: s0", "name: renamed", 1))
     two.daemon.send(signal.SIGHUP)
     two.daemon.wait_for("reloaded")
@@ -220,11 +220,11 @@ def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hos
     """It could not read their workers, so their autoscalers would fail. It stands by, and goes on with the workers."""
     pools = {name: {"command": ["sleep", "3600"], "env": mark(folder)} for name in NAMES}
     local = {"fleet": {"type": "process", "host": "one", "pools": pools}}
-    first = hosts.start("one", adapters=local)
+    first = hosts.start("one", QUICK, adapters=local)
     first.wait_for_decisions(NAMES)
     first.daemon.until(lambda: len(workers(folder)) == 3 * len(NAMES), "the workers of all pools")
     before = workers(folder)
-    second = hosts.start("one", adapters=local)
+    second = hosts.start("one", QUICK, adapters=local)
     hosts.wait(lambda: len(second.get("status/hosts")["hosts"]) == 2, "both are members")
     since = len(first.daemon.log)
     first.wait_for_decisions(NAMES)
@@ -238,7 +238,7 @@ def test_a_second_daemon_of_one_machine_takes_no_pools_from_the_first(hosts: Hos
 
 def test_a_single_cycle_beside_daemons_that_run_is_refused(hosts: Hosts) -> None:
     """It would be of a part, and take shards from those for the time."""
-    hosts.start("one")
+    hosts.start("one", QUICK)
     config = hosts.config("two", QUICK)
     done = finished(command(config, "--once", program=program("two")), config.parent)
     assert done.returncode == 1
