@@ -6,7 +6,6 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -28,11 +27,11 @@ from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
 from autoscaler.threads import Stop, Stopping, within
+from autoscaler.version import VERSION
 
 if TYPE_CHECKING:
     from autoscaler.web import WebServer
 
-_VERSION: Final = version("prometheus-autoscaler")
 _HEARTBEAT_SECONDS: Final = 1.0
 _RELOAD_SECONDS: Final = 60.0
 """How long an HTTP client waits for a reload: running cycles may have to end first."""
@@ -87,7 +86,7 @@ class Daemon:
         self._clock = clock
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
-        self._metrics = Metrics(self.registry, clock, _VERSION)
+        self._metrics = Metrics(self.registry, clock, VERSION)
         self._report_settings(settings)
         self._service = ServiceManager(clock)
         shared = self._state.leases
@@ -210,7 +209,7 @@ class Daemon:
     def _begin(self) -> None:
         self._logger.info(
             "starting",
-            version=_VERSION,
+            version=VERSION,
             config=str(self._options.config_file),
             autoscalers=len(self._settings.autoscalers),
             adapters=self._runtime.adapters,
@@ -231,7 +230,7 @@ class Daemon:
             status=lambda: self._metrics.health.status(
                 self._settings,
                 self._runtime.shards,
-                _VERSION,
+                VERSION,
                 self._started,
                 lease_lost=self._is_lease_lost(),
                 alone=self._runtime.asked_alone(),

@@ -137,6 +137,40 @@ def format_duration(duration: timedelta) -> str:
     return text
 
 
+def format_seconds(duration: timedelta | float) -> str:
+    """A duration, or its seconds, as `format_duration` writes it, to the second."""
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    return format_duration(timedelta(seconds=round(seconds)))
+
+
+_SECONDS: Final = {"y": 365 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_AGES: Final = (
+    (120, "s", ""),
+    (600, "m", "s"),
+    (180 * 60, "m", ""),
+    (8 * 3_600, "h", "m"),
+    (48 * 3_600, "h", ""),
+    (8 * 86_400, "d", "h"),
+    (2 * 365 * 86_400, "d", ""),
+    (8 * 365 * 86_400, "y", "d"),
+    (math.inf, "y", ""),
+)
+"""Below how many seconds an age has which units. The page's times.js has the same."""
+
+
+def format_age(span: timedelta) -> str:
+    """A span as kubectl writes it, in at most two units: `45s`, `4m10s`, `3h`, `5d`.
+
+    Source: k8s.io/apimachinery/pkg/util/duration, `HumanDuration`, which truncates; this rounds, for cycles are
+    milliseconds early or late.
+    """
+    seconds = max(round(span.total_seconds()), 0)
+    unit, finer = next((unit, finer) for below, unit, finer in _AGES if seconds < below)
+    count, rest = divmod(seconds, _SECONDS[unit])
+    more = rest // _SECONDS[finer] if finer else 0
+    return f"{count}{unit}{more}{finer}" if more else f"{count}{unit}"
+
+
 _SIZE: Final = re.compile(r"(\d{1,18})(B|[KMGTPE]i?B)")
 _SIZE_FORM: Final = 'write it with a unit, as in "512MB" or "5GB" (B, KB, MB, GB, TB, PB, EB; 1KB is 1024 bytes)'
 

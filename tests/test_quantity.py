@@ -1,9 +1,11 @@
 """Numbers as texts, for programs and for readers."""
 
+from datetime import timedelta
+
 import pytest
 
 from autoscaler.errors import QuantityError
-from autoscaler.quantity import format_decimal, format_quantity, parse_duration, parse_exact, parse_quantity
+from autoscaler.quantity import format_age, format_decimal, format_quantity, parse_duration, parse_exact, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,34 @@ def test_thousands_of_digits_are_not_a_quantity(text: str | int) -> None:
     """Python refuses to turn more than 4,300 digits into a number, or back, by an error of its own."""
     with pytest.raises(QuantityError, match="is not a valid quantity"):
         parse_exact(text)
+
+
+AGES = [
+    (-5, "0s"),
+    (0, "0s"),
+    (90, "90s"),
+    (119.4, "119s"),
+    (119.9, "2m"),
+    (120, "2m"),
+    (135, "2m15s"),
+    (599, "9m59s"),
+    (600, "10m"),
+    (3 * 3600 - 1, "179m"),
+    (3 * 3600, "3h"),
+    (7 * 3600 + 1800, "7h30m"),
+    (8 * 3600, "8h"),
+    (47 * 3600, "47h"),
+    (48 * 3600, "2d"),
+    (50 * 3600, "2d2h"),
+    (8 * 86400, "8d"),
+    (729 * 86400, "729d"),
+    (730 * 86400, "2y"),
+    (800 * 86400, "2y70d"),
+    (9 * 365 * 86400, "9y"),
+]
+
+
+@pytest.mark.parametrize(("seconds", "text"), AGES)
+def test_ages_are_written_as_kubectl_writes_them(seconds: float, text: str) -> None:
+    """Two units at most, and as many digits as matter."""
+    assert format_age(timedelta(seconds=seconds)) == text

@@ -9,7 +9,6 @@ $fpath. It is run with the Python that has the program, which need not be a deve
 
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from typer.main import get_command
 
 from autoscaler.cli.app import app
 from autoscaler.cli.completion import Shell, script
+from autoscaler.version import DISTRIBUTION, VERSION
 
 _CONFIGURATION: Final = Path(__file__).resolve().parent.parent / "config" / "autoscaler.yaml"
 _FILES: Final = {
@@ -115,7 +115,7 @@ def _section(name: str, *lines: str) -> list[str]:
 
 
 def _title(name: str, section: int) -> str:
-    return f'.TH {name} {section} "" "prometheus-autoscaler {version("prometheus-autoscaler")}"'
+    return f'.TH {name} {section} "" "{DISTRIBUTION} {VERSION}"'
 
 
 def _escaped(text: str) -> str:

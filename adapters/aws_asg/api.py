@@ -20,6 +20,7 @@ from adapters.aws_asg.raw import Raw, unavailable_if_malformed
 from adapters.aws_asg.refusals import Busy, Throttled
 from adapters.aws_asg.settings import AwsSettings
 from autoscaler.target import AdapterError, Call, Clock, Moment, TargetDeferred
+from autoscaler.target.http import USER_AGENT
 
 _ATTEMPTS: Final = 3
 """As in botocore's standard mode, whose own retries are off: they know no deadline and no shared budget."""
@@ -192,7 +193,7 @@ class AwsApi:
 def _session(name: str, settings: AwsSettings) -> Any:
     session = botocore.session.Session(profile=settings.profile)
     session.set_default_client_config(
-        Config(retries={"total_max_attempts": 1, "mode": "standard"}, user_agent_extra=_SESSION_NAME)
+        Config(retries={"total_max_attempts": 1, "mode": "standard"}, user_agent_extra=USER_AGENT)
     )
     try:
         session.get_scoped_config()

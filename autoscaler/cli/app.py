@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import version
 from keyword import iskeyword
 from typing import Annotated, Any, Final
 
@@ -101,7 +100,9 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, **_PLAIN)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"autoscaler {version('prometheus-autoscaler')}")
+        from autoscaler.version import VERSION  # noqa: PLC0415 - slow, and only needed here
+
+        typer.echo(f"autoscaler {VERSION}")
         raise typer.Exit
 
 

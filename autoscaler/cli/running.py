@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autoscaler.cli.source import DEFAULT_CONFIG, Source, Where, state_place
+from autoscaler.cli.source import Source, Where, running_config, state_place
 from autoscaler.errors import ServerError, StateError
 from autoscaler.model import Autoscaler
 from autoscaler.record import Archive
@@ -36,7 +36,7 @@ def running(where: Where, new: Path) -> Running:
     Which ones are configured, the daemon says; as what, its state. Where that is, `where.config` says; where none is
     named or at the default place, `new`, which is to replace it.
     """
-    config = where.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else new)
+    config = running_config(where.config, new)
     with Source(replace(where, config=config)) as source:
         configured = [each.name for each in source.autoscalers() if each.configured]
     url, folder, _ = state_place(config)

@@ -24,6 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from urllib3.exceptions import TimeoutError as LateError
 
 from autoscaler.errors import ServerError
+from autoscaler.version import USER_AGENT
 
 if TYPE_CHECKING:  # pydantic and the configuration's parts: half a second that only credentials are worth
     from autoscaler.cli.http_config import HttpConfig
@@ -95,7 +96,7 @@ class Server:
         self.socket = Path(unquote(parts.path)) if is_socket else None
         """The control socket; None: the daemon is asked over TCP."""
         self.is_this_machine = is_socket or _is_loopback(host)
-        self._headers = dict(config.headers()) if config is not None else {}
+        self._headers = {"User-Agent": USER_AGENT, **(config.headers() if config is not None else {})}
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
         self._pool: urllib3.HTTPConnectionPool
         if self.socket is not None:

@@ -301,6 +301,11 @@ def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None
     return None if settings is None else settings.state.url, folder, settings
 
 
+def running_config(config: Path | None, candidate: Path) -> Path:
+    """The running configuration: the file that is named, else the one at the default place, else the candidate."""
+    return config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else candidate)
+
+
 def _settings(path: Path | None) -> "Settings | None":
     from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
 

@@ -11,13 +11,12 @@ from autoscaler.cli.options import ELSEWHERE, selector
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, Server, ServerDown
 from autoscaler.cli.source import Where, unknown
-from autoscaler.cli.tables.layout import age
 from autoscaler.cli.tables.steering import bounds, scope
 from autoscaler.documents.steering import PauseDocument, SteeringDocument
 from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.errors import QuantityError, ServerError
 from autoscaler.labels import Selector
-from autoscaler.quantity import parse_duration
+from autoscaler.quantity import format_age, parse_duration
 from autoscaler.text import clean
 
 For: TypeAlias = Annotated[
@@ -116,4 +115,4 @@ def _paused(pause: PauseDocument, now: datetime) -> str:
 
 
 def _until(until: datetime | None, now: datetime) -> str:
-    return "until it is resumed" if until is None else f"for {age(until - now)}"
+    return "until it is resumed" if until is None else f"for {format_age(until - now)}"

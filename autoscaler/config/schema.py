@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
@@ -12,8 +12,7 @@ from autoscaler.config.connections import OF_SHARDS, Common, Host
 from autoscaler.config.sections import File
 from autoscaler.quantity import format_duration
 from autoscaler.target import installed, load, one_host, one_shard
-
-DISTRIBUTION: Final = "prometheus-autoscaler"
+from autoscaler.version import DISTRIBUTION
 
 
 class _Generator(GenerateJsonSchema):

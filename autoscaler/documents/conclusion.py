@@ -1,12 +1,11 @@
 """What a decision came to and why, in one line: the headline of an autoscaler's page."""
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from autoscaler.documents.headline import headline
 from autoscaler.foresee.outlook import down_window, stabilizing_recommendation, up_window
 from autoscaler.model import CONNECTION_LIMITS, ConditionType, Decision, Proposed, Reason, Step
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_age
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
     from autoscaler.record import Record
@@ -77,5 +76,5 @@ def _limit(step: Step, record: "Record") -> str:
         return step.detail
     down = step.reason == Reason.SCALE_DOWN_STABILIZED
     made = hold.until - (down_window(record.scaler) if down else up_window(record.scaler))
-    age = format_duration(timedelta(seconds=round((record.decision.now - made).total_seconds())))
+    age = format_age(record.decision.now - made)
     return f"a {'higher' if down else 'lower'} recommendation, {hold.replicas}, {age} ago"

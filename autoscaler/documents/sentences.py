@@ -1,12 +1,11 @@
 """An explained decision in sentences, for the terminal and the page alike."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from autoscaler.documents.explanation import ExplainedMetric, Explanation, MoveDocument, Way
 from autoscaler.documents.metric import average_words, current_decimal, target_decimal
 from autoscaler.model import Direction, Reason
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_seconds
 
 _NAMED = 5
 """Instances or samples that are named in a sentence; the rest are counted."""
@@ -80,7 +79,7 @@ def _without_value(explanation: Explanation) -> str:
 def without_value(metric: ExplainedMetric) -> str:
     """Why a metric has no value, and what it measured last."""
     last = metric.last
-    known = "" if last is None else f"; its last value was {last.text}, {_span(last.age_seconds)} earlier"
+    known = "" if last is None else f"; its last value was {last.text}, {format_seconds(last.age_seconds)} earlier"
     return f"{metric.name} has no value: {metric.error}{known}"
 
 
@@ -134,7 +133,7 @@ def _stabilization(explanation: Explanation) -> Iterator[str]:
         which = "highest" if hold.direction is Direction.IN else "lowest"
         yield (
             f"The {which} recommendation of the window, {hold.recommendation}, leaves it in "
-            f"{_span(hold.remaining_seconds)}."
+            f"{format_seconds(hold.remaining_seconds)}."
         )
 
 
@@ -143,7 +142,7 @@ def _policies(explanation: Explanation) -> Iterator[str]:
         if allowance.next_size is not None and allowance.next_seconds is not None:
             yield (
                 f"The policies allow {_to(allowance.direction)} {allowance.size} now, and {allowance.next_size} in "
-                f"{_span(allowance.next_seconds)}."
+                f"{format_seconds(allowance.next_seconds)}."
             )
 
 
@@ -178,12 +177,8 @@ def _failing(explanation: Explanation) -> Iterator[str]:
 
 
 def _move(move: MoveDocument) -> str:
-    return f"{move.size} in {_span(move.in_seconds)}"
+    return f"{move.size} in {format_seconds(move.in_seconds)}"
 
 
 def _to(direction: Direction) -> str:
     return "up to" if direction is Direction.OUT else "down to"
-
-
-def _span(span: timedelta) -> str:
-    return format_duration(timedelta(seconds=round(span.total_seconds())))

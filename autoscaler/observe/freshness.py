@@ -9,7 +9,7 @@ from typing import Final
 
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import FARTHEST_SECONDS
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_seconds
 
 _FARTHEST: Final = timedelta(seconds=FARTHEST_SECONDS)
 _MOST_DIGITS: Final = 10
@@ -34,13 +34,14 @@ def check_fresh(headers: Mapping[str, str], asked: datetime, answered: datetime)
         return
     if date > answered + _FARTHEST:
         raise MetricError(
-            f"has a clock that is {_whole(date - answered)} ahead of ours (header Date): check this machine's clock "
-            "first, then the server's; with a clock that is slow we would ask for load of the past"
+            f"has a clock that is {format_seconds(date - answered)} ahead of ours (header Date): check this machine's "
+            "clock first, then the server's; with a clock that is slow we would ask for load of the past"
         )
     if date < asked - _FARTHEST:
         raise MetricError(
-            f"has a clock that is {_whole(asked - date)} behind ours (header Date): check the server's clock, and "
-            "whether a proxy kept this answer, then this machine's; with one that is fast we would ask for load to come"
+            f"has a clock that is {format_seconds(asked - date)} behind ours (header Date): check the server's clock, "
+            "and whether a proxy kept this answer, then this machine's; with one that is fast we would ask for load to "
+            "come"
         )
 
 
@@ -52,7 +53,3 @@ def _date(text: str) -> datetime | None:
         return datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def _whole(difference: timedelta) -> str:
-    return format_duration(timedelta(seconds=round(difference.total_seconds())))

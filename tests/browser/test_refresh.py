@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 from autoscaler.errors import MetricError
 from tests.browser.conftest import Open
 from tests.browser.world import Served, served, shop
+from tests.test_quantity import AGES
 
 
 @pytest.fixture
@@ -91,3 +92,12 @@ def test_a_daemon_that_takes_too_long_counts_as_gone(site: Served, opened: Open)
     expect(page.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "false")
     page.unroute_all(behavior="ignoreErrors")
     expect(page.locator("#fresh")).to_contain_text("As of")
+
+
+def test_the_script_writes_ages_as_the_terminal_does(site: Served, opened: Open) -> None:
+    """A reader who sees 90s in the one and 1m in the other looks for a difference."""
+    page = opened(site)
+    written = page.evaluate(
+        "seconds => import('/static/times.js').then(({age}) => seconds.map(age))", [seconds for seconds, _ in AGES]
+    )
+    assert written == [text for _, text in AGES]

@@ -1,42 +1,9 @@
 """Columns, ages, and words that reach a terminal."""
 
-from datetime import timedelta
-
-import pytest
-
 from autoscaler.cli.tables.explanation import explanation
-from autoscaler.cli.tables.layout import RED, Screen, Table, age
+from autoscaler.cli.tables.layout import RED, Screen, Table
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
 from tests.documents.test_explain import STEP, Diary
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-5, "0s"),
-        (0, "0s"),
-        (119.9, "119s"),
-        (120, "2m"),
-        (135, "2m15s"),
-        (599, "9m59s"),
-        (600, "10m"),
-        (3 * 3600 - 1, "179m"),
-        (3 * 3600, "3h"),
-        (7 * 3600 + 1800, "7h30m"),
-        (8 * 3600, "8h"),
-        (47 * 3600, "47h"),
-        (48 * 3600, "2d"),
-        (50 * 3600, "2d2h"),
-        (8 * 86400, "8d"),
-        (729 * 86400, "729d"),
-        (730 * 86400, "2y"),
-        (800 * 86400, "2y70d"),
-        (9 * 365 * 86400, "9y"),
-    ],
-)
-def test_ages_are_written_as_kubectl_writes_them(seconds: float, text: str) -> None:
-    """Two units at most, and as many digits as matter."""
-    assert age(timedelta(seconds=seconds)) == text
 
 
 def test_columns_grow_with_what_comes() -> None:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from autoscaler.cli.tables.colours import OF_LEVEL
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age, clock
+from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, clock
 from autoscaler.cli.tables.listing import state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
@@ -27,7 +27,7 @@ from autoscaler.documents.rules import (
 )
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.model import MetricType, TargetType
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean
 
 _METRICS = "Metrics:"
@@ -76,8 +76,8 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield from _steering(summary, now)
     first, last = summary.first_seen, summary.last_decision
     if first is not None:
-        yield "First seen:", f"{_time(first)} ({age(now - first)} ago)"
-    yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({age(now - last)} ago)"
+        yield "First seen:", f"{_time(first)} ({format_age(now - first)} ago)"
+    yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({format_age(now - last)} ago)"
     for warning in detail.warnings:
         yield "Warning:", warning
 
@@ -220,7 +220,7 @@ def _conditions(conditions: Sequence[ConditionDocument], now: datetime, screen: 
 
 def _since(condition: ConditionDocument, now: datetime) -> str:
     """When the status last changed: `13:04:10 (5m)`."""
-    return f"{clock(condition.last_transition, now)} ({age(now - condition.last_transition)})"
+    return f"{clock(condition.last_transition, now)} ({format_age(now - condition.last_transition)})"
 
 
 def _events(detail: Detail, now: datetime, screen: Screen) -> list[str]:

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import CYAN, GREEN, YELLOW, Screen, Table, age, clock
+from autoscaler.cli.tables.layout import CYAN, GREEN, YELLOW, Screen, Table, clock
 from autoscaler.documents.events import EventDocument
 from autoscaler.model import Direction, EventType
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 _COLOURS: Final[Mapping[Direction | None, str]] = {Direction.OUT: GREEN, Direction.IN: CYAN}
@@ -57,5 +58,5 @@ class EventTable:
 
 def _ages(event: EventDocument, now: datetime) -> str:
     """`12s (x5 over 96s)`, as kubectl writes it."""
-    seen = age(now - event.last)
-    return f"{seen} (x{event.count} over {age(now - event.first)})" if event.count > 1 else seen
+    seen = format_age(now - event.last)
+    return f"{seen} (x{event.count} over {format_age(now - event.first)})" if event.count > 1 else seen

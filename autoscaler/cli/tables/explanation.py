@@ -4,18 +4,19 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.explanation import ExplainedMetric, Explanation
 from autoscaler.documents.metric import current_decimal, target_decimal
 from autoscaler.model import TargetType
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 
 def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:
     """The whole text, in lines: the metrics in a table, then the document's own sentences."""
     at = document.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
-    head = f"{clean(document.name)} ({clean(document.reference)}), decided {at}, {age(now - document.at)} ago"
+    head = f"{clean(document.name)} ({clean(document.reference)}), decided {at}, {format_age(now - document.at)} ago"
     lines = [screen.paint(BOLD, head), ""]
     if document.metrics:
         lines += [*_metrics(document, screen), "", *_queries(document, screen)]

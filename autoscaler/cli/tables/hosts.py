@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table, age
+from autoscaler.cli.tables.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.documents.hosts import HostDocument, HostList
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 _HEADER: Final = ("DAEMON", "VERSION", "AUTOSCALERS", "SHARDS", "LEASE", "LOADED", "CONFIGURATION")
@@ -28,8 +29,8 @@ def notes(found: HostList) -> Sequence[str]:
 
 def _row(host: HostDocument, now: datetime) -> tuple[str, ...]:
     shards = ", ".join(f"{name} {count}" for name, count in host.shards.items()) or NONE
-    left = age(host.lease_ends - now) if host.lease_ends > now else "over"
-    loaded = UNKNOWN if host.loaded is None else age(now - host.loaded)
+    left = format_age(host.lease_ends - now) if host.lease_ends > now else "over"
+    loaded = UNKNOWN if host.loaded is None else format_age(now - host.loaded)
     configuration = f"differs: {_names(host.differs)}" if host.differs else "the latest"
     return (
         clean(host.name),

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import RED, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.layout import RED, YELLOW, Screen, Table
 from autoscaler.documents.instances import InstanceDocument, InstanceList
 from autoscaler.model import Phase
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 _MOST: Final = 10
@@ -30,7 +31,7 @@ def instances(known: InstanceList, now: datetime, screen: Screen) -> Iterator[st
 
 def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[str]:
     values = {clean(value.metric): value.text for value in instance.values}
-    since = "-" if instance.started_at is None else age(now - instance.started_at)
+    since = "-" if instance.started_at is None else format_age(now - instance.started_at)
     return [
         clean(instance.name),
         _state(instance),

@@ -7,7 +7,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 UNKNOWN: Final = "<unknown>"
@@ -50,38 +50,10 @@ class Screen:
         ) or [start]
 
 
-def age(span: timedelta) -> str:
-    """A span as kubectl writes it, in at most two units: `45s`, `4m10s`, `3h`, `5d`.
-
-    Source: k8s.io/apimachinery/pkg/util/duration, `HumanDuration`.
-    """
-    seconds = max(int(span.total_seconds()), 0)
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 2 * 365:
-        return f"{days}d"
-    return _two(days // 365, "y", days % 365, "d") if days < 8 * 365 else f"{days // 365}y"
-
-
 def clock(at: datetime, now: datetime) -> str:
     """`13:04:10`, local time; of another day with its date."""
     local = at.astimezone()
     return f"{local:%H:%M:%S}" if local.date() == now.astimezone().date() else f"{local:%Y-%m-%d %H:%M:%S}"
-
-
-def _two(large: int, unit: str, small: int, smaller_unit: str) -> str:
-    return f"{large}{unit}" + (f"{small}{smaller_unit}" if small else "")
 
 
 class Table:

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.cli.tables.colours import OF_LEVEL
-from autoscaler.cli.tables.layout import NONE, UNKNOWN, age
+from autoscaler.cli.tables.layout import NONE, UNKNOWN
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import AutoscalerState, Summary
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE")
@@ -81,7 +82,7 @@ class Row:
         return [colour if title == "STATE" else "" for title in header]
 
     def _age(self, now: datetime) -> str:
-        return UNKNOWN if self.first_seen is None else age(now - self.first_seen)
+        return UNKNOWN if self.first_seen is None else format_age(now - self.first_seen)
 
 
 def state_words(summary: Summary) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import age
 from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import Summary
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 _MOST: Final = 10
@@ -54,7 +54,7 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
 
 
 def _reload(refused: ReloadStatus, now: datetime) -> str:
-    at = f"{refused.at.astimezone():%H:%M:%S} ({age(now - refused.at)} ago)"
+    at = f"{refused.at.astimezone():%H:%M:%S} ({format_age(now - refused.at)} ago)"
     others = refused.problems - 1
     more = f"; and {others} more problem{'' if others == 1 else 's'}" if others > 0 else ""
     problem = clean(refused.problem or "")

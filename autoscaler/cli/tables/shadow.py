@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from autoscaler.cli.tables.layout import YELLOW, Screen, Table
 from autoscaler.documents.shadow import ShadowDocument, SideDocument
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_seconds
 from autoscaler.text import clean
 
 
@@ -23,7 +23,7 @@ def shadow_rows(found: ShadowDocument, screen: Screen) -> Iterator[str]:
     missing = found.until - found.since - found.covered_seconds
     if missing > timedelta(0):
         yield ""
-        yield f"Without {_span(missing)} in which nothing was decided."
+        yield f"Without {format_seconds(missing)} in which nothing was decided."
     for text in _doubts(found):
         yield ""
         yield from (screen.paint(YELLOW, line) for line in screen.wrap(text))
@@ -32,25 +32,21 @@ def shadow_rows(found: ShadowDocument, screen: Screen) -> Iterator[str]:
 def _doubts(found: ShadowDocument) -> Iterator[str]:
     if found.saturated_seconds:
         yield (
-            f"For {_span(found.saturated_seconds)} the target was too small for its load: more may have been asked for "
-            "than showed, and the shadow may be too small there."
+            f"For {format_seconds(found.saturated_seconds)} the target was too small for its load: more may have been "
+            "asked for than showed, and the shadow may be too small there."
         )
     if found.guessed_seconds:
         yield (
-            f"For {_span(found.guessed_seconds)} nobody knows how long a queue would have been with the shadow's "
-            "instances; `autoscaler explain` says why."
+            f"For {format_seconds(found.guessed_seconds)} it is unknown how long a queue would have been with the "
+            "shadow's instances; `autoscaler explain` says why."
         )
 
 
 def _cells(side: SideDocument) -> Iterator[tuple[str, str]]:
     yield "instance-hours", f"{side.instance_hours:.2f}"
-    yield "above target", _span(side.above_target_seconds)
-    yield "at the maximum", _span(side.at_maximum_seconds)
+    yield "above target", format_seconds(side.above_target_seconds)
+    yield "at the maximum", format_seconds(side.at_maximum_seconds)
     yield "changes of size", str(side.changes)
     yield "changes of direction", str(side.direction_changes)
     yield "smallest size", str(side.smallest)
     yield "largest size", str(side.largest)
-
-
-def _span(given: timedelta) -> str:
-    return format_duration(timedelta(seconds=round(given.total_seconds())))

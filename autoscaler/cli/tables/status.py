@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import NONE, Screen, Table, age
+from autoscaler.cli.tables.layout import NONE, Screen, Table
 from autoscaler.documents.status import ConnectionStatus, DaemonStatus
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
 _HEADER: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER")
@@ -16,7 +17,7 @@ def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:
     autoscalers = "1 autoscaler" if daemon.autoscalers == 1 else f"{daemon.autoscalers} autoscalers"
     lines = [
         f"Version:        {clean(daemon.version)}",
-        f"Started:        {age(now - daemon.started)} ago",
+        f"Started:        {format_age(now - daemon.started)} ago",
         f"Configuration:  {clean(daemon.configuration)}, {autoscalers}",
         f"State:          {daemon.level.value}",
     ]
@@ -45,4 +46,4 @@ def _row(connection: ConnectionStatus, now: datetime) -> tuple[str, ...]:
 
 
 def _ago(at: datetime | None, now: datetime) -> str:
-    return NONE if at is None else f"{age(now - at)} ago"
+    return NONE if at is None else f"{format_age(now - at)} ago"

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.layout import age
 from autoscaler.documents.steering import OverrideDocument, PauseDocument
 from autoscaler.model import Direction
+from autoscaler.quantity import format_age
 
 _SCOPES: Final[Mapping[Direction, str]] = {
     Direction.IN: "scaling in",
@@ -28,5 +28,5 @@ def bounds(override: OverrideDocument) -> str:
 
 def asked(given: PauseDocument | OverrideDocument, now: datetime) -> str:
     """By whom, for how long and why."""
-    end = "until it is resumed" if given.until is None else f"for another {age(given.until - now)}"
+    end = "until it is resumed" if given.until is None else f"for another {format_age(given.until - now)}"
     return f"by {given.by}, {end}" + (f": {given.reason}" if given.reason else "")

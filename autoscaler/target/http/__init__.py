@@ -7,9 +7,11 @@ second; this module does not, so that a module that `autoscaler check` loads may
 
 from autoscaler.target.http.errors import HttpError, Interrupted, Late, Malformed, TlsFailed, TooLarge, Unreachable
 from autoscaler.target.http.limits import LARGEST_ANSWER, Tls, in_mib, on_this_machine
+from autoscaler.version import USER_AGENT
 
 __all__ = [
     "LARGEST_ANSWER",
+    "USER_AGENT",
     "HttpError",
     "Interrupted",
     "Late",

@@ -17,6 +17,7 @@ from autoscaler.target.http.connection import Dial, Left, bounded
 from autoscaler.target.http.errors import Unreachable, http_error
 from autoscaler.target.http.limits import LARGEST_ANSWER, Tls
 from autoscaler.target.http.lookup import positive
+from autoscaler.version import USER_AGENT
 
 
 class Session(requests.Session):
@@ -45,6 +46,7 @@ class Session(requests.Session):
         tls = tls or Tls()
         self.trust_env = environment
         self.auth = _unchanged  # without one, requests looks for a login in ~/.netrc
+        self.headers["User-Agent"] = USER_AGENT
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         self.verify = str(tls.ca_file) if tls.verify and tls.ca_file else tls.verify
         if tls.cert_file:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -21,6 +20,7 @@ from autoscaler.documents.status import DaemonStatus
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.logger import Logger
+from autoscaler.version import VERSION
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
     DEFAULT_HISTORY,
@@ -279,7 +279,7 @@ class Api:
 
     def _build_info(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return BuildInfo(
-            version=version("prometheus-autoscaler"),
+            version=VERSION,
             python_version=platform.python_version(),
             started=self._sources.started,
         )

@@ -1,12 +1,12 @@
 """The OpenAPI 3.1 document, made from the endpoints themselves."""
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from autoscaler.version import DISTRIBUTION, VERSION
 from autoscaler.web.api.answers import JSON, STATUS, ErrorType, Failure, Success
 from autoscaler.web.api.endpoints import PREFIX, Endpoint
 
@@ -56,8 +56,8 @@ def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
-            "title": "prometheus-autoscaler",
-            "version": version("prometheus-autoscaler"),
+            "title": DISTRIBUTION,
+            "version": VERSION,
             "description": "What autoscalers do and why; pauses and overrides. See docs/http.md.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

@@ -13,7 +13,7 @@ from autoscaler.documents.sentences import without_value
 from autoscaler.documents.steering import PauseDocument
 from autoscaler.documents.summary import AutoscalerState, ConditionDocument, Summary
 from autoscaler.model import ConditionType, Direction, EventType, Phase
-from autoscaler.quantity import format_decimal, format_duration
+from autoscaler.quantity import format_age, format_decimal, format_seconds
 
 MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.FAILING: "A metric, the target or a write failed",
@@ -27,7 +27,6 @@ MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.STEADY: "The size fits the metrics",
 }
 _PROPOSED: Final = "It would have changed the size just now; a dry run writes nothing"
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def meaning(of: Summary) -> str:
@@ -37,27 +36,12 @@ def meaning(of: Summary) -> str:
 
 def span(given: timedelta | float | None) -> str:
     """A duration as it is configured: `1h30m`, to the second. Empty for None."""
-    if given is None:
-        return ""
-    seconds = given.total_seconds() if isinstance(given, timedelta) else given
-    return format_duration(timedelta(seconds=round(seconds)))
-
-
-def about(given: timedelta) -> str:
-    """A duration in its largest one or two units, as kubectl writes ages: `42s`, `5m`, `3h10m`, `2d4h`."""
-    rest = max(0, int(given.total_seconds()))
-    for place, (unit, size) in enumerate(_UNITS):
-        whole, left = divmod(rest, size)
-        if whole:
-            finer = _UNITS[place + 1] if place + 1 < len(_UNITS) and whole < 10 and unit != "m" else None
-            more = "" if finer is None or left < finer[1] else f"{left // finer[1]}{finer[0]}"
-            return f"{whole}{unit}{more}"
-    return "0s"
+    return "" if given is None else format_seconds(given)
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """How long ago, or in how long. What happened while the page was being made is "0 s ago", not in the future."""
-    return f"{about(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {about(at - now)}"
+    """How long ago, or in how long. What happened while the page was being made is "0s ago", not in the future."""
+    return f"{format_age(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {format_age(at - now)}"
 
 
 def clock(at: datetime) -> str:
@@ -149,7 +133,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "readiness": readiness,
     "event_kind": event_kind,
     "first_upper": first_upper,
-    "about": about,
+    "about": format_age,
     "without_value": without_value,
     "meaning": meaning,
     "meaning_of": MEANINGS.__getitem__,

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from autoscaler.model import Autoscaler
+from autoscaler.version import VERSION
 from autoscaler.whatif.case.errors import CaseError, reason
 from autoscaler.whatif.case.wire import Header, configuration_values, cycle_values, header_values
 from autoscaler.whatif.past.past import Moment
@@ -32,11 +32,6 @@ class Written(NamedTuple):
     bytes: int
 
 
-def program_version() -> str:
-    """This program's."""
-    return version("prometheus-autoscaler")
-
-
 def write_case(
     file: Path, name: str, since: datetime, until: datetime, moments: Iterable[Moment], *, anonymized: bool = False
 ) -> Written:
@@ -50,9 +45,7 @@ def write_case(
         raise CaseError(f"{file} is there already; name another file") from None
     except (OSError, ValueError) as error:
         raise CaseError(f"{file} cannot be written: {reason(error)}") from None
-    header = Header(
-        case=FORMAT, program=program_version(), autoscaler=name, since=since, until=until, anonymized=anonymized
-    )
+    header = Header(case=FORMAT, program=VERSION, autoscaler=name, since=since, until=until, anonymized=anonymized)
     try:
         with os.fdopen(descriptor, "wb") as raw:
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as compressed:

@@ -10,8 +10,12 @@ import typer
 from autoscaler.cli.options import TIME_FORMS, Name, StateConfigFile, span
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import state_place, unknown
+from autoscaler.record import Archive
+from autoscaler.whatif.case.anonymity import Anonymizer
+from autoscaler.whatif.case.writing import write_case
 from autoscaler.whatif.commands.progress import Progress, progress, share_of
 from autoscaler.whatif.past.past import Moment
+from autoscaler.whatif.past.state_past import StatePast
 
 
 def export(
@@ -39,11 +43,6 @@ def export(
     """
     begin, end = span(since, until)
     with exit_on_error():
-        from autoscaler.record import Archive  # noqa: PLC0415 - likewise
-        from autoscaler.whatif.case.anonymity import Anonymizer  # noqa: PLC0415 - slow
-        from autoscaler.whatif.case.writing import write_case  # noqa: PLC0415 - likewise
-        from autoscaler.whatif.past.state_past import StatePast  # noqa: PLC0415 - likewise
-
         url, folder, _ = state_place(config_file)
         with Archive.open_archive(url, folder) as archive, progress(name) as tell:
             if not archive.knows(name):

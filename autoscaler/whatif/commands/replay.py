@@ -4,24 +4,37 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, PastCache, PastSize, PastSource, Termination, duration, span
+from autoscaler.cli.options import (
+    TIME_FORMS,
+    PastCache,
+    PastSize,
+    PastSource,
+    StateConfigFile,
+    Termination,
+    duration,
+    span,
+)
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
-from autoscaler.cli.source import DEFAULT_CONFIG, state_place
+from autoscaler.cli.source import DEFAULT_CONFIG, running_config, state_place
+from autoscaler.config import Settings, load
+from autoscaler.config.fields import suggest
 from autoscaler.errors import AutoscalerError
+from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.text import clean, plain
+from autoscaler.version import VERSION
+from autoscaler.whatif.case.reading import CasePast
+from autoscaler.whatif.commands.pasts import Asking, Sources, opened, source_of
 from autoscaler.whatif.commands.progress import progress, share_of
 from autoscaler.whatif.compare.comparison import Candidate, Comparison, compare
+from autoscaler.whatif.documents.replay import ReplayDocument, ReplayList, explanations, replay_document
 from autoscaler.whatif.past.past import Moment, Past
 from autoscaler.whatif.replay.replay import NO_LIMITS, Load
-
-if TYPE_CHECKING:  # slow
-    from autoscaler.config.settings import Settings
-    from autoscaler.model import Autoscaler, ConnectionLimits
-    from autoscaler.whatif.documents.replay import ReplayDocument
+from autoscaler.whatif.report import ExplainedReplay, report
+from autoscaler.whatif.tables.replay import replay_lines
 
 _SINCE = "24h"
 
@@ -43,12 +56,12 @@ class How(NamedTuple):
     against: Path | None
     """The configuration that another one is compared with."""
 
-    def candidate(self, label: str, scaler: "Autoscaler", settings: "Settings") -> Candidate:
+    def candidate(self, label: str, scaler: Autoscaler, settings: Settings) -> Candidate:
         """An autoscaler of a configuration to try."""
         return Candidate(label, scaler, self.load, self.start_up, limits_of(scaler, settings))
 
     def candidates(
-        self, config: Path, settings: "Settings", scalers: "Sequence[Autoscaler]"
+        self, config: Path, settings: Settings, scalers: "Sequence[Autoscaler]"
     ) -> Iterator[Sequence[Candidate]]:
         """For each of these autoscalers of a configuration what is to be tried: that of `against` first.
 
@@ -72,14 +85,11 @@ class How(NamedTuple):
 def replay(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The autoscalers. Default: all.")] = None,
     *,
-    config_file: Annotated[
+    candidate: Annotated[
         Path | None,
-        typer.Option(
-            "--config.file",
-            metavar="FILE",
-            help=f"The configuration to try; it also says where the state is. Default: {DEFAULT_CONFIG}.",
-        ),
+        typer.Option("--candidate", metavar="FILE", help="The configuration to try. Default: that of --config.file."),
     ] = None,
+    config_file: StateConfigFile = None,
     since: Annotated[
         str | None,
         typer.Option(
@@ -116,7 +126,7 @@ def replay(
         typer.Option(
             "--case",
             metavar="FILE",
-            help="Replay all of what `autoscaler export` wrote; without --config.file its own decisions alone.",
+            help="Replay all of what `autoscaler export` wrote; without --candidate its own decisions alone.",
         ),
     ] = None,
     against: Annotated[
@@ -144,20 +154,20 @@ def replay(
     """
     how = How(load, duration(start_up, "--start-up"), duration(termination, "--termination"), against)
     if case is not None:
-        if against is not None and config_file is None:
-            raise typer.BadParameter("compares the configuration of --config.file; name one", param_hint="--against")
+        if against is not None and (candidate or config_file) is None:
+            raise typer.BadParameter("compares that of --candidate; name one", param_hint="--against")
         if since is not None or until is not None:
             raise typer.BadParameter("cannot be combined with --since and --until; leave them out", param_hint="--case")
         if (prometheus, size, cache) != (None, None, None):
             other = "--prometheus, --size and --cache"
             raise typer.BadParameter(f"cannot be combined with {other}; leave them out", param_hint="--case")
         with exit_on_error():
-            failed = _show_case(case, names, config_file, how, (output, html))
+            failed = _show_case(case, names, candidate or config_file, how, (output, html))
     else:
         begin, end = span(since or _SINCE, until or "0")
         with exit_on_error():
             found, failed = _of_configuration(
-                config_file or DEFAULT_CONFIG, names, (begin, end), how, (prometheus, cache, size)
+                config_file, candidate, names, (begin, end), how, Asking(prometheus, cache, size)
             )
             show_comparisons(found, output, html)
     if failed:
@@ -165,25 +175,24 @@ def replay(
 
 
 def _of_configuration(
-    config: Path,
+    running: Path | None,
+    candidate: Path | None,
     names: Sequence[str] | None,
     times: tuple[datetime, datetime],
     how: How,
-    asking: tuple[str | None, Path | None, str | None],
+    asking: Asking,
 ) -> tuple[Sequence[Comparison], bool]:
     """A comparison for each of these autoscalers, and whether one has none. Raises AutoscalerError for all of them."""
-    from autoscaler.whatif.commands.pasts import Asking, Sources, opened, source_of  # noqa: PLC0415 - slow: SQLAlchemy, Prometheus
-
-    url, folder, settings = state_place(config)
+    running = running_config(running, candidate or DEFAULT_CONFIG)
+    config = candidate or running
+    settings = load(config)
+    url, folder, _ = state_place(running)
     found, failed = list[Comparison](), False
-    asked = Asking(*asking)
-    if settings is None:
-        return found, failed
     scalers = chosen(settings, names)
-    with opened(url, folder, asked) as archive:
+    with opened(url, folder, asking) as archive:
         for scaler, candidates in zip(scalers, how.candidates(config, settings, scalers), strict=True):
             try:
-                past = source_of(Sources(archive, settings, asked), scaler, *times)
+                past = source_of(Sources(archive, settings, asking), scaler, *times)
                 found.append(followed(past, candidates, *times, how.termination))
             except AutoscalerError as error:  # it costs this one alone
                 show_error(error)
@@ -195,10 +204,6 @@ def _show_case(
     file: Path, names: Sequence[str] | None, config: Path | None, how: How, where: tuple[Form, Path | None]
 ) -> bool:
     """Show the case's comparison; whether a decision of its own was another one. Raises AutoscalerError."""
-    from autoscaler.config import load  # noqa: PLC0415 - slow
-    from autoscaler.whatif.case.reading import CasePast  # noqa: PLC0415 - likewise
-    from autoscaler.whatif.case.writing import program_version  # noqa: PLC0415 - likewise
-
     past = CasePast(file)
     candidates = list[Candidate]()
     if config is not None:
@@ -206,15 +211,15 @@ def _show_case(
         candidates = _of_several(how, config, settings, chosen(settings, names or [past.name]))
     elif names:
         raise typer.BadParameter("need --config.file beside --case, which says what they are", param_hint="NAME")
-    if past.header.program != program_version():
-        typer.echo(f"{file} is of version {plain(past.header.program)}; this is {program_version()}", err=True)
+    if past.header.program != VERSION:
+        typer.echo(f"{file} is of version {plain(past.header.program)}; this is {VERSION}", err=True)
     with past.deciding():
         found = followed(past, candidates, past.header.since, past.header.until, how.termination)
         show_comparisons([found], *where)
     return found.same < found.compared
 
 
-def _of_several(how: How, config: Path, settings: "Settings", scalers: "Sequence[Autoscaler]") -> list[Candidate]:
+def _of_several(how: How, config: Path, settings: Settings, scalers: Sequence[Autoscaler]) -> list[Candidate]:
     """What is to be tried in one comparison; a label says which autoscaler it is."""
     return [
         dataclasses.replace(each, label=f"{each.label} {each.scaler.name}")
@@ -223,7 +228,7 @@ def _of_several(how: How, config: Path, settings: "Settings", scalers: "Sequence
     ]
 
 
-def limits_of(scaler: "Autoscaler", settings: "Settings | None") -> "ConnectionLimits":
+def limits_of(scaler: Autoscaler, settings: Settings | None) -> ConnectionLimits:
     """What its connection's autoscalers may do together, as a configuration says; None: no configuration says it."""
     return NO_LIMITS if settings is None else settings.limits.get(scaler.target.adapter, NO_LIMITS)
 
@@ -258,9 +263,6 @@ def followed(
 
 def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: Path | None = None) -> None:
     """Print what came of it, and write it as a report into the file `html`. Raises AutoscalerError."""
-    from autoscaler.whatif.documents.replay import ReplayList, replay_document  # noqa: PLC0415
-    from autoscaler.whatif.tables.replay import replay_lines  # noqa: PLC0415 - slow, as the next
-
     documents = [replay_document(each) for each in found]
     if form is Form.TEXT:
         on = screen()
@@ -272,24 +274,20 @@ def show_comparisons(found: Sequence[Comparison], form: Form = Form.TEXT, html: 
         _write_report(found, documents, html)
 
 
-def _write_report(found: "Sequence[Comparison]", documents: "Sequence[ReplayDocument]", file: Path) -> None:
-    from autoscaler.whatif.case.writing import program_version  # noqa: PLC0415
-    from autoscaler.whatif.documents.replay import explanations  # noqa: PLC0415 - slow, as the next ones
-    from autoscaler.whatif.report import ExplainedReplay, report  # noqa: PLC0415
+def _write_report(found: Sequence[Comparison], documents: Sequence[ReplayDocument], file: Path) -> None:
 
     replays = [ExplainedReplay(document, explanations(each)) for document, each in zip(documents, found, strict=True)]
-    text = report(replays, datetime.now(UTC), program_version())
+    text = report(replays, datetime.now(UTC), VERSION)
     try:
         file.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise AutoscalerError(f"the report could not be written to {file}: {error.strerror or error}") from error
 
 
-def chosen(settings: "Settings", names: Sequence[str] | None) -> "Sequence[Autoscaler]":
+def chosen(settings: Settings, names: Sequence[str] | None) -> Sequence[Autoscaler]:
     """The configuration's autoscalers of these names, or all. Raises NotInFile."""
     if not names:
         return settings.autoscalers
-    from autoscaler.config.fields import suggest  # noqa: PLC0415 - slow
 
     known = {each.name: each for each in settings.autoscalers}
     for name in names:

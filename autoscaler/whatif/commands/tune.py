@@ -6,22 +6,28 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from autoscaler.cli.entry import entry_lines
 from autoscaler.cli.options import TIME_FORMS, Name, PastCache, PastSize, PastSource, Termination, duration, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DEFAULT_CONFIG, state_place, unknown
+from autoscaler.model import Autoscaler, ConnectionLimits
+from autoscaler.whatif.commands.pasts import Asking, Sources, opened, source_of
 from autoscaler.whatif.commands.progress import progress, share_of
+from autoscaler.whatif.commands.replay import limits_of
+from autoscaler.whatif.documents.tuning import tuning_document
+from autoscaler.whatif.past.past import Past
+from autoscaler.whatif.replay.demand import DemandRecorder
+from autoscaler.whatif.replay.instance_times import InstanceTime, Terminations, start_up_used, termination_of
+from autoscaler.whatif.replay.reaction import Reactions
+from autoscaler.whatif.tables.tuning import tuning_lines
 from autoscaler.whatif.tune.choices import Group
 from autoscaler.whatif.tune.search import Point, Score
-
-if TYPE_CHECKING:  # slow
-    from autoscaler.model import Autoscaler, ConnectionLimits
-    from autoscaler.whatif.past.past import Past
-    from autoscaler.whatif.replay.instance_times import InstanceTime
-    from autoscaler.whatif.tune.tuning import Setup, Tuned
+from autoscaler.whatif.tune.tuning import Setup, Tuned, check_asked, check_tunable, conserved_part, split, tuned
+from autoscaler.whatif.tune.workers import Workers
 
 _MOST_PROCESSES: Final = 64
 _CORES: Final = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
@@ -42,13 +48,13 @@ class _Wanted(NamedTuple):
 class _Searched(NamedTuple):
     """What a search came to."""
 
-    setup: "Setup"
-    found: "Tuned"
+    setup: Setup
+    found: Tuned
     origin: str
     """What the history was read from."""
-    start_up: "InstanceTime | None"
+    start_up: InstanceTime | None
     """That the configuration in force had at the end."""
-    termination: "InstanceTime"
+    termination: InstanceTime
     notes: Sequence[str]
     """What the metrics tell of the load."""
 
@@ -125,12 +131,6 @@ def tune(
     if len(wanted.kept) == len(Group):
         raise typer.BadParameter("nothing is left to choose", param_hint="--keep")
     with exit_on_error(), ExitStack() as closing:
-        from autoscaler.cli.entry import entry_lines  # noqa: PLC0415 - slow: the configuration and SQLAlchemy
-        from autoscaler.whatif.commands.pasts import Asking, Sources, opened, source_of  # noqa: PLC0415 - likewise
-        from autoscaler.whatif.commands.replay import limits_of  # noqa: PLC0415 - likewise
-        from autoscaler.whatif.documents.tuning import tuning_document  # noqa: PLC0415 - likewise
-        from autoscaler.whatif.tune.tuning import check_tunable  # noqa: PLC0415 - likewise
-
         url, folder, settings = state_place(config_file)
         known = {} if settings is None else {each.name: each for each in settings.autoscalers}
         if settings is None or name not in known:
@@ -155,31 +155,19 @@ def tune(
         if output is not Form.TEXT:
             show_document(document, output)
             return
-        from autoscaler.whatif.tables.tuning import tuning_lines  # noqa: PLC0415 - only for this
-
         show(tuning_lines(document, screen()))
         if document.yaml is not None:
             show(["", *yaml])
 
 
 def _searched(
-    scaler: "Autoscaler",
-    limits: "ConnectionLimits",
-    past: "Past",
+    scaler: Autoscaler,
+    limits: ConnectionLimits,
+    past: Past,
     times: tuple[datetime, datetime],
     wanted: _Wanted,
 ) -> "_Searched":
     """Read the history once, hand it to each process, and search. Raises AutoscalerError."""
-    from autoscaler.whatif.replay.demand import DemandRecorder  # noqa: PLC0415 - slow, as above
-    from autoscaler.whatif.replay.instance_times import (  # noqa: PLC0415 - likewise
-        Terminations,
-        start_up_used,
-        termination_of,
-    )
-    from autoscaler.whatif.replay.reaction import Reactions  # noqa: PLC0415 - likewise
-    from autoscaler.whatif.tune.tuning import Setup, check_asked, conserved_part, split, tuned  # noqa: PLC0415 - likewise
-    from autoscaler.whatif.tune.workers import Workers  # noqa: PLC0415 - likewise
-
     recorder, terminations, reactions = DemandRecorder(scaler), Terminations(), Reactions(scaler)
     recorded: Autoscaler | None = None
     origins = dict[str, None]()

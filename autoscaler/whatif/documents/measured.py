@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_seconds
 from autoscaler.whatif.compare.measures import Measures
 from autoscaler.whatif.documents.instance_times import instance_times_text
 from autoscaler.whatif.documents.replay import ReplayDocument
@@ -78,11 +77,7 @@ def _size(own: Measures, _: Measures) -> str:
 
 def _part(part: float, whole: float) -> str:
     """Seconds, and which share of the whole they are."""
-    return f"{_time(part)} ({_share(part / whole)})" if whole else UNKNOWN
-
-
-def _time(seconds: float) -> str:
-    return format_duration(timedelta(seconds=round(seconds)))
+    return f"{format_seconds(part)} ({_share(part / whole)})" if whole else UNKNOWN
 
 
 def _share(share: float | None) -> str:
@@ -106,7 +101,7 @@ def _hidden(own: Measures, _: Measures) -> str:
 
 
 def _known(own: Measures, _: Measures) -> str:
-    return _time(own.covered_seconds)
+    return format_seconds(own.covered_seconds)
 
 
 _ROWS: Final = (

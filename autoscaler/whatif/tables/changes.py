@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, GREEN, NONE, RED, YELLOW, Screen, Table, age
+from autoscaler.cli.tables.layout import BOLD, GREEN, NONE, RED, YELLOW, Screen, Table
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.changes import Kind
 from autoscaler.whatif.documents.changes import AutoscalerChangesDocument, DiffDocument
@@ -22,7 +23,7 @@ def block(found: AutoscalerChangesDocument, screen: Screen) -> Iterator[str]:
         yield from Table(("KEY", "BEFORE", "AFTER"), screen, indent=2).lines(rows)
     if found.replay is not None:
         yield ""
-        yield f"  The last {age(found.replay.until - found.replay.since)}, as far as they are known:"
+        yield f"  The last {format_age(found.replay.until - found.replay.since)}, as far as they are known:"
         yield from measure_lines(found.replay, screen)
         yield from divergence_lines(found.replay, screen)
 

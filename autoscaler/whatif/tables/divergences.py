@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from autoscaler.cli.tables.layout import Screen, Table, age
+from autoscaler.cli.tables.layout import Screen, Table
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.compare.divergences import Divergence
 from autoscaler.whatif.documents.replay import ReplayDocument
@@ -34,7 +35,7 @@ def _row(divergence: Divergence, labels: list[str]) -> tuple[str, ...]:
     return (
         f"{begin:%m-%d %H:%M:%S}",
         f"{end:%H:%M:%S}" if end.date() == begin.date() else f"{end:%m-%d %H:%M:%S}",
-        age(divergence.end - divergence.begin),
+        format_age(divergence.end - divergence.begin),
         _sizes(divergence.first),
         _sizes(divergence.furthest),
         clean(divergence.because(labels)),

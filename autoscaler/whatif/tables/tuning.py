@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.cli.tables.layout import BOLD, Screen, Table, age
+from autoscaler.cli.tables.layout import BOLD, Screen, Table
+from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.whatif.changes import Change
 from autoscaler.whatif.documents.instance_times import instance_times_text
@@ -27,8 +28,8 @@ def tuning_lines(found: TuningDocument, screen: Screen) -> Iterator[str]:
     yield instance_times_text([(found.name, found.start_up)], found.termination)
     if found.saturated_seconds:
         yield (
-            f"{age(timedelta(seconds=found.saturated_seconds))} are left out: the target was at its maximum and above "
-            "its target, so more may have been needed than could be seen"
+            f"{format_age(timedelta(seconds=found.saturated_seconds))} are left out: the target was at its maximum and "
+            "above its target, so more may have been needed than could be seen"
         )
     for note in found.notes:
         yield clean(note)
@@ -47,7 +48,7 @@ def verdict(found: TuningDocument) -> Iterator[str]:
     """What to make of it, a sentence each."""
     limit, left = percent(found.limit), percent(found.held_back.choice.unserved)
     if found.short_history:
-        length = age(found.searched.until - found.searched.since)
+        length = format_age(found.searched.until - found.searched.since)
         yield f"Warning: the history spans {length}, less than a day, so the load of a whole day is not in it."
     if not found.keeps_limit:
         yield f"No candidate keeps the limit of {limit}; the choice is the one that is nearest to it."

@@ -13,18 +13,9 @@ from autoscaler.web.page import words
 from tests.decisions import NOW, cpu
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0s"), (42, "42s"), (61, "1m"), (3_599, "59m"), (3_600 + 600, "1h10m"), (86_400 * 2 + 3_600 * 4, "2d4h")],
-)
-def test_an_age_is_as_exact_as_it_needs_to_be(seconds: int, text: str) -> None:
-    """Nobody reads the seconds of an hour."""
-    assert words.about(timedelta(seconds=seconds)) == text
-
-
 def test_what_is_to_come_is_in_so_long() -> None:
     """A pause that ends is not a pause that ended."""
-    assert words.ago(NOW + timedelta(hours=2), NOW) == "in 2h"
+    assert words.ago(NOW + timedelta(hours=4), NOW) == "in 4h"
     assert words.ago(NOW - timedelta(seconds=5), NOW) == "5s ago"
     assert words.ago(NOW + timedelta(milliseconds=80), NOW) == "0s ago"
 

@@ -24,7 +24,7 @@ def quick(world: Waves) -> str:
 
 def test_both_configurations_have_a_column(world: Waves, quick: str) -> None:
     """Beside the sizes as they were; the one to compare with comes first."""
-    said = world.run("replay", "web", "--config.file", quick, "--against", str(world.file))
+    said = world.run("replay", "web", "--candidate", quick, "--against", str(world.file))
     assert said.code == 0
     header = next(line for line in said.lines if line.lstrip().startswith("MEASURE"))
     assert header.split("   ")[-1].strip() == "new.yaml"
@@ -34,7 +34,7 @@ def test_both_configurations_have_a_column(world: Waves, quick: str) -> None:
 
 def test_where_they_part_is_listed_with_both_sizes_and_reasons(world: Waves, quick: str) -> None:
     """One keeps its size in the window, the other does not."""
-    said = world.run("replay", "web", "--config.file", quick, "--against", str(world.file), "-o", "json")
+    said = world.run("replay", "web", "--candidate", quick, "--against", str(world.file), "-o", "json")
     (web,) = json.loads(said.out)["replays"]
     assert web["divergences"]
     assert web["moreDivergences"] == 0
@@ -43,7 +43,7 @@ def test_where_they_part_is_listed_with_both_sizes_and_reasons(world: Waves, qui
     assert slow["reason"] == "ScaleDownStabilized"
     assert first["first"][0] > first["first"][1]
     assert fast["after"] == first["first"][1]
-    text = world.run("replay", "web", "--config.file", quick, "--against", str(world.file)).out
+    text = world.run("replay", "web", "--candidate", quick, "--against", str(world.file)).out
     assert "Where they differ" in text
     assert "autoscaler.yaml: ScaleDownStabilized, " in text
 
@@ -54,7 +54,7 @@ def test_the_same_configuration_never_parts(world: Waves) -> None:
     folder.mkdir()
     copy = folder / world.file.name
     copy.write_text(world.file.read_text())
-    said = world.run("replay", "web", "--config.file", str(world.file), "--against", str(copy))
+    said = world.run("replay", "web", "--candidate", str(world.file), "--against", str(copy))
     assert said.code == 0
     assert f"{copy} and {world.file} never differ: every size is the same." in said.out
 
@@ -64,7 +64,7 @@ def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Pa
     odd = Path(quick).with_name("<b>new.yaml")
     odd.write_text(Path(quick).read_text())
     file = tmp_path / "report.html"
-    arguments = ("--config.file", str(odd), "--against", str(world.file), "--html", str(file))
+    arguments = ("--candidate", str(odd), "--against", str(world.file), "--html", str(file))
     assert world.run("replay", "web", *arguments).code == 0
     text = file.read_text()
     section = text[text.index('aria-labelledby="divergences-0"') : text.index("To know of")]
@@ -76,7 +76,7 @@ def test_the_report_lists_where_they_part(world: Waves, quick: str, tmp_path: Pa
 def test_one_that_the_other_has_not_is_replayed_alone(world: Waves, tmp_path: Path) -> None:
     """And this is said."""
     other = world.edited("name: web ", "name: old ", "old.yaml")
-    said = world.run("replay", "web", "--config.file", str(world.file), "--against", other)
+    said = world.run("replay", "web", "--candidate", str(world.file), "--against", other)
     assert said.code == 0
     assert f"web is not in {other}\n" in said.err
     assert "Where they differ" not in said.out
@@ -85,7 +85,7 @@ def test_one_that_the_other_has_not_is_replayed_alone(world: Waves, tmp_path: Pa
 def test_a_wrong_file_to_compare_with_is_shown_with_its_errors(world: Waves) -> None:
     """As `check` does."""
     wrong = world.edited("maxReplicas: 20", "maxReplicas: 0", "wrong.yaml")
-    said = world.run("replay", "web", "--config.file", str(world.file), "--against", wrong)
+    said = world.run("replay", "web", "--candidate", str(world.file), "--against", wrong)
     assert (said.code, said.out) == (1, "")
     assert "autoscalers[0].maxReplicas" in said.err
 

@@ -35,10 +35,10 @@ def test_a_case_gives_the_same_decisions_elsewhere(
 
 def test_a_candidate_can_be_tried_on_a_case(offline: Scene, tmp_path: Path) -> None:
     file = exported(offline, tmp_path)
-    said = offline.run("replay", "--case", str(file), "--config.file", candidate(tmp_path, maxReplicas=4))
+    said = offline.run("replay", "--case", str(file), "--candidate", candidate(tmp_path, maxReplicas=4))
     assert said.code == 0
     assert "new.yaml web" in said.out
-    said = offline.run("replay", "never-ran", "--case", str(file), "--config.file", candidate(tmp_path))
+    said = offline.run("replay", "never-ran", "--case", str(file), "--candidate", candidate(tmp_path))
     assert "new.yaml never-ran" in said.out
 
 

@@ -1,7 +1,7 @@
 // Keeps the page fresh: asks for it again, and puts the parts that have changed in the place of the old ones.
 // Parts: elements with an id and `data-live`. Screen readers announce what changed in an element with `data-announce`.
 
-import {localize, zone} from "/static/times.js";
+import {age, localize, zone} from "/static/times.js";
 
 const EVERY_MS = 5000;
 const PATIENCE_MS = 10_000; // a daemon that takes a request and never answers it is as good as gone
@@ -35,10 +35,9 @@ export async function refresh() {
 // "Live" is off while there is nothing to be live with; it goes on by itself when the daemon answers again.
 function lose(reason) {
   const last = fresh.querySelector("time");
-  const seconds = Math.round((Date.now() - Date.parse(last.dateTime)) / 1000);
-  const age = seconds < 120 ? `${seconds}s` : `${Math.round(seconds / 60)}m`;
+  const seconds = (Date.now() - Date.parse(last.dateTime)) / 1000;
   fresh.classList.add("stale");
-  fresh.replaceChildren("No answer since ", last, `, ${age} ago (${reason})`);
+  fresh.replaceChildren("No answer since ", last, `, ${age(seconds)} ago (${reason})`);
   if (!lost) announcement.textContent = "The daemon does not answer; what is shown is old.";
   lost = true;
   mark();

@@ -26,3 +26,13 @@ export function zone() { // such as "UTC+05:30 (Asia/Kolkata)"; empty where the 
   const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
   return `UTC${minutes < 0 ? "−" : "+"}${two(hours)}:${two(rest)} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`;
 }
+
+const SECONDS = {y: 31_536_000, d: 86_400, h: 3600, m: 60, s: 1};
+const AGES = [[120, "s"], [600, "m", "s"], [10_800, "m"], [28_800, "h", "m"], [172_800, "h"], [691_200, "d", "h"], [63_072_000, "d"], [252_288_000, "y", "d"], [Infinity, "y"]];
+
+export function age(seconds) { // as the terminal and the rest of the page: `format_age` of autoscaler/quantity.py
+  const whole = Math.max(0, Math.round(seconds));
+  const [, unit, finer] = AGES.find(([below]) => whole < below);
+  const rest = finer ? Math.floor((whole % SECONDS[unit]) / SECONDS[finer]) : 0;
+  return `${Math.floor(whole / SECONDS[unit])}${unit}${rest ? `${rest}${finer}` : ""}`;
+}

@@ -1,0 +1,57 @@
+"""One version, wherever the program says it."""
+
+import subprocess
+import sys
+import tomllib
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import requests
+
+from tests.daemon.running import autoscaler, running_daemon, write_config
+from tests.servers.web import serving
+from tools.extras import command_page
+
+VERSION = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
+
+
+class Agents(BaseHTTPRequestHandler):
+    """A Prometheus that fails; it keeps who asked."""
+
+    seen: frozenset[str] = frozenset()
+
+    def do_POST(self) -> None:
+        type(self).seen |= {self.headers["User-Agent"]}
+        self.send_error(503)
+
+    do_GET = do_POST  # noqa: N815 - the base class names it so
+
+    def log_message(self, *_: object) -> None:
+        """Silent."""
+
+
+def test_a_daemon_says_its_version_everywhere_in_the_same_way(tmp_path: Path) -> None:
+    """A report of a bug names it, from whichever place the reporter took it."""
+    with serving(Agents) as prometheus:
+        groups = {"fleet": {"type": "memory", "groups": {"web": {}}}}
+        config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(1)", "fleet")], groups)
+        with running_daemon(config) as daemon:
+            assert daemon.wait_for("starting")["version"] == VERSION
+            daemon.wait_for("decision")
+            url = daemon.wait_for("listening")["url"]
+            read = requests.Session().get
+            openapi = read(f"{url}/api/v1/openapi.json", timeout=30).json()
+            told = [read(f"{url}/api/v1/status/{part}", timeout=30).json()["data"] for part in ("buildinfo", "daemon")]
+            hosts = read(f"{url}/api/v1/status/hosts", timeout=30).json()["data"]["hosts"]
+            page, metrics = (read(f"{url}/{part}", timeout=30).text for part in ("", "metrics"))
+    assert [each["version"] for each in (openapi["info"], *told, *hosts)] == [VERSION] * (3 + len(hosts))
+    assert f"<footer><span>prometheus-autoscaler {VERSION}</span>" in page
+    assert f'autoscaler_build_info{{version="{VERSION}"}} 1.0' in metrics
+    assert Agents.seen == {f"prometheus-autoscaler/{VERSION}"}
+
+
+def test_the_command_and_its_manual_say_the_same() -> None:
+    """The manual is of the program that it came with."""
+    said = subprocess.run([sys.executable, "-m", "autoscaler", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"autoscaler {VERSION}\n"
+    assert command_page().splitlines()[0].endswith(f'"prometheus-autoscaler {VERSION}"')
