@@ -65,6 +65,9 @@ bench-state: $(VENV)/installed-dev ## bytes and processor time that an evaluatio
 bench-fleet: $(VENV)/installed-dev ## 10,000 autoscalers, a million series; ARGS=quick for a tenth of them
 	$(BIN)/python -m bench.fleet $(ARGS)
 
+bench-hosts: $(VENV)/installed-dev ## 3 daemons with 9,000 autoscalers on one PostgreSQL; ARGS="--autoscalers 900" for less
+	$(BIN)/python -m bench.hosts $(ARGS)
+
 bench-nomad: $(VENV)/installed-dev ## what 1,000 groups on a real Nomad cost; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
 

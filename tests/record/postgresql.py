@@ -5,7 +5,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -30,6 +30,12 @@ class Server:
     def address(self) -> str:
         """`postgresql://…` without a database."""
         return f"postgresql://postgres@127.0.0.1:{self.port}"
+
+    @property
+    def pids(self) -> Sequence[int]:
+        """Of its processes, the first one's first. Raises FileNotFoundError where it does not run."""
+        first = int((self._data / "postmaster.pid").read_text().split()[0])
+        return (first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split()))
 
     def create(self) -> None:
         """An empty one."""
