@@ -20,7 +20,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-hosts bench-nomad bench-replay bench-state fuzz rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
