@@ -160,14 +160,17 @@ def started(command: tuple[str, ...], folder: Path, port: int) -> Iterator[None]
 
 
 @contextmanager
-def behind_nginx(daemon: Daemon, folder: Path, which: int = 0, users: bool = False) -> Iterator[Proxy]:
-    """`which`: of the page's nginx configurations. `users`: the daemon has users, of which ann is an operator."""
+def behind_nginx(daemon: Daemon, folder: Path, *, nginx_users: bool = False, users: bool = False) -> Iterator[Proxy]:
+    """`nginx_users`: with the page's addition for them. `users`: the daemon has users, of which ann is an operator."""
     config = None
     if users:
         daemon.web = WebSettings(operators={"ann": (1, 1)})
         config = folder / "web.yaml"
         config.write_text("basic_auth_users:\n" + "".join(f"  {name}: {word}\n" for name, word in HASHES.items()))
-    with serving(daemon, config) as served, nginx(folder, blocks("nginx")[which], served) as proxy:
+    site, addition = blocks("nginx")
+    if nginx_users:
+        site = replaced(site, "\n    location", f"\n{addition}\n    location")
+    with serving(daemon, config) as served, nginx(folder, site, served) as proxy:
         yield proxy
 
 
@@ -181,7 +184,7 @@ def test_clients_of_a_plain_nginx_read_and_change_nothing(daemon: Daemon, tmp_pa
 
 def test_users_of_nginx_read_and_change_nothing(daemon: Daemon, tmp_path: Path) -> None:
     """The daemon does not know them, so none of them can be an operator."""
-    with behind_nginx(daemon, tmp_path, which=1) as proxy:
+    with behind_nginx(daemon, tmp_path, nginx_users=True) as proxy:
         assert [proxy.status(path) for path in READS] == [401] * len(READS)
         assert [proxy.status(path, user="ann") for path in READS] == [200] * len(READS)
         assert proxy.anonymous_changes() == {401: set(LIES)}
