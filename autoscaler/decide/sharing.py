@@ -153,8 +153,7 @@ def _within_total(
             # a shadow counts in its target's place for itself, and for nobody else
             proposed[made.name] = max(0, base - counted) if made.shadow is None else base - counted
             claims.append(_Claim(made, Want(made.name, base, change.size)))
-    room = max(0, limit - total)
-    allowed = _allowed(claims, lambda some: room - sum([proposed[one.decision.name] for one in some]))
+    allowed = _allowed(claims, lambda some: limit - total - sum([proposed[one.decision.name] for one in some]))
     detail = f"{standing.connection}'s maxTotal is {limit}, of which {total} are in use"
     return _cut_all(decisions, history, allowed, Reason.MAX_TOTAL_LIMIT, detail), total
 

@@ -254,7 +254,7 @@ def test_a_dry_run_takes_nothing_and_is_cut_as_if_it_did() -> None:
     assert sizes(fleet.cycle({"dry": 37, "live": 34}, {"dry": Proposed(30)}, after=60)) == {"dry": 21, "live": 23}
 
 
-@pytest.mark.parametrize(("target", "wanted"), [(10, 30), (28, 30), (2, 30)])
+@pytest.mark.parametrize(("target", "wanted"), [(10, 30), (28, 30), (2, 30), (35, 30)])
 def test_a_shadow_has_the_room_that_it_would_have_in_its_targets_place(target: int, wanted: int) -> None:
     """Its target may have been made smaller or larger by somebody else; the shadow is at 25, the live one at 10."""
     fleet = Fleet(limits(total=40), {"dry": 10, "live": 10})
