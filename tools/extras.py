@@ -7,10 +7,11 @@ $fpath. It is run with the Python that has the program, which need not be a deve
 (man 7 man).
 """
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from typer.main import get_command
 
@@ -36,22 +37,44 @@ _EXIT: Final = {
     "2": "Wrong arguments, or run with a configuration that does not load.",
 }
 
+_TYPE: Final = re.compile(r" <.+>$")
+"""What typer writes behind an argument of several values: `FILE <list[Path]>`."""
 _AS_TYPED: Final = str.maketrans({"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"})
 """What a terminal would get as a typographic sign, and nobody could copy (man 7 groff_char)."""
 
 
+class Command(NamedTuple):
+    """What a command says of itself."""
+
+    name: str
+    usage: str
+    """Its arguments, such as `[OPTIONS] NAME`."""
+    help: str
+    parameters: Mapping[str, str]
+    """Each argument and option as it is written, with its meaning."""
+
+
+def commands() -> Iterator[Command]:
+    """Every command that the overview lists, in its order."""
+    group, root = _program()
+    for name in group.list_commands(root):
+        command = group.get_command(root, name)
+        context = command.make_context(name, [], parent=root, resilient_parsing=True)
+        usage = " ".join(command.collect_usage_pieces(context))
+        yield Command(name, usage, command.help, _parameters(command, context))
+
+
 def command_page() -> str:
     """`autoscaler(1)`, as man's macros."""
-    group: Any = get_command(app)  # Any: typer ships its own copy of click, which it does not export
-    root = group.make_context("autoscaler", [], resilient_parsing=True)
+    group, root = _program()
     return "\n".join(
         [
             _title("AUTOSCALER", 1),
             *_section("NAME", "autoscaler \\- the HorizontalPodAutoscaler for what is not Kubernetes"),
             *_section("SYNOPSIS", "\\fBautoscaler\\fR [\\fIOPTIONS\\fR] \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]"),
             *_section("DESCRIPTION", *_paragraphs(group.help)),
-            *_section("OPTIONS", *_parameters(group, root)),
-            *_section("COMMANDS", *_commands(group, root)),
+            *_section("OPTIONS", *_list(_parameters(group, root))),
+            *_section("COMMANDS", *_commands()),
             *_section("FILES", *_list(_FILES)),
             *_section("ENVIRONMENT", *_list(_ENVIRONMENT)),
             *_section("EXIT STATUS", *_list(_EXIT)),
@@ -84,19 +107,22 @@ def configuration_page() -> str:
     )
 
 
-def _commands(group: Any, root: Any) -> Iterator[str]:
-    for name in group.list_commands(root):
-        command = group.get_command(root, name)
-        context = command.make_context(name, [], parent=root, resilient_parsing=True)
-        usage = " ".join(command.collect_usage_pieces(context))
-        yield f".SS {_escaped(f'autoscaler {name} {usage}')}"
+def _program() -> tuple[Any, Any]:
+    """The command group and its context. Any: typer ships its own copy of click, which it does not export."""
+    group: Any = get_command(app)
+    return group, group.make_context("autoscaler", [], resilient_parsing=True)
+
+
+def _commands() -> Iterator[str]:
+    for command in commands():
+        yield f".SS {_escaped(f'autoscaler {command.name} {command.usage}')}"
         yield from _paragraphs(command.help)
-        yield from _parameters(command, context)
+        yield from _list(command.parameters)
 
 
-def _parameters(command: Any, context: Any) -> Iterator[str]:
+def _parameters(command: Any, context: Any) -> Mapping[str, str]:
     records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
-    yield from _list(dict(filter(None, records)))
+    return {_TYPE.sub("", name): meaning for name, meaning in filter(None, records)}
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -105,7 +131,7 @@ def _paragraphs(text: str) -> Iterator[str]:
         yield _escaped(" ".join(paragraph.split()))
 
 
-def _list(entries: dict[str, str]) -> Iterator[str]:
+def _list(entries: Mapping[str, str]) -> Iterator[str]:
     for name, meaning in entries.items():
         yield from (".TP", f"\\fB{_escaped(name)}\\fR", _escaped(" ".join(meaning.split())))
 

@@ -4,8 +4,10 @@ The documents are written to be read in the repository, and stay as they are:
 
 - README.md, CONTRIBUTING.md, SECURITY.md and CHANGELOG.md become pages, README.md the first one.
 - A link to a file or a folder outside of docs/ leads to a page that shows it, so that the site needs no other host.
+- A line `<!-- commands: … -->` becomes the help of every command.
 """
 
+import html
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +17,8 @@ from typing import Final
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from tools.extras import commands
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 _PAGES: Final = {
@@ -29,6 +33,7 @@ _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 _NAMED: Final = re.compile(r"\[[\w/-]+\.md\](?=\(([^)#\s]+))")
 """A link whose text is a document's name."""
 _PICTURE: Final = re.compile(r'(?<=src=")docs/|(?<=srcset=")docs/')
+_COMMANDS: Final = re.compile(r"^<!-- commands: .*-->$", re.MULTILINE)
 _HIDDEN: Final = ("__pycache__", "__init__.py")
 _LANGUAGES: Final = {".conf": "ini", ".json": "json", ".py": "python", ".service": "ini", ".yaml": "yaml"}
 
@@ -49,9 +54,24 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     document = _document_of(here)
     if document is None:
         return markdown
-    markdown = _PICTURE.sub("", markdown)
+    markdown = _COMMANDS.sub(lambda _: "\n".join(_command_help()), _PICTURE.sub("", markdown))
     markdown = _NAMED.sub(lambda link: f"[{_title(_repository_path(document, link[1]))}]", markdown)
     return _LINK.sub(lambda link: _relative(_page_of(_repository_path(document, link[1])), here), markdown)
+
+
+def _command_help() -> Iterator[str]:
+    """The help of every command, as lines of Markdown."""
+    for command in commands():
+        yield f"### {command.name}\n\n    autoscaler {command.name} {command.usage}\n"
+        yield from (f"{_plain(paragraph)}\n" for paragraph in command.help.split("\n\n"))
+        yield "| | |\n|---|---|"
+        yield from (f"| `{name}` | {_plain(meaning)} |" for name, meaning in command.parameters.items())
+        yield ""
+
+
+def _plain(text: str) -> str:
+    """Help as Markdown shows it unchanged, `code` aside."""
+    return html.escape(" ".join(text.split()), quote=False).replace("|", r"\|")
 
 
 def _documents() -> list[str]:

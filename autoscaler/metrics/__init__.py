@@ -1,4 +1,4 @@
-"""The daemon's own metrics, for Prometheus. docs/metrics.md lists them."""
+"""The daemon's own metrics, for Prometheus. docs/metrics-reference.md lists them."""
 
 from autoscaler.metrics.adapter import metered
 from autoscaler.metrics.health import Health

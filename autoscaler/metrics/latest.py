@@ -80,14 +80,21 @@ class Latest(Collector):
                 (each.scaler, each.decision, each.succeeded, each.rescales, each.turns) for each in self._known.values()
             ]
         decisions = [decision for _, decision, *_ in known if decision is not None]
-        configured = _gauge("autoscalers", "Autoscalers that are configured.")
+        configured = _gauge("autoscalers", "Autoscalers that this daemon serves.")
         configured.add_metric((), len(known))
-        info = _gauge("info", "What an autoscaler scales.", "autoscaler", "adapter", "target", "dry_run")
-        labels = _gauge("labels", "An autoscaler's labels. No series without any.")
-        period = _gauge("sync_period_seconds", "How often it is reconciled.", "autoscaler")
+        info = _gauge(
+            "info",
+            "Always 1: what an autoscaler scales, and whether it is a dry run.",
+            "autoscaler",
+            "adapter",
+            "target",
+            "dry_run",
+        )
+        labels = _gauge("labels", "Always 1: an autoscaler's labels; no series without any.")
+        period = _gauge("sync_period_seconds", "How often an autoscaler decides.", "autoscaler")
         succeeded = _gauge(
             "last_success_timestamp_seconds",
-            "When it was last reconciled without a failure; 0 before the first time since the start.",
+            "When its last cycle without any failure ended; 0 before the first since the start.",
             "autoscaler",
         )
         rescales = CounterMetricFamily(
@@ -95,7 +102,7 @@ class Latest(Collector):
         )
         turned = CounterMetricFamily(
             "autoscaler_direction_changes",
-            "Sizes that were written in the other direction than the one before.",
+            "Written sizes in the other direction than the previous one.",
             labels=("autoscaler",),
         )
         braked = _gauge(
@@ -126,27 +133,35 @@ class _LatestFamilies:
     """Series of what was last decided."""
 
     def __init__(self) -> None:
-        self._current = _gauge("current_replicas", "The size that was read.", "autoscaler")
-        self._desired = _gauge("desired_replicas", "The size that was decided.", "autoscaler")
-        self._shadow = _gauge("shadow_replicas", "The size that a dry run's shadow had.", "autoscaler")
+        self._current = _gauge(
+            "current_replicas", "The target's size; no series while it cannot be read.", "autoscaler"
+        )
+        self._desired = _gauge(
+            "desired_replicas", "The decided size; no series while none can be decided.", "autoscaler"
+        )
+        self._shadow = _gauge("shadow_replicas", "The size of a dry run's shadow before the decision.", "autoscaler")
         self._saturated = _gauge(
             "shadow_saturated", "1 while a dry run's target is too small for its load, so that demand may hide.",
             "autoscaler",
         )  # fmt: skip
         self._minimum = _gauge("min_replicas", "The lower bound in force.", "autoscaler")
         self._maximum = _gauge("max_replicas", "The upper bound in force.", "autoscaler")
-        self._condition = _gauge("condition", "Whether a condition is true.", "autoscaler", "condition", "reason")
-        self._value = _gauge("metric_value", "A metric's current value; utilization as a ratio.", *_METRIC)
-        self._target = _gauge("metric_target", "The value that is to be held; utilization as a ratio.", *_METRIC)
-        self._failed = _gauge("metric_failed", "Whether a metric had no value.", *_METRIC)
+        self._condition = _gauge(
+            "condition", "1 while the condition is true, 0 while it is false.", "autoscaler", "condition", "reason"
+        )
+        self._value = _gauge(
+            "metric_value", "A metric's value; utilization as a ratio; no series while it has none.", *_METRIC
+        )
+        self._target = _gauge("metric_target", "A metric's target; utilization as a ratio.", *_METRIC)
+        self._failed = _gauge("metric_failed", "1 while a metric has no value.", *_METRIC)
         self._missing = _gauge(
-            "metric_missing_ratio", "Share of the running instances without a usable sample of it.", *_METRIC
+            "metric_missing_ratio", "Share of the running instances without a usable sample.", *_METRIC
         )
         self._fallback = _gauge(
             "metric_fallback_active", "1 while a metric has no value and its fallback stands in for it.", *_METRIC
         )
         self._unmatched = _gauge(
-            "unmatched_samples", "Samples that belong to no instance, or to several.", "autoscaler"
+            "unmatched_samples", "Samples that match none of its instances, or several.", "autoscaler"
         )
         self._paused = _gauge(
             "paused", "1 while an operator keeps it from scaling out, in, or both.", "autoscaler", "direction"

@@ -30,9 +30,9 @@ class LimitsInUse:
             return Gauge(f"autoscaler_{name}", text, ("adapter",), registry=registry)
 
         self._removals_left = gauge(
-            "removal_budget_left", "Instances that may still leave under the connection's removalBudget."
+            "removal_budget_left", "Instances that may still leave under the removalBudget, over all daemons."
         )
-        self._total = gauge("total_size", "What the sizes of a connection sum to that has a maxTotal.")
+        self._total = gauge("total_size", "The sum of a connection's sizes, over all daemons; only with a maxTotal.")
         self._max_total = gauge("total_size_limit", "The connection's maxTotal.")
         self._used: dict[str, Used] = {}
 

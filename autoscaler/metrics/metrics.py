@@ -64,51 +64,52 @@ class Metrics:
             return Gauge(f"autoscaler_{name}", text, labels, registry=registry)
 
         self._reconciliations = counter(
-            "reconciliations_total", "Reconciliations, one for each autoscaler and cycle.", "action", "error"
+            "reconciliations_total", "Decisions, one for each autoscaler and cycle.", "action", "error"
         )
         self._reconciliation_seconds = histogram(
             "reconciliation_duration_seconds",
-            "How long a reconciliation took, from the beginning of its cycle to the end.",
+            "Duration of a decision: that of its whole cycle.",
             *("action", "error"),
         )
         self._computations = counter(
-            "metric_computation_total", "Metrics that were computed.", "action", "error", "metric_type"
+            "metric_computation_total", "Metrics that were evaluated.", "action", "error", "metric_type"
         )
         self._computation_seconds = histogram(
             "metric_computation_duration_seconds",
-            "How long it took until a metric was read, together with the others of its cycle.",
+            "Time from the start of the cycle until all its metrics and targets were read.",
             *("action", "error", "metric_type"),
         )
-        self._writes = counter("writes_total", "Sizes that were to be written, by what came of it.", "outcome")
-        self._tick_seconds = histogram("tick_duration_seconds", "How long a cycle took.", "adapter")
-        self._tick_late = histogram("tick_lateness_seconds", "How long after it was due a cycle began.", "adapter")
+        self._writes = counter("writes_total", "Writes of sizes, by outcome.", "outcome")
+        self._tick_seconds = histogram("tick_duration_seconds", "Duration of a cycle.", "adapter")
+        self._tick_late = histogram("tick_lateness_seconds", "How late a cycle began.", "adapter")
         self._last_tick = gauge(
             "last_tick_timestamp_seconds",
-            "When a cycle last ended, of the shard whose is oldest; 0 before the first since the start.",
+            "When a cycle last ended, of the shard where that is longest ago; 0 before the first.",
             "adapter",
         )
         self._query_seconds = histogram(
-            "query_duration_seconds", "How long a query took, or failed after.", "prometheus"
+            "query_duration_seconds", "Duration of a query as sent, with the wait for its turn.", "prometheus"
         )
-        self._query_failures = counter("query_failures_total", "Queries that brought no usable answer.", "prometheus")
+        self._query_failures = counter("query_failures_total", "Queries without a usable answer.", "prometheus")
         self._call_seconds = histogram(
-            "adapter_call_duration_seconds", "How long a call of an adapter took.", "adapter", "operation"
+            "adapter_call_duration_seconds",
+            "Duration of an adapter's call; one that hangs is not counted.",
+            "adapter",
+            "operation",
         )
         self._call_failures = counter(
             "adapter_failures_total",
-            "Targets that an adapter could not read or write, by what to do about it.",
+            "Targets that an adapter could not read or write.",
             *("adapter", "operation", "error"),
         )
-        self._reload_failures = counter(
-            "config_reload_failures_total", "Reloads that left the configuration as it was."
-        )
-        self._reload_fine = gauge("config_last_reload_successful", "Whether the last reload took what the file says.")
+        self._reload_failures = counter("config_reload_failures_total", "Reloads that were refused.")
+        self._reload_fine = gauge("config_last_reload_successful", "0 if the last reload was refused.")
         self._reload_time = gauge(
-            "config_last_reload_success_timestamp_seconds", "When the configuration that runs was taken up."
+            "config_last_reload_success_timestamp_seconds", "When the configuration in force was loaded."
         )
-        self._state_up = gauge("state_up", "Whether the durable state answered when it was looked at last.")
+        self._state_up = gauge("state_up", "1 if the state answered the last check, some seconds ago.")
         self._state_up.set(1)
-        gauge("build_info", "The program that runs.", "version").labels(version).set(1)
+        gauge("build_info", "Always 1: the version.", "version").labels(version).set(1)
         registry.register(self._latest)
 
     def configured(

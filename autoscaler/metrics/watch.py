@@ -96,13 +96,15 @@ class _ShardCollector(_Undescribed):
 
     def collect(self) -> Iterator[Metric]:
         missed = CounterMetricFamily(
-            "autoscaler_missed_ticks", "Cycles that were due while the one before still ran.", labels=("adapter",)
+            "autoscaler_missed_ticks",
+            "Cycles that were left out because the previous one was running.",
+            labels=("adapter",),
         )
         hung = GaugeMetricFamily(
-            "autoscaler_shard_hung", "Whether a cycle is running past its deadline.", labels=("adapter",)
+            "autoscaler_shard_hung", "1 while a cycle runs past its deadline.", labels=("adapter",)
         )
         superseded = CounterMetricFamily(
-            "autoscaler_shards_superseded", "Shards that hung and were given a successor.", labels=("adapter",)
+            "autoscaler_shards_superseded", "Shards that hung and were replaced.", labels=("adapter",)
         )
         for name, count in self._shards.superseded().items():
             superseded.add_metric((name,), count)
@@ -110,7 +112,7 @@ class _ShardCollector(_Undescribed):
         for name, count in self._shards.missed().items():
             missed.add_metric((name,), count)
             hung.add_metric((name,), name in hanging)
-        steps = CounterMetricFamily("autoscaler_clock_steps", "How often the wall clock was set while the daemon ran.")
+        steps = CounterMetricFamily("autoscaler_clock_steps", "How often the wall clock was set by more than a second.")
         steps.add_metric((), self._shards.clock_steps())
         yield from (missed, hung, superseded, steps)
 
@@ -122,7 +124,7 @@ class _QueryCollector(_Undescribed):
     def collect(self) -> Iterator[Metric]:
         family = GaugeMetricFamily(
             "autoscaler_queries_asked_alone",
-            "Queries that are kept out of the merge, because they are refused or heavy.",
+            "Queries that are sent alone because they were refused or heavy.",
             labels=("prometheus", "reason"),
         )
         counts = Counter((each.question.prometheus, each.why.value) for each in self._alone())
@@ -149,14 +151,16 @@ class _StateCollector(_Undescribed):
                 self._known = None
         if (known := self._known) is None:
             return
-        size = GaugeMetricFamily("autoscaler_state_size_bytes", "Space that the durable state takes.")
+        size = GaugeMetricFamily("autoscaler_state_size_bytes", "Size of the state, checked once a minute.")
         size.add_metric((), known.bytes)
-        rows = GaugeMetricFamily("autoscaler_state_rows", "Rows of the durable state.", labels=("table",))
+        rows = GaugeMetricFamily(
+            "autoscaler_state_rows", "Rows of the state; of large tables an estimate.", labels=("table",)
+        )
         for table, count in known.rows.items():
             rows.add_metric((table,), count)
         cut = GaugeMetricFamily(
             "autoscaler_state_cut_timestamp_seconds",
-            "When data was last deleted because the state had grown to state.maxSize.",
+            "When data was last deleted because the state reached state.maxSize.",
             labels=("tier",),
         )
         for each in known.cuts:
@@ -177,12 +181,12 @@ class _MembershipCollector(_Undescribed):
         held = GaugeMetricFamily("autoscaler_lease_held", "1 while this daemon's lease stands; at 0 it scales nothing.")
         held.add_metric((), membership.is_member)
         left = GaugeMetricFamily(
-            "autoscaler_lease_seconds_left", "How long the daemon may go on unless it renews its lease."
+            "autoscaler_lease_seconds_left", "How long the daemon may continue without renewing its lease."
         )
         left.add_metric((), max(0.0, membership.seconds_left()))
         lost = CounterMetricFamily("autoscaler_lease_lost", "How often the lease was lost.")
         lost.add_metric((), membership.lost)
-        members = GaugeMetricFamily("autoscaler_members", "Daemons that share the state, as this one last saw.")
+        members = GaugeMetricFamily("autoscaler_members", "Daemons that share the state, as last seen.")
         members.add_metric((), membership.members)
         shards = GaugeMetricFamily("autoscaler_shards_held", "Shards that this daemon holds.", labels=("adapter",))
         for adapter, count in Counter(sorted(name.adapter for name in membership.held())).items():
@@ -201,7 +205,7 @@ class _MembershipCollector(_Undescribed):
                 self._unheld = None
         if self._unheld is not None:
             unheld = GaugeMetricFamily(
-                "autoscaler_unheld", "Autoscalers of the configuration loaded last that no daemon serves."
+                "autoscaler_unheld", "Autoscalers of the newest loaded configuration that no daemon serves."
             )
             unheld.add_metric((), self._unheld)
             yield unheld

@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from autoscaler.cli.app import COMMANDS
 from tests.packaging.site import ROOT, build
 
 pytestmark = pytest.mark.slow
@@ -85,6 +86,11 @@ def test_no_list_and_no_table_is_shown_as_a_paragraph(pages: dict[Path, Page]) -
     """The repository's reader forgives a missing empty line; the site's shows the marks."""
     marks = re.compile(r"\n\s*(?:[-*] |\d+\. |\||```)")
     assert [text for page in pages.values() for text in page.paragraphs if marks.search(text)] == []
+
+
+def test_the_command_line_s_page_has_the_help_of_every_command(site: Path, pages: dict[Path, Page]) -> None:
+    """tools/site.py makes that part, so that the page and the program cannot differ."""
+    assert set(COMMANDS) <= pages[site / "cli.html"].anchors
 
 
 def test_an_anchor_that_does_not_exist_fails_the_build(tmp_path: Path) -> None:
