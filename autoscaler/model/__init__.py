@@ -1,4 +1,4 @@
-"""The frozen values that flow through the house, stage by stage.
+"""The frozen values that flow from stage to stage.
 
 What the configuration says, and what adapters say and are told, are dataclasses. What the daemon makes anew for each
 autoscaler in every cycle are msgspec's structs, which take a tenth of the time to make. Those with `gc=False` are

@@ -48,7 +48,7 @@ for line in sys.stdin:
         try:
             answer = adapter.scale(target, change, call) if verb == "scale" else adapter.observe([target], call)[target]
         except TargetError as error:
-            answer = bare(error)  # as the house keeps it
+            answer = bare(error)  # as the daemon keeps it
         said = {"kind": [each.__name__ for each in type(answer).__mro__], "text": str(answer)}
         answers.append(said | {"seconds": clock.monotonic() - began})
     (peak,) = [int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")]

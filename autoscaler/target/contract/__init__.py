@@ -4,7 +4,7 @@
         @pytest.fixture
         def harness(self, tmp_path: Path) -> Iterator[Harness]: ...
 
-`Harness` says what the suite needs of a back end, docs/internals/adapters.md shows one in full.
+`Harness` says what the suite needs of a back end; tests/adapters/memory has one in full.
 """
 
 from autoscaler.target.contract.harness import Harness, RecordingLogger, make_context

@@ -33,7 +33,7 @@ class AdapterContract:
     """Subclass as `Test…`, supply the fixture `harness`; every test is a promise of `autoscaler.target.protocol`."""
 
     def test_observe_answers_for_exactly_the_targets_asked_for(self, harness: Harness) -> None:
-        """The house looks up every target of the batch, and pays for no other."""
+        """The daemon looks up every target of the batch, and pays for no other."""
         for asked in ([], [harness.target], [harness.missing, harness.target]):
             answer = harness.adapter.observe(asked, harness.call())
             _promise(set(answer) == set(asked), f"observe({_names(asked)}) answers for {_names(list(answer))}")

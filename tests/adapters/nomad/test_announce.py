@@ -46,7 +46,7 @@ def _events(nomad: NomadServer, job: str) -> list[dict[str, Any]]:
 
 
 def test_the_adapter_announces(direct: LiveAdapter) -> None:
-    """The house asks for the protocol, not for the method."""
+    """The daemon asks for the protocol, not for the method."""
     assert isinstance(direct.adapter, Announces)
 
 

@@ -66,7 +66,7 @@ def test_readiness_is_known_at_once_after_a_restart(harness: ProcessHarness) -> 
 
 
 def test_without_a_path_readiness_is_unknown(build: Build) -> None:
-    """None, which the house takes for ready as soon as the worker runs."""
+    """None, which the daemon takes for ready as soon as the worker runs."""
     one = _only(build())
     assert (one.ready, one.ready_transition) == (None, None)
 
