@@ -173,7 +173,7 @@ def test_what_operators_asked_for_is_shown(online: ServedScene) -> None:
         ),
     )
     out = online.run("describe", "jobs").out
-    assert re.search(r"^Paused: +scaling in, by ann, for another (2h|119m): deploy$", out, re.MULTILINE)
+    assert re.search(r"^Paused: +scaling in, by ann, for another (120m|119m): deploy$", out, re.MULTILINE)
     assert re.search(r"^Overridden: +min 4, by bob, until it is resumed$", out, re.MULTILINE)
 
 
