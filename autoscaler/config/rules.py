@@ -8,7 +8,7 @@ from autoscaler.config.document import Loc, YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.errors import named
 from autoscaler.model import TargetRef
-from autoscaler.target import Canonicalizes, ChecksSizes, one_host, without_requests
+from autoscaler.target import ChecksSizes, canonical, one_host, without_requests
 
 _OF_INSTANCES: Final = ("resource", "containerResource")
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
@@ -133,7 +133,7 @@ def _consult(
         return target
     try:
         wrong = kind.target_problem(target, section.settings)
-        known = kind.canonical(target, section.settings) if isinstance(kind, Canonicalizes) else target
+        known = canonical(kind, target, section.settings)
     except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
         wrong = f"adapter {section.type!r} failed to check it: {named(error)}; report it"
         known = target

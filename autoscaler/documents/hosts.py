@@ -70,14 +70,14 @@ def host_list(sharing: "Sharing | None", now: datetime) -> HostList:
 def unheld(sharing: "Sharing") -> Sequence[str]:
     """Autoscalers of the configuration loaded last that no daemon serves, sorted.
 
-    No daemon holds their shard; or the one that does has not loaded them yet.
+    No daemon holds their shard; or the one that does has not loaded them yet, or another shard has claimed them.
     """
     return sorted(name for name, each in _wanted(sharing).items() if not _is_served(name, each.shard, sharing))
 
 
 def _is_served(name: str, shard: ShardName, sharing: "Sharing") -> bool:
     own = sharing.follows.get(sharing.holders.get(shard, ""), {}).get(name)
-    return own is not None and own.shard == shard
+    return own is not None and own.shard == shard == sharing.claims.get(name)
 
 
 def _wanted(sharing: "Sharing") -> "Mapping[str, Followed]":
@@ -99,7 +99,7 @@ def _host(member: "Member", wanted: "Mapping[str, Followed]", sharing: "Sharing"
         version=member.version,
         joined=member.joined,
         lease_ends=member.until,
-        autoscalers=sum(each.shard in held for each in own.values()),
+        autoscalers=sum(each.shard in held and each.shard == sharing.claims.get(name) for name, each in own.items()),
         shards=dict(shards),
         loaded=member.loaded,
         differs=tuple(differs),

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ from autoscaler.moment import Moment
 from autoscaler.record import schema
 from autoscaler.record.ages import UNKNOWN, taken
 from autoscaler.record.binary import Binary
+from autoscaler.record.claims import Claims
 from autoscaler.record.database import state_errors
 from autoscaler.record.entries import (
     SIGHTINGS,
@@ -96,6 +98,7 @@ class Ledger:
         """Those of the cycle under way, by name."""
         self._recalled: Mapping[str, History] = {}
         """What the cycle under way decides from, by the autoscaler's name."""
+        self._claims = Claims(shared, name, epoch, member)
         self._limits = Limits(name.adapter, shared.housekeeper)
 
     def is_current(self) -> bool:
@@ -107,31 +110,32 @@ class Ledger:
         held = leases is None or leases.holds(self.name, self.member)
         return held and self._shared.newest.get(self.name) == self._epoch
 
+    def end(self) -> None:
+        """No cycle or call uses it any more: what it has claimed is free, as far as this process is concerned."""
+        if self._shared.newest.get(self.name) == self._epoch:
+            del self._shared.newest[self.name]
+
     def follow(
         self,
         scalers: Collection[Autoscaler],
         limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
+        targets: Mapping[str, TargetRef] = MappingProxyType({}),
     ) -> None:
         """These are this shard's autoscalers from now on: what is held of others goes (the state keeps it).
 
-        `limits`: the whole connection's.
+        `limits`: the whole connection's. `targets`: what is to be claimed, an autoscaler's name -> its target with the
+        defaults of the connection written out.
 
         What comes back is read again: the state may have forgotten it meanwhile. What stays is not: a reload that adds
         a few of ten thousand costs the next cycle a few.
         """
+        self._claims.follow(targets)
         self._limits.limits = limits
         self._limits.scalers = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
-        before, keys = self._followed, frozenset(self._limits.scalers)
-        self._followed = keys
+        before, self._followed = self._followed, frozenset(self._limits.scalers)
         if before is None:
-            self._entries, new = None, frozenset[Key]()
-        else:
-            new = keys - before
-        self._unread = (self._unread & keys) | new
-        if self._entries is not None:
-            stay = keys - new
-            self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
-        self._sighted.follow(frozenset(target for _, target in keys), frozenset(target for _, target in new))
+            self._entries = None
+        self._read_anew(frozenset() if before is None else self._followed - before)
 
     def follow_clock(self, moment: Moment) -> None:
         """A cycle begins: where the wall clock was set, what is recalled from now on keeps its age.
@@ -139,6 +143,27 @@ class Ledger:
         Without a word of it the wall clock counts as never set.
         """
         self._moment = moment
+
+    def claim(self) -> None:
+        """Release what this shard serves no more, and claim what it serves. Raises StateError.
+
+        An autoscaler of which another shard has a claim is left out of `recall`; the next call tries again.
+        """
+        if self._in_doubt:
+            self._claims.doubt()
+        self._claims.look(self._reading)
+        if self._claims.complete:
+            return
+        try:
+            with self._commit() as connection:
+                kept = self._claims.change(connection)
+        except StaleLedger:
+            raise
+        except StateError as error:
+            self._claims.failed(str(error))
+            return
+        came = self._claims.committed(kept)
+        self._read_anew(frozenset(key for key in self._followed or () if key[0] in came))
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """What each remembers; an empty history for one never decided about. Raises StateError.
@@ -148,12 +173,12 @@ class Ledger:
         with self._reading() as connection:
             steering = self._shared.steering.current(connection)
         entries = self._loaded()
-        histories = Histories()
+        histories, unheld = Histories(), self._claims.unheld
         self._scalers = {scaler.name: scaler for scaler in scalers}
         for scaler in scalers:
             key = key_of(scaler.name, scaler.target)
             asked = steering.get(scaler.name, _NOTHING_ASKED)
-            problem = self._forgotten.pop(key[1], None) or self._damaged.get(key)
+            problem = unheld.get(scaler.name) or self._forgotten.pop(key[1], None) or self._damaged.get(key)
             if problem is not None or isinstance(asked, StateError):
                 histories.damaged[scaler.name] = problem or str(asked)
                 continue
@@ -217,7 +242,8 @@ class Ledger:
         stays as it was, an intent unfinished.
         """
         broken = dict[str, Exception]()
-        seen = {target_text(target): known for target, known in observed.sightings.items()}
+        others = {scalers[name].target for name in self._claims.unheld.keys() & scalers.keys()}
+        seen = {target_text(target): known for target, known in observed.sightings.items() if target not in others}
         if not decisions and not seen:
             return broken
         observations = observed.observations
@@ -293,6 +319,15 @@ class Ledger:
         """When the cycle of these began."""
         moment = self._moment
         return moment if not decisions else moment.at(decisions[0].now)
+
+    def _read_anew(self, new: frozenset[Key]) -> None:
+        """Hold what the shard's autoscalers remember, but for these: another daemon may have scaled them meanwhile."""
+        keys = self._followed or frozenset()
+        self._unread = (self._unread & keys) | new
+        if self._entries is not None:
+            stay = keys - new
+            self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
+        self._sighted.follow(frozenset(target for _, target in keys), frozenset(target for _, target in new))
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

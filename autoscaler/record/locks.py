@@ -12,6 +12,8 @@ class Lock(Enum):
     """To make the tables."""
     SHARING = "sharing"
     """To join, to leave, to take shards and to give them back; and to restore a backup."""
+    CLAIMS = "claims"
+    """To claim what a shard scales, and to release it."""
     HOUSEKEEPING = "housekeeping"
     LIMITS = "limits"
     """To use what is left of the limits of an adapter connection."""

@@ -50,6 +50,8 @@ class Sharing:
     """Shards that a member holds -> its id."""
     follows: Mapping[str, Mapping[str, Followed]]
     """Member's id -> autoscaler's name -> what its configuration says of it."""
+    claims: Mapping[str, ShardName]
+    """Autoscaler's name -> the shard that has claimed it; one without is scaled by no daemon."""
 
 
 def read_sharing(connection: Connection) -> Sharing:
@@ -61,20 +63,21 @@ def read_sharing(connection: Connection) -> Sharing:
     for row in connection.execute(select(table).where(table.c.member.in_(follows))):
         shard = ShardName(row.connection, row.shard, row.shards)
         follows[row.member][row.name] = Followed(shard, row.digest)
-    return Sharing(from_micros(now), members, read_holders(connection, follows), follows)
+    return Sharing(from_micros(now), members, read_holders(connection, follows), follows, _claims(connection))
 
 
 def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
     """Those of these autoscalers that some daemon serves -> target, as text -> that daemon's host and process.
 
-    It serves what its own configuration has in the shards that it holds; while configurations differ, two may serve two
-    targets under one name.
+    It serves what its own configuration has in the shards that it holds, and what these have claimed.
     """
-    follows, member, shard = schema.follows, schema.member, schema.shard
+    follows, member, shard, serves = schema.follows, schema.member, schema.shard, schema.serves
     own = and_(*[shard.c[key] == follows.c[key] for key in ("connection", "shards", "shard")])
+    claimed = and_(schema.IN_FORCE, serves.c.kind == schema.NAME, serves.c.key == follows.c.name)
     query = (
         select(follows.c.name, follows.c.target, member.c.place)
         .join(shard, and_(own, shard.c.holder == follows.c.member))
+        .join(serves, claimed)
         .join(member, member.c.id == follows.c.member)
         .where(member.c.renewed + member.c.duration > database_time(connection))
     )
@@ -84,6 +87,13 @@ def read_served(connection: Connection, names: Collection[str]) -> Mapping[str, 
     for row in connection.execute(query):
         found.setdefault(row.name, {})[row.target] = row.place
     return found
+
+
+def _claims(connection: Connection) -> Mapping[str, ShardName]:
+    shard, serves = schema.shard, schema.serves
+    query = select(serves.c.key, shard.c.connection, shard.c.shard, shard.c.shards)
+    found = connection.execute(query.join(shard, schema.IN_FORCE).where(serves.c.kind == schema.NAME))
+    return {name: ShardName(*key) for name, *key in found}
 
 
 def _members(connection: Connection, now: int) -> Sequence[Member]:

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Update,
+    and_,
     bindparam,
     func,
     select,
@@ -37,7 +38,7 @@ from sqlalchemy.sql.functions import FunctionElement
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 6
+VERSION: Final = 7
 """A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -87,6 +88,24 @@ shard = Table(
     Column("holder", Text),  # PostgreSQL: the member that may write it; NULL, or one that is gone: nobody
     sqlite_with_rowid=False,
 )
+
+serves = Table(
+    "serves",  # which shard scales what: an autoscaler's name and its target are claimed together (`claims`)
+    metadata,
+    Column("kind", Text, primary_key=True),  # name or target
+    Column("key", Text, primary_key=True),  # a target's: with the defaults of its connection written out
+    Column("connection", Text, nullable=False),
+    Column("shards", SmallInteger, nullable=False),
+    Column("shard", SmallInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),  # the claim stands while this is its shard's, and its holder lives
+    sqlite_with_rowid=False,
+)
+
+NAME: Final = "name"
+TARGET: Final = "target"
+"""Kinds of claims."""
+IN_FORCE: Final = and_(*[serves.c[key] == shard.c[key] for key in ("connection", "shards", "shard", "epoch")])
+"""A claim, beside the shard that made it, in the epoch that the shard has now."""
 
 autoscaler = Table(
     "autoscaler",  # one row for each autoscaler and target that was ever decided about, within the retention
@@ -267,7 +286,7 @@ follows = Table(
     sqlite_with_rowid=False,
 )
 
-KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows))
+KEPT: Final = tuple(table for table in metadata.sorted_tables if table not in (member, follows, serves))
 """The tables of a backup: who uses the state is not part of it."""
 STEERING: Final = "steering"
 """Counter of changes of the table of that name."""

@@ -8,9 +8,9 @@ epoch of a server that failed may be begun again on a standby that had not heard
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Connection, delete, select, text, tuple_, update
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
@@ -18,6 +18,7 @@ from autoscaler.record import schema
 
 _COUNT_BITS: Final = 28
 _TABLE: Final = schema.shard
+_SERVES: Final = schema.serves
 _KEY: Final = (_TABLE.c.connection, _TABLE.c.shard, _TABLE.c.shards)
 """In the order of a ShardName's fields."""
 
@@ -40,6 +41,8 @@ def next_epoch(connection: Connection, name: ShardName, member: str | None = Non
     epoch: int | None = connection.execute(select(_TABLE.c.epoch).where(of_same_targets & _is(name))).scalar()
     if epoch is None:
         raise StateError(f"shard {name} was taken over by another daemon")
+    before = _claims_of([name]) & (_SERVES.c.epoch == epoch - 1)
+    connection.execute(update(_SERVES).where(before).values(epoch=epoch))
     return epoch
 
 
@@ -63,10 +66,28 @@ def take(connection: Connection, member: str, live: Collection[str], names: Coll
 
 
 def give_back(connection: Connection, member: str, names: Collection[ShardName]) -> None:
-    """Let anybody have these shards of the member. One that a commit still uses is left for another time."""
+    """Let anybody have these shards of the member, and what they had claimed.
+
+    One that a commit still uses is left for another time.
+    """
     if names:
         found = _lock(connection, _among(names) & (_TABLE.c.holder == member), waiting=False)
         connection.execute(update(_TABLE).where(_among(found)).values(holder=None))
+        connection.execute(delete(_SERVES).where(_claims_of(found)))
+
+
+def fence_off(connection: Connection, names: Collection[ShardName], member: str) -> Collection[ShardName]:
+    """End the epochs of those among these shards whose holders are gone. Returns them, and those that `member` holds.
+
+    One that a commit still uses is left for another time.
+    """
+    if not names:
+        return ()
+    gone = _TABLE.c.holder.is_(None) | _TABLE.c.holder.not_in(select(schema.member.c.id))
+    found = _lock(connection, _among(names) & (gone | (_TABLE.c.holder == member)), waiting=False)
+    of_others = _among(found) & (_TABLE.c.holder != member)
+    connection.execute(update(_TABLE).where(of_others).values(epoch=_TABLE.c.epoch + 1))
+    return found
 
 
 def fence(connection: Connection, name: ShardName, epoch: int, member: str | None = None) -> None:
@@ -77,7 +98,7 @@ def fence(connection: Connection, name: ShardName, epoch: int, member: str | Non
 
     `member`: on PostgreSQL, who must hold it.
     """
-    row = {"connection": name.adapter, "shards": name.of, "shard": name.number, "epoch": epoch}
+    row = {**columns_of(name), "epoch": epoch}
     if member is None:
         stands = connection.execute(_COUNT, row).rowcount == 1
     else:
@@ -101,6 +122,12 @@ def begin_incarnation(connection: Connection, incarnation: int) -> None:
     """No epoch of before is the newest of its shard any more, nor ever again; and nobody holds a shard."""
     schema.upsert(connection, schema.counter, [{"name": schema.INCARNATION, "value": incarnation}])
     connection.execute(update(_TABLE).values(epoch=incarnation << _COUNT_BITS, holder=None))
+    connection.execute(delete(_SERVES))
+
+
+def columns_of(name: ShardName) -> dict[str, Any]:
+    """What names it in a row."""
+    return {"connection": name.adapter, "shards": name.of, "shard": name.number}
 
 
 def _is(name: ShardName) -> ColumnElement[bool]:
@@ -109,6 +136,11 @@ def _is(name: ShardName) -> ColumnElement[bool]:
 
 def _among(names: Collection[ShardName]) -> ColumnElement[bool]:
     return tuple_(*_KEY).in_([(name.adapter, name.number, name.of) for name in names])
+
+
+def _claims_of(names: Collection[ShardName]) -> ColumnElement[bool]:
+    key = tuple_(_SERVES.c.connection, _SERVES.c.shard, _SERVES.c.shards)
+    return key.in_([(name.adapter, name.number, name.of) for name in names])
 
 
 def _lock(connection: Connection, of: ColumnElement[bool], *, waiting: bool = True) -> Collection[ShardName]:
@@ -122,8 +154,5 @@ def _lock(connection: Connection, of: ColumnElement[bool], *, waiting: bool = Tr
 
 def _insert_absent(connection: Connection, names: Collection[ShardName]) -> None:
     first = incarnation_of(connection) << _COUNT_BITS
-    rows = [
-        {"connection": name.adapter, "shards": name.of, "shard": name.number, "epoch": first, "commits": 0}
-        for name in sorted(names)
-    ]
+    rows = [{**columns_of(name), "epoch": first, "commits": 0} for name in sorted(names)]
     schema.insert_absent(connection, _TABLE, rows)

@@ -6,12 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, delete
 
 from autoscaler.clock import Clock, SystemClock
 from autoscaler.model import Autoscaler, ShardName, Steering
 from autoscaler.record import database as databases
-from autoscaler.record import versions
+from autoscaler.record import schema, versions
 from autoscaler.record.archive import Archive
 from autoscaler.record.database import Database, FileLock
 from autoscaler.record.entries import Key, Newest, key_of
@@ -72,6 +72,7 @@ class State:
             closing.callback(database.close)
             with database.writing() as connection:
                 _prepare(connection, where)
+                connection.execute(delete(schema.serves))  # whoever had claimed something has ended
             return cls(database, retention, None, closing.pop_all())
 
     @classmethod

@@ -20,6 +20,7 @@ from autoscaler.model import (
     Outcome,
     ShardName,
     Standing,
+    TargetRef,
 )
 from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.record import Ledger
@@ -27,6 +28,7 @@ from autoscaler.runtime.building import Built
 from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.wanted import Wanted
 from autoscaler.schedule import Shard, Work
+from autoscaler.target import canonical, load
 
 _HANGS_AFTER_PERIODS: Final = 3
 """How far past its deadline a shard is superseded."""
@@ -44,10 +46,11 @@ class Ports:
     """None: the daemon has the state for itself."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """With what is known of the targets' instances, as old as it is by now."""
+        """With what is known of the targets' instances, as old as it is by now. What is scaled is claimed before."""
         call = self._divided(call)
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
+        self.ledger.claim()
         known = self.ledger.sightings({scaler.target for scaler in scalers})
         return self.observer.observe(scalers, call, known)
 
@@ -165,6 +168,7 @@ class Connected:
     def end(self) -> None:
         """Let go of what its cycles worked with. For whoever retired the shard, when it has ended."""
         self.shard.end()
+        self._ledger.end()
         self._observer.close()
 
     def _observing(self) -> Observer:
@@ -187,9 +191,16 @@ class Connected:
 
     def _begin(self, scalers: Sequence[Autoscaler], limits: ConnectionLimits) -> None:
         """These are the shard's from now on. On its own thread."""
-        self._ledger.follow(scalers, limits)
+        self._ledger.follow(scalers, limits, {scaler.name: self._canonical(scaler.target) for scaler in scalers})
         self._connection.follow({scaler.target for scaler in scalers})
         self.queries.follow(scalers)
+
+    def _canonical(self, target: TargetRef) -> TargetRef:
+        section = self.wanted.adapter.section
+        try:
+            return canonical(load(section.type), target, section.settings)
+        except Exception:  # noqa: BLE001 - foreign code; it did not raise when the configuration was checked
+            return target
 
     def _close_replaced(self, observer: Observer) -> None:
         if observer is not self._observer:

@@ -189,6 +189,11 @@ class Canonicalizes(Protocol):
         """
 
 
+def canonical(kind: object, target: TargetRef, settings: object) -> TargetRef:
+    """The target with what its connection fills in written out, where a type knows several ways to name one."""
+    return kind.canonical(target, settings) if isinstance(kind, Canonicalizes) else target
+
+
 @runtime_checkable
 class ChecksSizes(Protocol):
     """An adapter type whose settings may not allow every size that the configuration asks for."""

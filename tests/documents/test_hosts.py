@@ -1,6 +1,7 @@
 """Which daemons share the state, whose configuration differs, and what nobody serves."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from autoscaler.cli.tables.hosts import host_rows, notes
@@ -22,8 +23,15 @@ def member(name: str, loaded_seconds_ago: float | None = 60, version: str = "1.2
 
 
 def sharing(*members: Member, holders: Mapping[int, str], **follows: Mapping[str, Followed]) -> Sharing:
-    """`holders`: number of a shard of the connection `fleet` -> member."""
-    return Sharing(NOW, members, {ShardName("fleet", number, 4): each for number, each in holders.items()}, follows)
+    """`holders`: number of a shard of the connection `fleet` -> member; each has claimed what its member wants."""
+    held = {ShardName("fleet", number, 4): each for number, each in holders.items()}
+    claims = {
+        name: each.shard
+        for member, own in follows.items()
+        for name, each in own.items()
+        if held.get(each.shard) == member
+    }
+    return Sharing(NOW, members, held, follows, claims)
 
 
 def asked(number: int, digest: str = "x") -> Followed:
@@ -64,6 +72,13 @@ def test_what_no_daemon_holds_or_its_holder_does_not_know_is_unheld() -> None:
     held = {1: "one", 2: "one", 3: "one"}
     found = host_list(sharing(member("one", 60), member("two", 5), holders=held, one=SAME, two=new), NOW)
     assert found.unheld == ("jobs", "mail")
+
+
+def test_what_another_shard_has_claimed_is_unheld() -> None:
+    """Its daemon has another configuration, in which the autoscaler is in another shard; this one waits for it."""
+    found = sharing(member("one"), member("two"), holders={1: "one", 2: "two"}, one=SAME, two=SAME)
+    moved = host_list(replace(found, claims={"api": ShardName("fleet", 3, 4), "web": ShardName("fleet", 2, 4)}), NOW)
+    assert ([each.autoscalers for each in moved.hosts], moved.unheld) == ([0, 1], ("api",))
 
 
 def test_a_state_of_one_daemon_has_no_hosts() -> None:

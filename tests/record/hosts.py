@@ -101,12 +101,14 @@ class Hosts:
             if host not in without:
                 host.clock.advance(seconds)
 
-    def live(self, seconds: int, *running: Host, without: Collection[Host] = ()) -> None:
+    def live(
+        self, seconds: int, *running: Host, without: Collection[Host] = (), needs: Collection[ShardName] = tuple(ALL)
+    ) -> None:
         """Time goes by, and these take a turn each second."""
         for _ in range(seconds):
             self.advance(1, without)
             for host in running:
-                host.turn()
+                host.turn(needs)
 
     def step(self, seconds: float) -> None:
         """The database's clock is set."""

@@ -343,6 +343,10 @@ def test_a_daemon_serves_what_its_own_configuration_has_in_its_shards(hosts: Hos
     one, other = (first, second) if WEB in first.leases.held else (second, first)
     one.leases.follow(configured(scaler("old")), "one")
     other.leases.follow(configured(scaler("new")), "two")
+    assert one.state.archive.served(["old"]) == {}, "its shard has not claimed it yet"
+    ledger = one.ledger()
+    ledger.follow([scaler("old")], targets={"old": scaler().target})
+    ledger.claim()
     shared = one.state.archive.sharing()
     assert shared is not None
     place = next(each.place for each in shared.members if each.id == one.leases.member)

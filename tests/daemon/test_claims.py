@@ -1,0 +1,85 @@
+"""Daemons whose configurations name one target differently for a while: one of them scales it."""
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.hosts import NAMES, SHARDS, SLOW, Host, Hosts
+from tests.daemon.running import autoscaler, running_daemon, write_config
+from tests.record.postgresql import empty_state, running_postgresql
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with running_postgresql() as server:
+        yield server
+
+
+@pytest.fixture
+def hosts(postgresql: str, prometheus: str, folder: Path) -> Iterator[Hosts]:
+    with ExitStack() as stack:
+        yield Hosts(empty_state(postgresql), prometheus, folder, stack)
+
+
+def _rename(hosts: Hosts, host: Host, names: Sequence[str]) -> None:
+    """This host's configuration calls the connection `barn`, and has autoscalers of these names."""
+    section = {"type": "memory", "shards": SHARDS, "groups": {name: {} for name in names}}
+    scalers = [autoscaler(name, "vector(3)", adapter="barn") for name in names]
+    folder = host.config.parent
+    write_config(folder, hosts.prometheus, scalers, {"barn": section}, state={"url": hosts.url}, ha=SLOW)
+    host.daemon.send(signal.SIGHUP)
+    host.daemon.wait_for("reloaded")
+
+
+@pytest.mark.slow
+def test_a_connection_renamed_on_one_host_after_the_other(hosts: Hosts) -> None:
+    """Each autoscaler has one daemon meanwhile, by its own configuration. The other one says which."""
+    one, two = hosts.start("one", SLOW), hosts.start("two", SLOW)
+    hosts.wait_until_held({"one": 6, "two": 6})
+    _rename(hosts, two, [*NAMES, "new"])
+    hosts.wait_until_held({"one": 12, "two": 12})
+    of_one, of_two = _each_is_scaled_by_its_holder(one, two)
+    assert "new" in of_two
+    for host, names in ((one, of_two - {"new"}), (two, of_one)):
+        for name in names:
+            told = f"of {one.held_by()[name]} serves this name ({name}); the next cycle tries again"
+            host.daemon.until(
+                lambda host=host, told=told: any(
+                    line["error"].endswith(told) for line in host.daemon.events("autoscaler_failed")
+                ),  # type: ignore[misc]  # a lambda's defaults
+                told,
+            )
+    assert not of_one & of_two
+    _rename(hosts, one, [*NAMES, "new"])
+    hosts.wait_until_held({"one": 6, "two": 6})
+    _each_is_scaled_by_its_holder(one, two)
+
+
+def _each_is_scaled_by_its_holder(one: Host, two: Host) -> tuple[set[str], set[str]]:
+    """What each serves, once all is served."""
+    two.daemon.until(lambda: {*two.held_by()} == {*NAMES, "new"} and all(two.held_by().values()), "a holder of each")
+    of_one, of_two = ({name for name, by in two.held_by().items() if f"{by}".startswith(at)} for at in ("one,", "two,"))
+    since = len(one.daemon.log), len(two.daemon.log)
+    one.wait_for_decisions(of_one)
+    two.wait_for_decisions(of_two)
+    assert (one.decided(since[0]), two.decided(since[1])) == (of_one, of_two)
+    return of_one, of_two
+
+
+def test_with_one_daemon_a_renamed_connection_is_served_at_once(folder: Path, prometheus: str) -> None:
+    """Its former shard has ended, and with it what that had claimed."""
+
+    def renamed(to: str) -> Path:
+        section = {to: {"type": "memory", "groups": {"web": {}}}}
+        return write_config(folder, prometheus, [autoscaler("web", "vector(3)", adapter=to)], section)
+
+    with running_daemon(renamed("fleet")) as daemon:
+        daemon.wait_for("decision", target="fleet/web", written=3)
+        renamed("barn")
+        daemon.send(signal.SIGHUP)
+        daemon.wait_for("decision", target="barn/web")
+        assert not daemon.events("autoscaler_failed")
+        assert daemon.stop() == 0

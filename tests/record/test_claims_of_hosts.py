@@ -1,0 +1,79 @@
+"""Claims of several daemons on one PostgreSQL, whose configurations differ for a while."""
+
+import pytest
+
+from autoscaler.errors import StaleLedger
+from autoscaler.model import ShardName
+from autoscaler.record.locks import Lock, wait_for
+from tests.record.hosts import SECONDS, Host, Hosts
+from tests.record.samples import FLEET, scaler
+from tests.record.test_claims import again, claims_of, on, serve
+
+pytestmark = pytest.mark.slow
+
+OLD, NEW = ShardName(FLEET), ShardName("renamed")
+MINE = on("renamed", "web", "web-asg")
+"""The autoscaler of `samples`, under the new name of its connection."""
+
+
+def two(hosts: Hosts) -> tuple[Host, Host]:
+    """One that has the old configuration, and serves by it; one that has the new one, and holds its shard."""
+    old, new = hosts.start(), hosts.start()
+    old.turn([OLD])
+    new.turn([NEW])
+    new.turn([NEW])
+    assert [*old.leases.held, *new.leases.held] == [OLD, NEW]
+    return old, new
+
+
+def test_while_a_connection_is_renamed_one_daemon_scales_its_targets(hosts: Hosts) -> None:
+    """The other one says which daemon does, and goes on when that has the new configuration, too."""
+    old, new = two(hosts)
+    first, second = old.ledger(OLD), new.ledger(NEW)
+    assert serve(first, scaler()) == {}
+    unheld = serve(second, MINE, on("renamed", "fine", "fine"))
+    assert unheld.keys() == {"web"}
+    assert ", pid " in unheld["web"]
+    assert "shard fleet of" in unheld["web"]
+    assert again(first, scaler()) == {}
+    old.leases.share([NEW], [OLD])
+    assert again(second, MINE) == {}
+    with pytest.raises(StaleLedger):
+        serve(first, scaler("late", "late"))
+
+
+def test_what_a_dead_daemon_had_is_taken_and_its_epoch_is_over(hosts: Hosts) -> None:
+    """A daemon that was only stopped for long would commit under it."""
+    old, new = two(hosts)
+    first, second = old.ledger(OLD), new.ledger(NEW)
+    serve(first, scaler())
+    assert serve(second, MINE).keys() == {"web"}
+    hosts.live(int(SECONDS) + 2, new, needs=[NEW])
+    assert again(second, MINE) == {}
+    with pytest.raises(StaleLedger):
+        first.save_adapter_memory(scaler().target, {"late": 1})
+
+
+def test_what_a_dead_daemon_had_goes_with_its_shard(hosts: Hosts) -> None:
+    """Nobody else can have it between the lease's end and the first cycle of the daemon that takes the shard."""
+    old, new = two(hosts)
+    serve(old.ledger(OLD), scaler())
+    hosts.live(int(SECONDS) + 2, new, needs=[OLD, NEW])
+    assert {OLD, NEW} == new.leases.held
+    taken, other = new.ledger(OLD), new.ledger(NEW)
+    assert len(claims_of(taken)) == 2
+    assert serve(other, MINE).keys() == {"web"}
+    assert serve(taken, scaler()) == {}
+
+
+def test_a_state_that_is_locked_by_another_daemon_costs_those_alone_that_lack_a_claim(hosts: Hosts) -> None:
+    """It may be stopped in the middle of claiming."""
+    old, new = two(hosts)
+    ledger = new.ledger(NEW)
+    fine = on("renamed", "fine", "fine")
+    serve(ledger, fine)
+    with old.state._database.writing() as connection:
+        wait_for(connection, Lock.CLAIMS)
+        unheld = serve(ledger, fine, MINE)
+    assert unheld.keys() == {"web"}
+    assert again(ledger, fine, MINE) == {}
