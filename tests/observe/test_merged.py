@@ -124,17 +124,16 @@ def test_a_server_that_has_too_much_to_do_is_asked_no_more_queries(failure: Answ
 
 
 def simulated(monkeypatch: pytest.MonkeyPatch, count: int, **source: Any) -> tuple[Shard, Simulated]:
-    """A fleet over a source whose time passes as told."""
-    shard = Shard(Scripted(), fleet(count), **source)
+    """A fleet over a source that answers one query after another, and whose time passes as told."""
+    shard = Shard(Scripted(), fleet(count), concurrency=1, **source)
     return shard, Simulated(shard, monkeypatch)
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
 def test_a_server_that_answers_nothing_in_time_is_asked_as_many_queries_as_before(
-    monkeypatch: pytest.MonkeyPatch, concurrency: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two merged queries and two to tell, in every cycle. Nothing is learned, for the time when it is well again."""
-    shard, server = simulated(monkeypatch, 300, concurrency=concurrency)
+    shard, server = simulated(monkeypatch, 300)
     server.cost = lambda _: 60
     for _ in range(5):
         assert not [value for value in shard.values(seconds=60).values() if isinstance(value, int)]
@@ -155,13 +154,12 @@ def test_a_server_that_is_late_with_all_but_small_queries_is_not_stormed() -> No
             assert len(server.taken()) <= 3 + 2 + 40 + 100
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize("heavy", [("g7",), ("g7", "g30"), ("g0", "g1", "g40")])
 def test_heavy_members_cost_only_themselves_from_the_second_cycle_on(
-    monkeypatch: pytest.MonkeyPatch, heavy: Sequence[str], concurrency: int
+    monkeypatch: pytest.MonkeyPatch, heavy: Sequence[str]
 ) -> None:
     """Failing, recovering and failing again. Nothing says which they are but the time that they take."""
-    shard, server = simulated(monkeypatch, 41, concurrency=concurrency)
+    shard, server = simulated(monkeypatch, 41)
     server.heavy(*heavy)
     shard.look(seconds=15)
     for turn, recovered in enumerate((False, False, True, False, True, False) * 3):
@@ -196,12 +194,11 @@ def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: py
     assert {name: values[name] for name in well(41, f"g{heavy}")} == well(41, f"g{heavy}")
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
 def test_late_queries_that_fill_a_cycle_are_asked_after_those_that_had_no_turn(
-    monkeypatch: pytest.MonkeyPatch, concurrency: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two of them take all the time. The same two must not be the first again."""
-    shard, server = simulated(monkeypatch, 8, concurrency=concurrency, merge_queries=False)
+    shard, server = simulated(monkeypatch, 8, merge_queries=False)
     server.heavy("g0", "g1", "g2")
     for _ in range(2):
         shard.look(seconds=15)
@@ -226,7 +223,7 @@ def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.
 
 def test_late_queries_that_fill_each_cycle_are_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each merged query has a heavy member, so none is quick: one member is asked before them, and tells."""
-    shard, server = simulated(monkeypatch, 300, concurrency=1)
+    shard, server = simulated(monkeypatch, 300)
     heavy = ("g7", "g260")
     server.heavy(*heavy)
     for _ in range(4):
