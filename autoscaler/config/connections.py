@@ -26,7 +26,7 @@ class RemovalBudget(Section):
     """Limits how many instances all autoscalers of the connection remove together in a period."""
 
     instances: Count
-    """The limit for each period; at least the number of shards. It counts units where instances have weights."""
+    """The limit for each period. It counts units where instances have weights."""
     period_seconds: Seconds
     """1 to 1800."""
 
@@ -43,7 +43,7 @@ class Common(Section):
     removal_budget: RemovalBudget | None = None
     """How many instances may be removed in a period. Default: no limit."""
     max_total: Count | None = None
-    """The limit on the sum of its autoscalers' sizes; at least the number of shards. Default: no limit."""
+    """The limit on the sum of its autoscalers' sizes. Default: no limit."""
 
     def limits(self) -> ConnectionLimits | None:
         """What its autoscalers share; None: nothing."""
