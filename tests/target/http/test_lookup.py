@@ -183,8 +183,8 @@ def test_many_addresses_share_one_deadline(session: Session, resolver: Resolver)
         resolver.names["many"] = [full] * 8
         began = time.monotonic()
         with pytest.raises(Late):
-            session.get("http://many/", timeout=0.4)
-        assert time.monotonic() - began < 2
+            session.get("http://many/", timeout=1)
+        assert time.monotonic() - began < 7  # eight of them would end after 8 s
 
 
 def test_all_addresses_failing_names_each_reason_once(session: Session, resolver: Resolver) -> None:
