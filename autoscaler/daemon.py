@@ -22,7 +22,7 @@ from autoscaler.errors import AutoscalerError, ConfigError, StateError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, watch_membership, watch_queries, watch_shards, watch_state
+from autoscaler.metrics import Metrics, watch_membership, watch_shards, watch_state
 from autoscaler.record import make_folder, state_folder
 from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.options import open_state, read, read_web, retention_of, unfollowable
@@ -113,7 +113,6 @@ class Daemon:
             raise
         self._count(settings)
         watch_shards(self.registry, self._runtime.shards)
-        watch_queries(self.registry, self._runtime.asked_alone)
         watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
         if self._membership is not None:
             watch_membership(self.registry, self._membership, self._unheld, clock)
@@ -235,7 +234,6 @@ class Daemon:
                 lease_lost=self._is_lease_lost(),
                 alone=self._runtime.asked_alone(),
             ),
-            started=self._started,
         )
         listen = self._options.listen or self._settings.web.listen_address
         control = self._settings.web.control_socket or default_socket(os.environ, self._state_dir)

@@ -82,7 +82,6 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
                 ready=lambda: True,
                 reload=lambda: (),
                 status=partial(health.status, settings, SoundShards(), "0", now),
-                started=now,
             ),
         )
 

@@ -11,6 +11,7 @@ from autoscaler.model import (
     ConditionType,
     Conflict,
     Decision,
+    Direction,
     Event,
     EventType,
     Held,
@@ -68,14 +69,16 @@ def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
 
 
 def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decision:
-    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, f"New size: {outcome.size}; reason: {change.reason}")
+    message = f"New size: {outcome.size}; reason: {change.reason}"
+    event = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, message, _direction(change))
     return _rescaled(decision, change, outcome, f"the target's size was set to {outcome.size}", event)
 
 
 def _followed(decision: Decision, change: ScaleChange, outcome: Proposed, shadow: Shadow) -> Decision:
     """A dry run's shadow takes the size that would have been written."""
     size = outcome.size
-    event = Event(EventType.NORMAL, Reason.PROPOSED_RESCALE, f"New size: {size}; reason: {change.reason}")
+    message = f"New size: {size}; reason: {change.reason}"
+    event = Event(EventType.NORMAL, Reason.PROPOSED_RESCALE, message, _direction(change))
     step = Step(Reason.DRY_RUN, change.decided_from, size, "the shadow's size; a dry run writes nothing")
     made = _rescaled(decision, change, outcome, f"the shadow's size is {size} now; a dry run writes nothing", event)
     return replace(made, trace=(*made.trace, step), shadow_memory=followed(shadow, size, decision.now))
@@ -90,7 +93,7 @@ def _rescaled(
     if decision.scaled_to_zero is not None:
         conditions.set_scaled_to_zero(zero=decision.scaled_to_zero)
     own = () if decision.scale_event is None else (decision.scale_event,)
-    rise = change.size > change.decided_from
+    rise = _direction(change) is Direction.OUT
     return replace(
         decision,
         outcome=outcome,
@@ -103,6 +106,10 @@ def _rescaled(
     )
 
 
+def _direction(change: ScaleChange) -> Direction:
+    return Direction.OUT if change.size > change.decided_from else Direction.IN
+
+
 def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:
     conditions = Conditions(decision.conditions, decision.now)
     conditions.set(_ABLE, False, Reason.FAILED_UPDATE_SCALE, error)
@@ -110,7 +117,7 @@ def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:
     return replace(
         decision,
         conditions=conditions.frozen(),
-        events=(*decision.events, Event(EventType.WARNING, Reason.FAILED_RESCALE, message)),
+        events=(*decision.events, Event(EventType.WARNING, Reason.FAILED_RESCALE, message, _direction(change))),
         trace=(*decision.trace, Step(Reason.FAILED_RESCALE, change.size, change.decided_from, error)),
         error=error,
     )

@@ -11,13 +11,6 @@ from autoscaler.decide.conditions import MESSAGES, Conditions
 from autoscaler.decide.fallback import condition_of, events_of, failing_by_readings, has_fallback, with_fallbacks
 from autoscaler.decide.proposals import FAILURE_REASONS, WAKING_METRICS, describe, propose, tolerances_of
 from autoscaler.decide.remember import with_events
-from autoscaler.decide.rescale_reason import (
-    ALL_BELOW_TARGET,
-    above_bound,
-    below_bound,
-    fallback_asks,
-    metric_above_target,
-)
 from autoscaler.decide.scaling_rules import Bounds, bounds_of, limit, limit_without_behavior
 from autoscaler.decide.shadow import see, without_shadow
 from autoscaler.decide.stabilization import stabilize, stabilize_down
@@ -104,19 +97,19 @@ def _decide(
     if current == 0 and not draft.may_leave_zero():
         return draft.disabled(current)
     if current > bounds.maximum:
-        return draft.finish(observed, state, bounds.maximum, above_bound(bounds.maximum_of), braked=False)
+        return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
     if current < bounds.minimum:
-        return draft.finish(observed, state, bounds.minimum, below_bound(bounds.minimum_of), braked=False)
+        return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}", braked=False)
     winner = draft.measure(observed, state)
     if winner is None or winner.proposal is None:
         return draft.unmeasured(current)
     desired = draft.normalize(winner.proposal, current, bounds)
     if desired == current:
         return draft.keep(current)
+    more = winner.proposal > current
+    reason = f"{describe(winner)} above target" if more else "All metrics below target"
     if winner.on_fallback:
-        reason = fallback_asks(describe(winner), more=winner.proposal > current)
-    else:
-        reason = metric_above_target(describe(winner)) if winner.proposal > current else ALL_BELOW_TARGET
+        reason = f"{_winner_name(winner)} asks for {'more' if more else 'less'}"
     return draft.finish(observed, state, desired, reason)
 
 

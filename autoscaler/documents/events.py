@@ -3,9 +3,8 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from autoscaler.decide.rescale_reason import direction_of
 from autoscaler.documents.base import Document
-from autoscaler.model import Direction, EventType, Reason
+from autoscaler.model import Direction, EventType
 
 if TYPE_CHECKING:  # the command line reads documents that a daemon made, and needs no SQLAlchemy for it
     from autoscaler.record import EventRow
@@ -47,11 +46,5 @@ def event(row: "EventRow") -> EventDocument:
         first=row.first,
         last=row.last,
         dry_run=row.dry_run,
-        direction=_direction(row),
+        direction=row.direction,
     )
-
-
-def _direction(row: "EventRow") -> Direction | None:
-    if row.reason not in (Reason.SUCCESSFUL_RESCALE, Reason.PROPOSED_RESCALE, Reason.FAILED_RESCALE):
-        return None
-    return direction_of(row.message.partition("; reason: ")[2])

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import Final
 from zlib import crc32
 
+from autoscaler.bucket import TokenBucket
 from autoscaler.clock import Clock
 from autoscaler.decide import differs
 from autoscaler.documents.headline import failed, headline
@@ -65,9 +66,11 @@ class DecisionLog:
         self._clock = clock
         self._known: dict[str, _Known] = {}
         self._allowances = {
-            _Kind.NEWS: _Allowance(MOST_NEWS, clock.monotonic()),
-            _Kind.FAILURE: _Allowance(MOST_FAILURES, clock.monotonic()),
+            _Kind.NEWS: TokenBucket(MOST_NEWS, _MINUTE / MOST_NEWS),
+            _Kind.FAILURE: TokenBucket(MOST_FAILURES, _MINUTE / MOST_FAILURES),
         }
+        self._lock = threading.Lock()
+        """Around the allowances."""
         self.every = False
         """Whether each decision has a line."""
 
@@ -85,7 +88,8 @@ class DecisionLog:
             return
         told = [(made, kind) for made, kind in judged if kind is not _Kind.NOTHING]
         often = Counter[_Kind](kind for _, kind in told)
-        crowded = [kind for kind, allowance in self._allowances.items() if not allowance.take(often[kind], now)]
+        with self._lock:
+            crowded = [kind for kind, allowance in self._allowances.items() if not allowance.take(now, often[kind])]
         each([made for made, kind in told if kind not in crowded], lambda made: self._write(made, now), odd)
         if rest := [made for made, kind in told if kind in crowded]:
             self._summarize(rest, odd)
@@ -127,26 +131,6 @@ class DecisionLog:
             messages=[message for message, _ in messages.most_common(_MOST_MESSAGES)],
             names=[made.name for made in decisions[:_MOST_NAMES]],
         )
-
-
-class _Allowance:
-    """A token bucket: so many lines at once, and as many again in a minute. Any thread may take."""
-
-    def __init__(self, lines: int, now: float) -> None:
-        self._most = self._left = float(lines)
-        self._at = now
-        self._lock = threading.Lock()
-
-    def take(self, lines: int, now: float) -> bool:
-        """Whether there are so many; all of them or none are taken."""
-        with self._lock:
-            since = max(0.0, now - self._at)
-            self._left = min(self._most, self._left + since * self._most / _MINUTE)
-            self._at = now
-            if lines > self._left:
-                return False
-            self._left -= lines
-            return True
 
 
 def _next_due(name: str, now: float) -> float:

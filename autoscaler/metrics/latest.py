@@ -166,9 +166,6 @@ class _LatestFamilies:
         self._paused = _gauge(
             "paused", "1 while an operator keeps it from scaling out, in, or both.", "autoscaler", "direction"
         )
-        self._overridden = _gauge(
-            "overridden", "1 while an operator's bounds stand in for the configuration's.", "autoscaler"
-        )
 
     @property
     def families(self) -> Sequence[Metric]:
@@ -177,7 +174,7 @@ class _LatestFamilies:
             self._current, self._desired, self._shadow, self._saturated, self._minimum, self._maximum,
             self._condition, self._value, self._target, self._failed, self._missing,
             self._fallback,
-            self._unmatched, self._paused, self._overridden,
+            self._unmatched, self._paused,
         )  # fmt: skip
 
     def add(self, made: Decision) -> None:
@@ -199,8 +196,6 @@ class _LatestFamilies:
         self._unmatched.add_sample(self._unmatched.name, labels, strangers)
         if made.steering.pause is not None:
             self._paused.add_metric((made.name, made.steering.pause.direction), 1)
-        if made.steering.override is not None:
-            self._overridden.add_sample(self._overridden.name, labels, 1)
 
     def _add_metric(self, metric: MetricOutcome, labels: dict[str, str]) -> None:
         current, missing = _value(metric), metric.missing_ratio

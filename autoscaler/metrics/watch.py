@@ -11,7 +11,6 @@ from prometheus_client.registry import Collector
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.model import ShardName
-from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
 
 _UNHELD_SECONDS: Final = 5.0
@@ -32,18 +31,10 @@ class ShardCounts(Protocol):
     def superseded(self) -> Mapping[str, int]:
         """Adapter -> how often one of its shards hung and another took its place."""
 
-    def clock_steps(self) -> int:
-        """How often the wall clock was set."""
-
 
 def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
     """Show each adapter's missed ticks, and whether a shard of it hangs: a series for each shard would be many."""
     registry.register(_ShardCollector(shards))
-
-
-def watch_queries(registry: CollectorRegistry, alone: Callable[[], Sequence[AskedAlone]]) -> None:
-    """Show how many queries are kept out of the merge, and why."""
-    registry.register(_QueryCollector(alone))
 
 
 def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
@@ -112,25 +103,7 @@ class _ShardCollector(_Undescribed):
         for name, count in self._shards.missed().items():
             missed.add_metric((name,), count)
             hung.add_metric((name,), name in hanging)
-        steps = CounterMetricFamily("autoscaler_clock_steps", "How often the wall clock was set by more than a second.")
-        steps.add_metric((), self._shards.clock_steps())
-        yield from (missed, hung, superseded, steps)
-
-
-class _QueryCollector(_Undescribed):
-    def __init__(self, alone: Callable[[], Sequence[AskedAlone]]) -> None:
-        self._alone = alone
-
-    def collect(self) -> Iterator[Metric]:
-        family = GaugeMetricFamily(
-            "autoscaler_queries_asked_alone",
-            "Queries that are sent alone because they were refused or heavy.",
-            labels=("prometheus", "reason"),
-        )
-        counts = Counter((each.question.prometheus, each.why.value) for each in self._alone())
-        for labels, count in counts.items():
-            family.add_metric(labels, count)
-        yield family
+        yield from (missed, hung, superseded)
 
 
 class _StateCollector(_Undescribed):

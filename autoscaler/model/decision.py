@@ -12,7 +12,7 @@ from autoscaler.model.condition import Condition
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.shadow import Shadow
-from autoscaler.model.steering import Steering
+from autoscaler.model.steering import Direction, Steering
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 
 
@@ -23,13 +23,15 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
-class Event(Struct, frozen=True, gc=False):
+class Event(Struct, frozen=True, gc=False, omit_defaults=True):
     """Something that happened in this cycle, as `kubectl describe` would list it."""
 
     type: EventType
     reason: str
     """A `Reason`."""
     message: str
+    direction: Direction | None = None
+    """Of a change of size, also of one that failed or is a dry run's: OUT or IN; None: it is of another kind."""
 
 
 class Step(Struct, frozen=True, gc=False):

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Direction(StrEnum):
-    """Which way a size may not move."""
+    """Which way a size moves, or may not move."""
 
     OUT = "out"
     IN = "in"

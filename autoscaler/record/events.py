@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, func, literal, select
 
 from autoscaler.errors import StateError
-from autoscaler.model import EventType
+from autoscaler.model import Direction, EventType
 from autoscaler.record import schema
 from autoscaler.record.binary import readable
 from autoscaler.record.times import from_micros
@@ -59,6 +59,7 @@ def _event(row: Any) -> EventRow:
         first=from_micros(row.first),
         last=from_micros(row.last),
         dry_run=row.dry_run,
+        direction=None if row.direction is None else Direction(row.direction),
     )
 
 
@@ -75,7 +76,7 @@ def _merged() -> Select[Any]:
     table, owner, words = schema.event, schema.autoscaler, schema.event_text
     return (
         _selected(func.count(), func.min(table.c.at), func.max(table.c.at))
-        .group_by(owner.c.name, words.c.id, words.c.type, words.c.reason, words.c.message, table.c.dry_run)
+        .group_by(owner.c.name, *words.c, table.c.dry_run)
         .order_by(
             func.max(table.c.at).desc(),
             func.max(table.c.number).desc(),
@@ -94,6 +95,7 @@ def _selected(times: Any, first: Any, last: Any) -> Select[Any]:
             words.c.type,
             words.c.reason,
             words.c.message,
+            words.c.direction,
             table.c.dry_run,
             times.label("times"),
             first.label("first"),

@@ -1,7 +1,7 @@
 """One cycle's decisions as the rows that keep them."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -249,8 +249,9 @@ def _events(entry: Entry, decision: Decision, row: Row) -> Sequence[EventRows]:
 
 def event_rows(event: Event, key: tuple[int, int, int], at: int, *, dry_run: bool) -> EventRows:
     """The rows of an event. `key`: its row's primary key; `at`: microseconds."""
-    text = {"type": event.type.value, "reason": plain(event.reason), "message": plain(event.message)}
-    known = text_id(**text)
+    direction = None if event.direction is None else event.direction.value
+    words = event.type.value, plain(event.reason), plain(event.message), direction
+    known = text_id(words)
     owner, number, position = key
     happened = {
         "autoscaler_id": owner,
@@ -260,7 +261,7 @@ def event_rows(event: Event, key: tuple[int, int, int], at: int, *, dry_run: boo
         "dry_run": dry_run,
         "text_id": known,
     }
-    return {"id": known, **text}, happened
+    return dict(zip(("id", "type", "reason", "message", "direction"), (known, *words), strict=True)), happened
 
 
 def write_events(connection: Connection, events: Sequence[EventRows]) -> None:
@@ -272,9 +273,9 @@ def write_events(connection: Connection, events: Sequence[EventRows]) -> None:
     _insert(connection, schema.event, [row for _, row in events])
 
 
-def text_id(type: str, reason: str, message: str) -> int:  # noqa: A002 - named as its column
-    """The same for equal texts: 63 bits of a hash."""
-    digest = hashlib.blake2b("\0".join((type, reason, message)).encode(), digest_size=8).digest()
+def text_id(words: Iterable[str | None]) -> int:
+    """The same for equal words: 63 bits of a hash."""
+    digest = hashlib.blake2b("\0".join(filter(None, words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 

@@ -228,10 +228,11 @@ event = Table(
 event_text = Table(
     "event_text",  # equal texts once
     metadata,
-    Column("id", BigInteger, primary_key=True, autoincrement=False),  # a hash of the three
+    Column("id", BigInteger, primary_key=True, autoincrement=False),  # a hash of the four
     Column("type", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("message", Text, nullable=False),
+    Column("direction", Text),
     sqlite_with_rowid=False,
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from autoscaler.model import Autoscaler, Decision, EventType, History, Observation, TargetType
+from autoscaler.model import Autoscaler, Decision, Direction, EventType, History, Observation, TargetType
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class EventRow:
     first: datetime
     last: datetime
     dry_run: bool
+    direction: Direction | None = None
 
 
 @dataclass(frozen=True, slots=True)

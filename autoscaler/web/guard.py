@@ -21,12 +21,12 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from autoscaler.bucket import TokenBucket
 from autoscaler.clock import Clock
 from autoscaler.config.settings import WebSettings
 from autoscaler.logger import Logger
 from autoscaler.web.addresses import client_of
 from autoscaler.web.api.answers import ErrorType, failure
-from autoscaler.web.bucket import TokenBucket
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.logins import LoginRefused, Logins
 from autoscaler.web.webconfig import WebConfig

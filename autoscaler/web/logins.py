@@ -8,9 +8,9 @@ from typing import Final
 
 import anyio
 
+from autoscaler.bucket import TokenBucket
 from autoscaler.clock import Clock
 from autoscaler.logger import Logger
-from autoscaler.web.bucket import TokenBucket
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.refusals import Refusals
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
@@ -30,8 +29,6 @@ class Sources:
     """Reads the configuration again and returns when it is followed: what is wrong with it, if anything."""
     status: Callable[[], DaemonStatus]
     """How it does, and what it depends on. Answers at once."""
-    started: datetime
-    """When the daemon started."""
     work: Work = field(default_factory=Work)
     """The threads that answers are made on."""
 

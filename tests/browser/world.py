@@ -331,7 +331,6 @@ def served(
             ready=lambda: True,
             reload=lambda: (),
             status=lambda: health.status(settings, shards, "1.2.3", world.start),
-            started=world.start,
         )
         log = Logged()
         with TemporaryDirectory() as short:  # a test's own folder may be too deep for a socket

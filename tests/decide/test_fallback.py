@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.decide import decide
+from autoscaler.decide import conclude, decide
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Behavior,
     ConditionType,
+    Direction,
     MetricSpec,
     MetricType,
     Observation,
@@ -19,6 +20,7 @@ from autoscaler.model import (
     ScalingRules,
     SelectPolicy,
     TargetType,
+    Written,
 )
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.outage import CALM, DOWN, Outage, condition, event_reasons, remembered, with_fallback
@@ -46,6 +48,7 @@ def test_after_the_failure_duration_the_metric_proposes_the_replicas() -> None:
     assert decision.metrics[0].proposal == 10
     assert decision.change is not None
     assert decision.change.reason == "the fallback of external metric queue asks for more"
+    assert conclude(decision, Written(decision.change.size)).events[-1].direction is Direction.OUT
     active = condition(decision)
     assert (active.status, active.reason) == (True, "MetricUnavailable")
     assert active.message == (

@@ -71,6 +71,7 @@ def test_a_failed_write_keeps_the_desired_size_of_before() -> None:
     assert decision.status == replace(decision.status, current=2, desired=2)
     assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedUpdateScale")
     assert decision.events[-1].reason == "FailedRescale"
+    assert decision.events[-1].direction is Direction.OUT
     assert decision.error == "down"
 
 

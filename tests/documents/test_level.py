@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from autoscaler.decide.rescale_reason import direction_of, fallback_asks
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
@@ -117,7 +116,7 @@ def test_the_direction_is_that_of_the_size_wanted() -> None:
 
 def event_of(made: Decision) -> EventDocument:
     (only,) = made.events
-    return event(EventRow("web", only.type, only.reason, only.message, 1, NOW, NOW, made.dry_run))
+    return event(EventRow("web", only.type, only.reason, only.message, 1, NOW, NOW, made.dry_run, only.direction))
 
 
 def test_events_say_in_which_direction_the_size_went() -> None:
@@ -156,9 +155,3 @@ def test_a_fallback_that_stands_in_is_a_warning_and_one_that_cannot_is_worse(
     known = condition(ConditionType.METRIC_FALLBACK_ACTIVE, reason, status=status)
     (found,) = shown(decision(conditions=(known,))).conditions
     assert found.level is level
-
-
-@pytest.mark.parametrize(("more", "direction"), [(True, Direction.OUT), (False, Direction.IN)])
-def test_which_way_a_fallback_went_is_known_from_its_event(more: bool, direction: Direction) -> None:
-    """Its mark on the page is that of any other change of size."""
-    assert direction_of(f"{fallback_asks('external metric queue', more=more)}; error: none") is direction

@@ -8,14 +8,13 @@ from autoscaler.cli.tables.layout import Screen
 from autoscaler.cli.tables.listing import Row
 from autoscaler.decide.changed import differs
 from autoscaler.documents.conclusion import conclusion
-from autoscaler.documents.events import event
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.history import history_document
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.errors import MetricError
 from autoscaler.model import Direction, MetricType, Pause, Steering, TargetType
-from autoscaler.record import EventRow, Record, SeriesRow
+from autoscaler.record import Record, SeriesRow
 from autoscaler.web.page.words import meaning
 from tests.decide.build import NOW, metric, scaler
 from tests.decide.shadowing import World
@@ -141,8 +140,7 @@ def test_a_target_that_may_hide_demand_is_marked() -> None:
 
 def test_a_would_be_rescale_has_its_direction() -> None:
     (happened,) = world().cycle(60_000).events
-    row = EventRow("web", happened.type, happened.reason, happened.message, 1, NOW, NOW, dry_run=True)
-    assert event(row).direction is Direction.OUT
+    assert happened.direction is Direction.OUT
 
 
 def test_a_chart_shows_the_shadow_beside_the_target() -> None:

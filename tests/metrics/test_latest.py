@@ -192,9 +192,8 @@ def test_steering_shows_while_it_is_in_force() -> None:
     pause, override = Pause(Direction.IN, "ann", "sale", NOW, None), Override(5, None, "ann", "sale", NOW, None)
     shown.ended(decision(steering=Steering(pause, override)))
     assert shown.value("paused", autoscaler="web", direction="in") == 1
-    assert shown.value("overridden", autoscaler="web") == 1
     shown.ended(decision())
-    assert shown.series("paused") == shown.series("overridden") == []
+    assert shown.series("paused") == []
 
 
 def test_an_autoscaler_that_is_configured_has_series_before_its_first_cycle() -> None:

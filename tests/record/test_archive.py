@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from autoscaler.decide import remember
 from autoscaler.errors import StateError, TargetUnavailable
-from autoscaler.model import Decision, History, TargetRef
+from autoscaler.model import Decision, Direction, History, TargetRef
 from autoscaler.record import EventRow, Record, schema
 from autoscaler.record.evaluation import Columns, decision_from
 from tests.record.conftest import Opener
@@ -157,10 +157,11 @@ def test_equal_events_are_counted(opener: Opener) -> None:
     failed = event("FailedGetResourceMetric", "no answer")
     for seconds in (0, 15):
         keep(ledger, decision(seconds, events=[failed]))
-    keep(ledger, decision(30, events=[event()]), decision(30, "other", events=[failed]))
+    rescaled = replace(event(), direction=Direction.OUT)
+    keep(ledger, decision(30, events=[rescaled]), decision(30, "other", events=[failed]))
     keep(ledger, decision(96, events=[failed]))
     repeated = EventRow("web", failed.type, failed.reason, failed.message, 3, at(0), at(96), dry_run=False)
-    once = EventRow("web", failed.type, "SuccessfulRescale", "New size: 8", 1, at(30), at(30), dry_run=False)
+    once = EventRow("web", failed.type, "SuccessfulRescale", "New size: 8", 1, at(30), at(30), False, Direction.OUT)
     archive = opener.archive()
     assert archive.events("web") == [once, repeated]
     assert archive.events("web", since=at(15)) == [once, replace(repeated, count=2, first=at(15))]

@@ -77,7 +77,6 @@ class Daemon:
             ready=lambda: self.is_ready,
             reload=self._reload,
             status=lambda: self.health.status(self.settings, SoundShards(), "1.2.3", self.clock.now()),
-            started=self.clock.now(),
             work=self.work,
         )
 

@@ -78,10 +78,6 @@ def test_events_are_counted(served: Served) -> None:
     assert served.data("/api/v1/events?since=2100-01-01T00:00:00Z")["events"] == []
 
 
-def test_the_build_names_the_version(served: Served) -> None:
-    assert served.data("/api/v1/status/buildinfo")["version"]
-
-
 def test_the_daemon_says_how_it_does(served: Served) -> None:
     """What a monitor or a script asks before it looks at any autoscaler."""
     served.daemon.health.reload_failed(["autoscaler.yaml:1:1: is empty; write it"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autoscaler.web.bucket import TokenBucket
+from autoscaler.bucket import TokenBucket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.refusals import Refusals
 from autoscaler.web.work import SharedWork, TooBusy, Work

@@ -1,6 +1,5 @@
 """The API's endpoints: one table that routes and the OpenAPI document are both made from."""
 
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,7 +19,6 @@ from autoscaler.documents.status import DaemonStatus
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.logger import Logger
-from autoscaler.version import VERSION
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import (
     DEFAULT_HISTORY,
@@ -44,14 +42,6 @@ from autoscaler.web.sources import Sources
 PREFIX: Final = "/api/v1"
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 _DAY: Final = timedelta(days=1)
-
-
-class BuildInfo(Document):
-    """Which program answers."""
-
-    version: str
-    python_version: str
-    started: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +209,6 @@ class Api:
                 HostList,
                 self._hosts,
             ),
-            Endpoint("GET", "/status/buildinfo", "getBuildInfo", "Which program answers.", BuildInfo, self._build_info),
         )  # fmt: skip - a table
 
     def _list(self, request: EndpointRequest) -> Document:
@@ -276,10 +265,3 @@ class Api:
 
     def _hosts(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
         return self._sources.library().hosts(self._sources.clock.now())
-
-    def _build_info(self, request: EndpointRequest) -> Document:  # noqa: ARG002 - every endpoint's signature
-        return BuildInfo(
-            version=VERSION,
-            python_version=platform.python_version(),
-            started=self._sources.started,
-        )

@@ -2,7 +2,7 @@
 
 
 class TokenBucket:
-    """Full at first. Times are monotonic seconds, and may not go back."""
+    """Full at first. Times are monotonic seconds. For one thread at a time."""
 
     def __init__(self, burst: int, interval_seconds: float) -> None:
         """`burst`: tokens that it holds. `interval_seconds`: between two that come in."""
@@ -14,15 +14,15 @@ class TokenBucket:
     def tokens(self, now: float) -> float:
         """How many there are."""
         if self._at is not None:
-            self._tokens = min(self._burst, self._tokens + (now - self._at) / self._interval)
+            self._tokens = min(self._burst, self._tokens + max(0.0, now - self._at) / self._interval)
         self._at = now
         return self._tokens
 
-    def take(self, now: float) -> bool:
-        """Take one, if there is one."""
-        if self.wait_seconds(now) > 0:
+    def take(self, now: float, count: int = 1) -> bool:
+        """Take so many, or none where there are fewer."""
+        if self.tokens(now) < count:
             return False
-        self._tokens -= 1
+        self._tokens -= count
         return True
 
     def wait_seconds(self, now: float) -> float:
