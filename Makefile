@@ -20,7 +20,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-hosts bench-nomad bench-replay bench-state fuzz rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-hosts bench-nomad bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -76,6 +76,9 @@ bench-replay: $(VENV)/installed-dev ## a week of an autoscaler replayed from Pro
 
 bench-hostile: $(VENV)/installed-dev ## a good autoscaler beside hostile neighbours, some ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m bench.hostile $(ARGS)
+
+mutants: $(VENV)/installed-dev ## whether the tests notice 99 broken places, in half an hour; ARGS="--seed 2" for others
+	$(BIN)/python -m bench.mutants $(ARGS)
 
 fuzz: $(VENV)/installed-dev ## a million inputs into all that reads what others wrote; ARGS="--seed 2" for others
 	$(BIN)/python -m bench.fuzz $(ARGS)
